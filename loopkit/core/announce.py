@@ -1,0 +1,72 @@
+"""What a session is told: the hold, the pause, the announcement at its start. Bounded whatever the tasks are called."""
+
+from __future__ import annotations
+
+from . import verdict
+
+#: Characters at most (rule: what Claude must read).
+HOLD_LENGTH, PAUSE_LENGTH = 500, 500
+
+
+def clean(text: str, most: int) -> str:
+    """One line of somebody's text: control characters become spaces, at most `most` characters."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _open(work: dict, each: int) -> str:
+    """`T-001 write it; T-002 test it and 3 more`."""
+    rows = work["open"]
+    left = work["total"] - work["completed"] - len(rows)
+    named = "; ".join(f"{row['id']} {clean(row['subject'], each)}" for row in rows)
+    return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
+
+
+def hold(snapshot: dict, session, turn: int, usd: float) -> str:
+    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters."""
+    most = session.limit_iterations
+    money = f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
+    head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
+    head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
+    tail = f"next: {clean(snapshot['next'] or 'loopkit status', 160)}\nTo leave it: loopkit cancel"
+    room = HOLD_LENGTH - len(head) - len(tail) - len("\nOpen: \n") - len(" and 9999999 more; ; ")
+    each = max(8, min(80, room // 3 - 8))
+    return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
+
+
+def paused(snapshot: dict, name: str, reason: str) -> str:
+    """What the person reads when the hook lets a session go before the work is done."""
+    text = f"Loop {snapshot['loop']} paused ({name}): {clean(reason, 300)}."
+    if name == verdict.STALLED:
+        text += " A second opinion: /counsel:panel."
+    return (text + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
+
+
+def resume(snapshot: dict, session, mine: bool) -> str:
+    """The announcement at a session's start, five lines. `mine`: this session owns the loop."""
+    work = snapshot["tasks"]
+    rows = []
+    for name, row in snapshot["reviews"].items():
+        if name == "thorough":
+            rows.append(f"thorough {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers'}")
+        else:
+            score = "–" if row["score"] is None else row["score"]
+            rows.append(f"{name} {score}/10 ({row['issues']} issues, {row['blockers']} blockers)")
+    if len(rows) > 4:
+        rows = [f"{len(rows) - 3} earlier", *rows[-3:]]
+    step = snapshot["next"] if mine and session.status == verdict.RUNNING else "loopkit resume"
+    known = {key: "–" if snapshot[key] is None else snapshot[key] for key in ("spec_score", "fit_score")}
+    return "\n".join(
+        (
+            "[LOOP RESUME] Active loop detected",
+            f"Stage: {session.stage} | Spec: {known['spec_score']}/10 | Fit: {known['fit_score']}",
+            f"Progress: {work['completed']}/{work['total']} tasks | Wave: {snapshot['wave']['number']}",
+            f"Reviews: {', '.join(rows) or 'none'}",
+            f"Next: {clean(step or 'loopkit status', 200)}",
+        )
+    )
+
+
+def foreign(subjects: list) -> str:
+    """The hold for somebody else's task list: the first three subjects."""
+    return "pending tasks: " + "; ".join(clean(subject, 120) for subject in subjects[:3])

@@ -1,0 +1,54 @@
+"""Limits on iterations, money and time: defaults, how they are written, which one is reached."""
+
+from __future__ import annotations
+
+from . import clock, verdict
+from .errors import UsageFault
+
+#: In force unless the person says otherwise (rule: Limits, cost, configuration).
+DEFAULT_ITERATIONS, DEFAULT_USD, DEFAULT_SECONDS = 25, 25.0, 7200
+
+
+def amount(text: str, now: float | None, kind: str) -> float | None:
+    """A limit as typed: `25`, `none`/`unlimited`, or `+25` on top of the present one (`now`, None for none).
+
+    kind is `iterations`, `usd` or `seconds`; seconds are written as durations. Raises UsageFault.
+    """
+    word = text.strip().lower()
+    if word in ("none", "unlimited"):
+        return None
+    raise_by = word.startswith("+")
+    body = word[1:] if raise_by else word
+    if kind == "seconds":
+        value: float = clock.duration(body)
+    else:
+        try:
+            value = int(body) if kind == "iterations" else float(body.lstrip("$"))
+        except ValueError:
+            value = -1
+        if not 0 < value < 1e9:
+            raise UsageFault(f"not a limit for {kind}: {text!r}", "write a positive number, +N to add, or none")
+    if raise_by and now is not None:
+        value += now
+    return value
+
+
+def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[str, str] | None:
+    """(verdict, reason) of the first limit reached, else None. `limits` is (iterations, usd, seconds), None for none."""
+    most, money, time = limits
+    if most is not None and iteration >= most:
+        return verdict.LIMIT_ITERATIONS, f"{iteration} of {most} iterations used; raise: loopkit resume --iterations +{most}"
+    if time is not None and seconds >= time:
+        text = f"{clock.human(seconds)} of {clock.human(time)} used; raise: loopkit resume --time +{_short(time)}"
+        return verdict.LIMIT_TIME, text
+    if money is not None and usd >= money:
+        return verdict.LIMIT_BUDGET, f"${usd:.2f} of ${money:g} spent; raise: loopkit resume --usd +{money:g}"
+    return None
+
+
+def _short(seconds: float) -> str:
+    seconds = int(seconds)
+    for size, letter in ((3600, "h"), (60, "m")):
+        if seconds % size == 0:
+            return f"{seconds // size}{letter}"
+    return f"{seconds}s"

@@ -1,0 +1,105 @@
+"""The next step of a loop as runnable lines: every command ends with them, the hold and the announcement quote the first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import score, stage, verdict
+from . import task as tasks
+
+if TYPE_CHECKING:
+    from .state import LoopState
+    from .task import Task
+
+SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)
+
+
+def command(state: LoopState) -> str | None:
+    """The one command that comes next, or None when the loop is over. No scan over all tasks: hooks' snapshots hold it."""
+    session = state.session
+    if session.status in verdict.FINAL:
+        return None
+    if session.status == verdict.PAUSED:
+        return "loopkit resume"
+    if session.question is not None:
+        return 'loopkit answer "<what the person said>"'
+    confirm = stage.confirmation(state)
+    if confirm:
+        return f"loopkit confirm {confirm}"
+    if state.stage == stage.INTENT:
+        return SCORE
+    if state.stage == stage.SHAPE:
+        return "loopkit shape --accept -"
+    if state.stage == stage.DECOMPOSE:
+        return "loopkit wave next" if state.tasks else "loopkit task add --file -"
+    if state.open or state.wave is not None:
+        return _work(state)
+    if state.stage == stage.EXECUTING:
+        return "loopkit review --thorough"
+    return _review(state)
+
+
+def _work(state: LoopState) -> str:
+    wave = state.wave
+    if wave is not None:
+        return "loopkit wave next" if state.running else "loopkit wave close"
+    if state.counts[tasks.FAILED]:
+        for task in state.tasks.values():
+            if task.status == tasks.FAILED:
+                return f"loopkit task split {task.id} --file -"
+    if state.due:
+        return f"loopkit panel {next(iter(state.due))}"
+    if state.free or state.counts[tasks.IN_PROGRESS]:
+        return "loopkit wave next"
+    for task_id in state.open:
+        if state.tasks[task_id].block_kind not in (None, tasks.SPLIT):
+            return f"loopkit task unblock {task_id}"
+    return "loopkit status"
+
+
+def _review(state: LoopState) -> str:
+    if state.thorough is None or needs_new_round(state):
+        return "loopkit review --thorough"
+    for finding in state.findings.values():
+        if unsettled(finding, state):
+            if finding.severity == "BLOCKER":
+                return f'loopkit review resolve {finding.id} --waive "<why>"'
+            return f"loopkit review resolve {finding.id} --approve"
+    if state.gate is None or not state.gate.get("passed") or state.gate["line"] < state.last_completion:
+        return "loopkit gate"
+    return "loopkit complete"
+
+
+def needs_new_round(state: LoopState) -> bool:
+    """A remediation task was completed after the last thorough review: it has to be repeated."""
+    return state.thorough is not None and state.last_completion > state.thorough["line"]
+
+
+def unsettled(finding: object, state: LoopState) -> bool:
+    """A finding of the thorough review that still keeps the gate shut."""
+    if finding.resolution is not None or finding.severity == "SUGGESTION" or finding.source != "thorough":  # type: ignore[attr-defined]
+        return False
+    task = state.tasks.get(finding.task or "")  # type: ignore[attr-defined]
+    return task is None or task.status != tasks.COMPLETED
+
+
+def agent(task: Task) -> str:
+    """The line that hands a task to a subagent."""
+    subject = task.subject if len(task.subject) <= 100 else task.subject[:99] + "…"
+    return f"agent loop:coder: Do {task.id} ({subject}). Run `loopkit task show {task.id}` first."
+
+
+def lines(state: LoopState) -> list[str]:
+    """All lines of the next step, without their `next: ` prefix; the tasks of an open wave each have one."""
+    wave = state.wave
+    if state.session.status == verdict.RUNNING and wave is not None and state.running:
+        running = [state.tasks[one] for one in wave.tasks if one in state.running]
+        if running:
+            return [*map(agent, running), "loopkit wave close"]
+    first = command(state)
+    return [first] if first else []
+
+
+def block(state: LoopState) -> str:
+    """The lines as they are printed."""
+    return "\n".join("next: " + line for line in lines(state))

@@ -1,0 +1,206 @@
+"""The part of a loop's state that needs no task: owner, status, limits, spending, holds. Hooks fold this alone."""
+
+from __future__ import annotations
+
+from . import clock, verdict
+
+#: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop, row 7).
+MAX_IDLE_STOPS = 3
+
+
+class Session:
+    """Session facts of one loop; changed only by `fold`.
+
+    iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
+    (POSIX seconds or None) · hold_*: the last hold's fingerprint, how many on it in a row, anything recorded since,
+    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: [input, output, cache write, cache read]}.
+    """
+
+    __slots__ = (
+        "stage",
+        "status",
+        "verdict",
+        "reason",
+        "owner",
+        "owner_pid",
+        "owner_since",
+        "iteration",
+        "limit_iterations",
+        "limit_usd",
+        "limit_seconds",
+        "usage",
+        "message_ids",
+        "offsets",
+        "spent_seconds",
+        "running_since",
+        "question",
+        "hold_fingerprint",
+        "hold_count",
+        "hold_quiet",
+        "last_hold_offset",
+        "max_idle_stops",
+        "prices",
+        "unattended",
+        "failure",
+        "notices",
+        "native_seen",
+        "subagents",
+        "started_at",
+        "last_updated",
+    )
+
+    def __init__(self) -> None:
+        self.stage = "intent"
+        self.status = verdict.RUNNING
+        self.verdict = None
+        self.reason = ""
+        self.owner = ""
+        self.owner_pid = None
+        self.owner_since = ""
+        self.iteration = 0
+        self.limit_iterations = None
+        self.limit_usd = None
+        self.limit_seconds = None
+        self.usage = {}
+        self.message_ids = []
+        self.offsets = {}
+        self.spent_seconds = 0
+        self.running_since = None
+        self.question = None
+        self.hold_fingerprint = ""
+        self.hold_count = 0
+        self.hold_quiet = False
+        self.last_hold_offset = 0
+        self.max_idle_stops = MAX_IDLE_STOPS
+        self.prices = {}
+        self.unattended = False
+        self.failure = None
+        self.notices = []
+        self.native_seen = False
+        self.subagents = {}
+        self.started_at = ""
+        self.last_updated = ""
+
+    def seconds(self, now: float) -> int:
+        """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no time."""
+        if self.running_since is None:
+            return self.spent_seconds
+        return self.spent_seconds + max(0, int(now) - self.running_since)
+
+    def dump(self) -> dict:
+        """Everything, as plain JSON values, for the snapshot."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def load(cls, values: dict) -> Session:
+        """The session of a snapshot's `session` object; raises KeyError where a field is missing."""
+        self = cls.__new__(cls)
+        for name in cls.__slots__:
+            setattr(self, name, values[name])
+        return self
+
+
+def _halt(session: Session, at: str) -> None:
+    if session.running_since is not None:
+        session.spent_seconds = session.seconds(clock.epoch(at))
+        session.running_since = None
+
+
+def _go_on(session: Session, at: str) -> None:
+    session.status = verdict.RUNNING
+    session.verdict, session.reason = None, ""
+    session.hold_fingerprint, session.hold_count = "", 0
+    if session.running_since is None:
+        session.running_since = clock.epoch(at)
+
+
+def end(session: Session, name: str, reason: str, at: str) -> None:
+    """Give the loop a verdict: its status follows from it and its time stops."""
+    session.verdict, session.reason = name, reason
+    session.status = verdict.STATUS_OF.get(name, verdict.PAUSED)
+    _halt(session, at)
+
+
+def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
+    """Apply one journal line (type, data, time stamp, author). Lines of other types only count as activity."""
+    session.last_updated = at
+    if kind == "iteration_ended":
+        _fold_stop(session, data, at)
+        return
+    if by != "hook":
+        session.hold_quiet = False
+    if kind == "stage_moved":
+        session.stage = data.get("to", session.stage)
+    elif kind == "limits_set":
+        for field, slot in (("iterations", "limit_iterations"), ("usd", "limit_usd"), ("seconds", "limit_seconds")):
+            if field in data:
+                setattr(session, slot, data[field])
+    elif kind == "question_asked":
+        session.question = data.get("text", "")
+        _halt(session, at)
+    elif kind == "question_answered":
+        session.question = None
+        if session.status == verdict.RUNNING:
+            session.running_since = clock.epoch(at)
+    elif kind == "paused":
+        session.status = verdict.PAUSED
+        session.verdict, session.reason = data.get("verdict"), data.get("reason", "")
+        _halt(session, at)
+    elif kind == "resumed":
+        _go_on(session, at)
+        session.failure = None
+    elif kind == "owner_changed":
+        session.owner = data.get("session_id", "")
+        session.owner_pid = data.get("client_pid")
+        session.owner_since = at
+        if data.get("unattended") is not None:
+            session.unattended = bool(data["unattended"])
+        session.hold_fingerprint, session.hold_count = "", 0
+    elif kind == "stop_failed":
+        session.failure = {"error": data.get("error"), "text": data.get("text", ""), "at": at}
+    elif kind == "subagent_stopped":
+        session.subagents[str(data.get("agent_id"))] = data.get("transcript")
+    elif kind == "notice_given":
+        session.notices = session.notices + [data.get("name")]
+    elif kind == "native_seen":
+        session.native_seen = True
+    elif kind == "loop_started":
+        _fold_start(session, data, at)
+    elif kind == "loop_completed":
+        session.stage = "complete"
+        end(session, verdict.ACHIEVED, data.get("reason", ""), at)
+    elif kind == "loop_failed":
+        end(session, verdict.IMPOSSIBLE, data.get("reason", ""), at)
+    elif kind == "loop_cancelled":
+        end(session, verdict.CANCELLED, data.get("reason", ""), at)
+
+
+def _fold_start(session: Session, data: dict, at: str) -> None:
+    session.started_at = session.owner_since = at
+    session.owner = data.get("session_id", "")
+    session.owner_pid = data.get("client_pid")
+    session.running_since = clock.epoch(at)
+    session.unattended = bool(data.get("unattended"))
+    settings = data.get("settings") or {}
+    session.max_idle_stops = settings.get("max_idle_stops", MAX_IDLE_STOPS)
+    session.prices = settings.get("prices", {})
+
+
+def _fold_stop(session: Session, data: dict, at: str) -> None:
+    session.iteration += 1
+    offsets = data.get("offsets")
+    if offsets:
+        session.offsets = {**session.offsets, **offsets}
+    for model, figures in (data.get("usage") or {}).items():
+        known = session.usage.get(model, [0, 0, 0, 0])
+        session.usage[model] = [old + new for old, new in zip(known, figures)]
+    if data.get("message_ids"):
+        session.message_ids = data["message_ids"]
+    if data.get("decision") == "hold":
+        same = data.get("fingerprint") == session.hold_fingerprint
+        session.hold_count = session.hold_count + 1 if same else 1
+        session.hold_fingerprint = data.get("fingerprint", "")
+        session.hold_quiet = True
+        session.last_hold_offset = data.get("transcript_offset", 0)
+    if data.get("verdict"):
+        end(session, data["verdict"], data.get("reason", ""), at)

@@ -1,0 +1,91 @@
+"""The stage machine: intent → shape → decompose → executing → review → complete, and what each move needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import score
+from .errors import Refused
+
+if TYPE_CHECKING:
+    from .state import LoopState
+
+INTENT, SHAPE, DECOMPOSE, EXECUTING, REVIEW, COMPLETE = (
+    "intent",
+    "shape",
+    "decompose",
+    "executing",
+    "review",
+    "complete",
+)
+ORDER = (INTENT, SHAPE, DECOMPOSE, EXECUTING, REVIEW, COMPLETE)
+
+
+def confirmation(state: LoopState) -> str | None:
+    """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by fit score)."""
+    needs = score.needs(state.shape)
+    if not needs or state.session.status != "running":
+        return None
+    if state.stage == SHAPE and state.criteria and "shape" not in state.confirmed:
+        return "shape"
+    if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed:
+        return "tasks"
+    if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:
+        if wave_key(state) not in state.confirmed:
+            return "wave"
+    return None
+
+
+def wave_key(state: LoopState) -> str:
+    """The name under which the next wave is confirmed: `wave-2`."""
+    return f"wave-{len(state.waves) + 1}"
+
+
+def require(state: LoopState, *stages: str, doing: str) -> None:
+    """Raises Refused unless the loop is in one of the stages; names the stage and the next step's command."""
+    if state.stage not in stages:
+        from .nextstep import command
+
+        todo = command(state)
+        raise Refused(
+            f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}",
+            f"next: {todo}" if todo else "see loopkit status",
+        )
+
+
+def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
+    """Raises Refused unless spec and fit let the loop go on to shape (rule: the spec gate first, then fit alone)."""
+    if scores is None:
+        raise Refused("not scored yet", "next: loopkit score")
+    if scores["spec"] < score.SPEC_MINIMUM and not overruled:
+        raise Refused(
+            f"spec {scores['spec']}/10 is under {score.SPEC_MINIMUM}",
+            'clarify (skill hope:intent) and score again, or the person says: loopkit score --overrule "<why>"',
+        )
+    if scores["shape"] is None:
+        raise Refused(
+            f"fit {scores['fit']} is under {score.FIT_COLLEAGUE}: blocked, also when the spec was overruled",
+            "clarify (skill hope:intent) and score again",
+        )
+
+
+def check_leave_decompose(state: LoopState, most: int) -> None:
+    """Raises Refused unless the tasks may be worked on (rule: gate before work)."""
+    if not state.tasks:
+        raise Refused("there are no tasks", "next: loopkit task add --file -")
+    if state.planned > most:
+        raise Refused(f"{state.planned} tasks, at most {most}", "remove some, or start several loops")
+    for task in state.tasks.values():
+        if not task.verify and task.id in state.open:
+            raise Refused(f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"')
+    if len(state.must_nots) < 2 or not state.criteria:
+        raise Refused("the shape is not fixed", "next: loopkit shape --accept -")
+
+
+def check_leave_executing(state: LoopState) -> None:
+    """Raises Refused unless every task is completed and the last wave closed."""
+    if state.wave is not None:
+        raise Refused(f"wave {state.wave.number} is open", "next: loopkit wave close")
+    if state.open:
+        first = next(iter(state.open))
+        raise Refused(f"{len(state.open)} tasks are not completed, first {first}", "next: loopkit wave next")

@@ -1,0 +1,357 @@
+"""The whole state of a loop, folded from its journal. `LoopState.apply` is the only place where a line takes effect."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import replace
+
+from . import task as tasks
+from .events import SESSION_TYPES, Event
+from .session import Session
+from .session import fold as fold_session
+from .task import Evidence, Task
+
+Wave = namedtuple("Wave", "number tasks sequential closed completed failed")
+Criterion = namedtuple("Criterion", "id text type command must_not")
+Finding = namedtuple("Finding", "id severity issue guidance violates source round resolution task")
+
+
+class LoopState:
+    """One loop. `tasks` keeps the ledger's order; counters are kept up line by line, so that a fold costs O(lines).
+
+    waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open: unfinished tasks in order ·
+    running: tasks in progress · free: pending tasks that wait for nothing · records: everything that counts as progress
+    beside tasks (reviews, findings settled, panels, gates, criteria seen).
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.session = Session()
+        self.text = ""
+        self.approval = "evidence"
+        self.settings: dict = {}
+        self.scores: dict | None = None
+        self.overruled: str | None = None
+        self.recall_surfaced: list = []
+        self.recall_shown: list = []
+        self.criteria: dict[str, Criterion] = {}
+        self.confirmed: set = set()
+        self.tasks: dict[str, Task] = {}
+        self.highest = 0
+        self.counts = dict.fromkeys(tasks.STATUSES, 0)
+        self.waiting: dict[str, int] = {}
+        self.dependents: dict[str, list] = {}
+        self.open: dict[str, None] = {}
+        self.running: dict[str, None] = {}
+        self.due: dict[str, None] = {}  # pending tasks whose failure no panel has looked at
+        self.free = 0
+        self.planned = 0  # tasks that the size rule counts: no subtasks, no remediation
+        self.evidence_count = 0
+        self.attempts = 0
+        self.records = 0
+        self.last_completion = 0
+        self.waves: list[Wave] = []
+        self.reviews: dict = {}
+        self.findings: dict[str, Finding] = {}
+        self.thorough: dict | None = None
+        self.panels: list = []
+        self.criterion_evidence: dict[str, Evidence] = {}
+        self.gate: dict | None = None
+        self.lines = 0
+
+    # -- what others ask
+
+    @property
+    def stage(self) -> str:
+        return self.session.stage
+
+    @property
+    def wave(self) -> Wave | None:
+        """The open wave, if one is."""
+        return self.waves[-1] if self.waves and not self.waves[-1].closed else None
+
+    @property
+    def must_nots(self) -> list:
+        return [one for one in self.criteria.values() if one.must_not]
+
+    @property
+    def shape(self) -> str | None:
+        return (self.scores or {}).get("shape")
+
+    @property
+    def workable(self) -> int:
+        """Tasks that the session can move now: running, failed and awaiting a step, or free to start."""
+        return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.free
+
+    def is_free(self, task: Task) -> bool:
+        return task.status == tasks.PENDING and not self.waiting.get(task.id)
+
+    # -- the fold
+
+    def apply(self, event: Event) -> None:
+        """Take one line of the journal into account. Lines that name unknown tasks or types change nothing."""
+        self.lines += 1
+        fold_session(self.session, event.type, event.data, event.at, event.by)
+        if event.type not in SESSION_TYPES:
+            handler = getattr(self, "_on_" + event.type, None)
+            if handler is not None:
+                handler(event.data, event)
+
+    def _on_loop_started(self, data: dict, event: Event) -> None:
+        self.text = data.get("task", "")
+        self.approval = data.get("approval", "evidence")
+        self.settings = data.get("settings") or {}
+
+    def _on_recall_answered(self, data: dict, event: Event) -> None:
+        self.recall_shown = data.get("shown", self.recall_shown)
+        self.recall_surfaced = self.recall_surfaced + [
+            title for title in data.get("confirmed", []) if title not in self.recall_surfaced
+        ]
+
+    def _on_scored(self, data: dict, event: Event) -> None:
+        self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
+
+    def _on_spec_overruled(self, data: dict, event: Event) -> None:
+        self.overruled = data.get("why", "")
+
+    def _on_shape_saved(self, data: dict, event: Event) -> None:
+        self.criteria = {
+            row["id"]: Criterion(row["id"], row["text"], row.get("type"), row.get("command"), bool(row.get("must_not")))
+            for row in data.get("criteria", [])
+        }
+        self.confirmed.discard("shape")
+        self.records += 1
+
+    def _on_confirmed(self, data: dict, event: Event) -> None:
+        self.confirmed.add(data.get("what"))
+
+    def _on_task_added(self, data: dict, event: Event) -> None:
+        row = data.get("task") or {}
+        task = Task(
+            id=row["id"],
+            subject=row.get("subject", ""),
+            verify=row.get("verify", ""),
+            active_form=row.get("activeForm", ""),
+            description=row.get("description", ""),
+            blocked_by=tuple(row.get("blockedBy", ())),
+            parent=row.get("parent"),
+            depth=row.get("depth", 0),
+            complexity=row.get("complexity", "medium"),
+            criteria=tuple(row.get("criteria", ())),
+            files=tuple(row.get("files", ())),
+            scaffold=bool(row.get("scaffold")),
+            group=row.get("group"),
+            kind=row.get("kind", "work"),
+            native=row.get("native"),
+        )
+        if task.id in self.tasks:
+            return
+        self.highest = max(self.highest, tasks.number(task.id))
+        self.tasks[task.id] = task
+        self.waiting[task.id] = 0
+        self._wait_for(task.id, task.blocked_by)
+        self._count(task, 1)
+        self.open[task.id] = None
+        if task.parent is None and task.kind == "work":
+            self.planned += 1
+
+    def _wait_for(self, task_id: str, blockers: tuple) -> None:
+        for blocker in blockers:
+            self.dependents.setdefault(blocker, []).append(task_id)
+            other = self.tasks.get(blocker)
+            if other is not None and other.status != tasks.COMPLETED:
+                self.waiting[task_id] += 1
+
+    def _count(self, task: Task, sign: int) -> None:
+        self.counts[task.status] += sign
+        if task.status == tasks.PENDING and not self.waiting[task.id]:
+            self.free += sign
+
+    def _put(self, task: Task) -> None:
+        """Replace a task; every counter follows."""
+        old = self.tasks[task.id]
+        self._count(old, -1)
+        self.tasks[task.id] = task
+        self._count(task, 1)
+        if task.status == tasks.IN_PROGRESS:
+            self.running[task.id] = None
+        else:
+            self.running.pop(task.id, None)
+        if task.status == tasks.PENDING and task.panel_due:
+            self.due[task.id] = None
+        else:
+            self.due.pop(task.id, None)
+        was, now = old.status == tasks.COMPLETED, task.status == tasks.COMPLETED
+        if was != now:
+            if now:
+                self.open.pop(task.id, None)
+                self.last_completion = self.lines
+            else:
+                self.open[task.id] = None
+            self._release(task.id, -1 if now else 1)
+
+    def _release(self, task_id: str, step: int) -> None:
+        for dependent in self.dependents.get(task_id, ()):
+            waiting = self.tasks.get(dependent)
+            if waiting is not None and task_id in waiting.blocked_by:
+                self._count(waiting, -1)
+                self.waiting[dependent] += step
+                self._count(waiting, 1)
+
+    def _task(self, data: dict) -> Task | None:
+        return self.tasks.get(data.get("id", ""))
+
+    def _change(self, data: dict, **changes: object) -> None:
+        task = self._task(data)
+        if task is not None:
+            self._put(replace(task, **changes))  # type: ignore[arg-type]
+
+    def _on_task_changed(self, data: dict, event: Event) -> None:
+        task = self._task(data)
+        if task is None:
+            return
+        names = {"subject": str, "verify": str, "description": str, "files": tuple, "criteria": tuple, "complexity": str}
+        changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
+        if "verify" in changes and changes["verify"] != task.verify:
+            changes["evidence"] = None
+        self._put(replace(task, **changes))
+        if "blockedBy" in data:
+            self._count(self.tasks[task.id], -1)
+            for blocker in task.blocked_by:
+                if task.id in self.dependents.get(blocker, ()):
+                    self.dependents[blocker].remove(task.id)
+            self.tasks[task.id] = replace(self.tasks[task.id], blocked_by=tuple(data["blockedBy"]))
+            self.waiting[task.id] = 0
+            self._wait_for(task.id, self.tasks[task.id].blocked_by)
+            self._count(self.tasks[task.id], 1)
+
+    def _on_task_started(self, data: dict, event: Event) -> None:
+        self._change(data, status=tasks.IN_PROGRESS, wave=data.get("wave"), fix_cycles=0, action=None)
+
+    def _on_task_verified(self, data: dict, event: Event) -> None:
+        task = self._task(data)
+        if task is None:
+            return
+        self.evidence_count += 1
+        evidence = evidence_of(data, event, self.lines)
+        cycles = task.fix_cycles if evidence.passed else task.fix_cycles + 1
+        self._put(replace(task, evidence=evidence, runs=data.get("run", task.runs + 1), fix_cycles=cycles, stale=False))
+
+    def _on_task_completed(self, data: dict, event: Event) -> None:
+        self._change(data, status=tasks.COMPLETED, block_kind=None, block_text="")
+
+    def _on_task_failed(self, data: dict, event: Event) -> None:
+        task = self._task(data)
+        if task is None:
+            return
+        self.attempts += 1
+        entry = {key: data.get(key, "") for key in ("attempt", "approach", "result", "error")}
+        retry = data.get("action") == "retry"
+        self._put(
+            replace(
+                task,
+                status=tasks.PENDING if retry else tasks.FAILED,
+                attempts=task.attempts + 1,
+                stuck_count=task.stuck_count + 1,
+                action=data.get("action"),
+                history=(*task.history, {**entry, "at": event.at}),
+            )
+        )
+
+    def _on_task_blocked(self, data: dict, event: Event) -> None:
+        self._change(data, status=tasks.BLOCKED, block_kind=data.get("kind"), block_text=data.get("text", ""))
+
+    def _on_task_split(self, data: dict, event: Event) -> None:
+        self._change(data, status=tasks.BLOCKED, block_kind=tasks.SPLIT, block_text="", action=None)
+
+    def _on_task_reopened(self, data: dict, event: Event) -> None:
+        evidence = {} if data.get("keep_evidence") else {"evidence": None}
+        self._change(data, status=tasks.PENDING, block_kind=None, block_text="", fix_cycles=0, **evidence)
+
+    def _on_task_removed(self, data: dict, event: Event) -> None:
+        task = self._task(data)
+        if task is None:
+            return
+        if task.status != tasks.COMPLETED:
+            self._release(task.id, -1)
+        self._count(task, -1)
+        if task.parent is None and task.kind == "work":
+            self.planned -= 1
+        for table in (self.tasks, self.waiting, self.open, self.running, self.due):
+            table.pop(task.id, None)
+        for dependent in self.dependents.pop(task.id, ()):
+            waiting = self.tasks.get(dependent)
+            if waiting is not None:
+                left = tuple(one for one in waiting.blocked_by if one != task.id)
+                self.tasks[dependent] = replace(waiting, blocked_by=left)
+
+    def _on_wave_opened(self, data: dict, event: Event) -> None:
+        self.waves.append(
+            Wave(data.get("wave"), tuple(data.get("tasks", ())), bool(data.get("sequential")), False, (), ())
+        )
+
+    def _on_wave_closed(self, data: dict, event: Event) -> None:
+        if self.waves:
+            done, failed = tuple(data.get("completed", ())), tuple(data.get("failed", ()))
+            self.waves[-1] = self.waves[-1]._replace(closed=True, completed=done, failed=failed)
+
+    def _on_review_light(self, data: dict, event: Event) -> None:
+        self.records += 1
+        key = f"wave_{data.get('wave')}"
+        self.reviews[key] = {name: data.get(name) for name in ("score", "issues", "blockers")}
+        self._take_findings(data, key)
+
+    def _on_review_thorough(self, data: dict, event: Event) -> None:
+        self.records += 1
+        self.thorough = {"experts": data.get("experts", []), "timestamp": event.at, "round": data.get("round", 1), "line": self.lines}
+        self._take_findings(data, "thorough")
+
+    def _take_findings(self, data: dict, source: str) -> None:
+        for row in data.get("findings", []):
+            self.findings[row["id"]] = Finding(
+                row["id"],
+                row.get("severity"),
+                row.get("issue", ""),
+                row.get("guidance", ""),
+                tuple(row.get("violates", ())),
+                source,
+                data.get("round", 1),
+                row.get("resolution"),
+                row.get("task"),
+            )
+
+    def _on_finding_resolved(self, data: dict, event: Event) -> None:
+        finding = self.findings.get(data.get("id", ""))
+        if finding is not None:
+            self.records += 1
+            how = {"how": data.get("how"), "text": data.get("text", "")}
+            self.findings[finding.id] = finding._replace(resolution=how, task=data.get("task", finding.task))
+
+    def _on_panel_recorded(self, data: dict, event: Event) -> None:
+        self.records += 1
+        self.panels.append(data)
+        task = self.tasks.get(data.get("task") or "")
+        if task is not None:
+            self._put(replace(task, panel_for=data.get("attempt", task.attempts)))
+
+    def _on_criterion_verified(self, data: dict, event: Event) -> None:
+        self.records += 1
+        self.criterion_evidence[data.get("id", "")] = evidence_of(data, event, self.lines)
+
+    def _on_gate_result(self, data: dict, event: Event) -> None:
+        self.records += 1
+        self.gate = {**data, "line": self.lines}
+
+
+def evidence_of(data: dict, event: Event, line: int) -> Evidence:
+    """The evidence record of a `task_verified` or `criterion_verified` line."""
+    return Evidence(
+        passed=bool(data.get("passed")),
+        exit=data.get("exit", 1),
+        log=data.get("log", ""),
+        seconds=data.get("seconds", 0.0),
+        at=event.at,
+        head=data.get("head"),
+        files=data.get("files") or {},
+        line=line,
+    )

@@ -1,0 +1,135 @@
+"""The task record and its states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from .errors import Refused, UsageFault
+
+PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = "pending", "in_progress", "completed", "failed", "blocked"
+STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
+COMPLEXITIES = ("simple", "medium", "complex")
+BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
+SPLIT = "split"
+#: (from, to) pairs that the rules know; everything else is refused (rule: task states).
+MOVES = frozenset(
+    (
+        (PENDING, IN_PROGRESS),
+        (IN_PROGRESS, COMPLETED),
+        (IN_PROGRESS, FAILED),
+        (FAILED, PENDING),
+        (FAILED, BLOCKED),
+        (PENDING, BLOCKED),
+        (IN_PROGRESS, BLOCKED),
+        (BLOCKED, PENDING),
+        (BLOCKED, COMPLETED),
+        (COMPLETED, PENDING),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, and the tree it saw.
+
+    files: {path relative to the project: digest, "" for absent} of the files it vouches for.
+    """
+
+    passed: bool
+    exit: int
+    log: str
+    seconds: float
+    at: str
+    head: str | None = None
+    files: dict = field(default_factory=dict)
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its ancestors."""
+
+    id: str
+    subject: str
+    verify: str = ""
+    active_form: str = ""
+    description: str = ""
+    blocked_by: tuple = ()
+    parent: str | None = None
+    depth: int = 0
+    complexity: str = "medium"
+    criteria: tuple = ()
+    files: tuple = ()
+    scaffold: bool = False
+    group: str | None = None
+    kind: str = "work"
+    native: str | None = None
+    status: str = PENDING
+    block_kind: str | None = None
+    block_text: str = ""
+    attempts: int = 0
+    stuck_count: int = 0
+    panel_for: int = 0  # the attempt that the newest panel looked at
+    fix_cycles: int = 0  # failed verifications within the present attempt
+    wave: int | None = None
+    action: str | None = None  # what the clamp table said of the newest failure
+    history: tuple = ()
+    evidence: Evidence | None = None
+    runs: int = 0  # verifications ever run: the number of the newest evidence file
+    stale: bool = False
+
+    @property
+    def panel_due(self) -> bool:
+        """A failure stands that no panel has looked at: the next start is refused until one is recorded."""
+        return self.stuck_count > 0 and self.panel_for < self.attempts
+
+    def metadata(self, loop: str, verification: str | None) -> dict:
+        """What the native list keeps of it (rule: task record)."""
+        return {"wave": self.wave, "loopId": loop, "verification": verification, "stuckCount": self.stuck_count}
+
+    def to_json(self, loop: str) -> dict:
+        """The task as `--json` prints it, with the record's documented names."""
+        evidence = self.evidence
+        return {
+            "id": self.id,
+            "subject": self.subject,
+            "activeForm": self.active_form,
+            "description": self.description,
+            "verify": self.verify,
+            "blockedBy": list(self.blocked_by),
+            "parent": self.parent,
+            "depth": self.depth,
+            "complexity": self.complexity,
+            "criteria": list(self.criteria),
+            "files": list(self.files),
+            "scaffold": self.scaffold,
+            "group": self.group,
+            "kind": self.kind,
+            "status": self.status,
+            "block": {"kind": self.block_kind, "text": self.block_text} if self.block_kind else None,
+            "attempts": self.attempts,
+            "history": list(self.history),
+            "evidence": None
+            if evidence is None
+            else {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log, "at": evidence.at},
+            "metadata": self.metadata(loop, None),
+        }
+
+
+def moved(task: Task, to: str, **changes: object) -> Task:
+    """The task in another state. Raises Refused where the rules know no such move."""
+    if (task.status, to) not in MOVES:
+        raise Refused(f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}")
+    return replace(task, status=to, **changes)  # type: ignore[arg-type]
+
+
+def number(task_id: str) -> int:
+    """3 for `T-003`; raises UsageFault for anything that is not a task id."""
+    if task_id[:2].upper() == "T-" and task_id[2:].isdigit() and task_id[2:].isascii():
+        return int(task_id[2:])
+    raise UsageFault(f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list")
+
+
+def make_id(count: int) -> str:
+    """`T-003` for 3; four digits from 1000 on."""
+    return f"T-{count:03d}"

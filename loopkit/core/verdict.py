@@ -1,0 +1,25 @@
+"""How loops end or pause: verdicts, the status each implies, and the words for them."""
+
+from __future__ import annotations
+
+RUNNING, PAUSED, AWAITING = "running", "paused", "awaiting_approval"
+COMPLETED, FAILED, ABORTED = "completed", "failed", "aborted"
+FINAL = frozenset((COMPLETED, FAILED, ABORTED))
+
+ACHIEVED, IMPOSSIBLE, CANCELLED = "achieved", "impossible", "cancelled"
+LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET = "limit_iterations", "limit_time", "limit_budget"
+STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = "stalled", "waiting", "must_not_breached", "planner_unusable"
+LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
+
+STATUS_OF = {
+    ACHIEVED: COMPLETED,
+    IMPOSSIBLE: FAILED,
+    CANCELLED: ABORTED,
+    LIMIT_ITERATIONS: PAUSED,
+    LIMIT_TIME: PAUSED,
+    LIMIT_BUDGET: PAUSED,
+    STALLED: PAUSED,
+    WAITING: PAUSED,
+    BREACHED: PAUSED,
+    PLANNER_UNUSABLE: PAUSED,
+}

@@ -1,0 +1,1 @@
+"""Files: journal, snapshot, locks, task lists, settings. Modules that hooks import are standard library only."""

@@ -1,0 +1,80 @@
+"""`ledger.jsonl`: the append-only truth of a loop. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from collections import namedtuple
+
+from ..core import events
+
+NAME = "ledger.jsonl"
+BOM = b"\xef\xbb\xbf"
+
+#: What reading gave: events in order, bytes consumed (end of the last whole line), whole lines that are no events
+#: (1-based numbers), and whether an unfinished line stands at the end.
+Tail = namedtuple("Tail", "events offset damaged torn")
+
+
+def append(path: str, events_: list, sync: bool = True) -> int:
+    """Append lines with one write; returns the file's size afterwards. An unfinished last line is closed first.
+
+    Raises OSError where nothing could be written; a write cut short is completed or left as a torn line, which readers skip.
+    """
+    data = b"".join(events.encode(event) for event in events_)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n" if hasattr(os, "pread") else _unfinished(path):
+            data = b"\n" + data
+        written = os.write(descriptor, data)
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+        if sync:
+            os.fsync(descriptor)
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+
+
+def _unfinished(path: str) -> bool:
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def create(path: str, events_: list) -> int:
+    """A new journal with its first lines; raises FileExistsError where one stands."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    return append(path, events_)
+
+
+def read(path: str, offset: int = 0) -> Tail | None:
+    """Lines from byte `offset` on; None where that is not the start of a line of this file (it was changed elsewhere).
+
+    Raises OSError.
+    """
+    with open(path, "rb") as file:
+        if offset:
+            file.seek(offset - 1)
+            if file.read(1) != b"\n":
+                return None
+        raw = file.read()
+    found, damaged, number = [], [], 0
+    position = 0
+    if not offset and raw[:3] == BOM:
+        position = 3
+    while True:
+        end = raw.find(b"\n", position)
+        if end < 0:
+            break
+        number += 1
+        line = raw[position:end]
+        position = end + 1
+        if not line.strip():
+            continue
+        event = events.decode(line[3:] if line[:3] == BOM else line)
+        if event is None:
+            damaged.append(number)
+        else:
+            found.append(event)
+    return Tail(found, offset + position, damaged, position < len(raw))

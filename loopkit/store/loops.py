@@ -1,0 +1,130 @@
+"""The loops of a project: their folders, the active one, its state from journal and snapshot. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import namedtuple
+
+from ..core import snapshot as snapshots
+from ..core.events import SESSION_TYPES
+from ..core.session import Session
+from ..core.session import fold as fold_session
+from . import atomic, journal
+
+SNAPSHOT = "workflow-state.json"
+
+#: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date).
+View = namedtuple("View", "root name session snapshot")
+
+
+def names(root: str) -> list:
+    """Loop folders with a journal, lowest number first."""
+    found = []
+    try:
+        entries = os.listdir(root)
+    except OSError:
+        return []
+    for name in entries:
+        digits = name.split("-", 1)[0]
+        if digits.isdigit() and digits.isascii() and os.path.exists(os.path.join(root, name, journal.NAME)):
+            found.append((int(digits), name))
+    return [name for _, name in sorted(found)]
+
+
+def ledger(root: str, name: str) -> str:
+    return os.path.join(root, name, journal.NAME)
+
+
+def read_snapshot(root: str) -> dict | None:
+    """The snapshot as it stands on disk, or None where it is missing, damaged or edited."""
+    try:
+        with open(os.path.join(root, SNAPSHOT), "rb") as file:
+            return snapshots.parse(file.read())
+    except OSError:
+        return None
+
+
+def write_snapshot(root: str, snapshot: dict) -> None:
+    """Write the snapshot atomically; raises OSError."""
+    text = json.dumps(snapshot, ensure_ascii=True, indent=1)
+    atomic.write(os.path.join(root, SNAPSHOT), (text + "\n").encode())
+
+
+def view(root: str) -> View | None:
+    """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where that cannot be done.
+
+    None: no loop, or its journal cannot be read. Nothing is written.
+    """
+    snapshot = read_snapshot(root)
+    if snapshot is not None:
+        session = _catch_up(root, snapshot)
+        if session is not None:
+            return View(root, snapshot["loop"], session, snapshot)
+    name = active(root)
+    if name is None:
+        return None
+    state, tail = fold(root, name)
+    if not state.lines:
+        return None
+    return View(root, name, state.session, snapshots.build(state, tail.offset))
+
+
+def _catch_up(root: str, snapshot: dict) -> Session | None:
+    """The snapshot's session with the lines after `ledger_offset`; None where a line needs the whole state."""
+    path = ledger(root, snapshot["loop"])
+    try:
+        size = os.stat(path).st_size
+        session = Session.load(snapshot["session"])
+        if size == snapshot["ledger_offset"]:
+            return session
+        if size < snapshot["ledger_offset"]:
+            return None
+        tail = journal.read(path, snapshot["ledger_offset"])
+    except OSError:
+        return None
+    if tail is None:
+        return None
+    for event in tail.events:
+        if event.type not in SESSION_TYPES:
+            return None
+        fold_session(session, event.type, event.data, event.at, event.by)
+    return session
+
+
+def fold(root: str, name: str):
+    """(LoopState, Tail) of a loop from its whole journal. Raises OSError."""
+    from ..core.state import LoopState
+
+    tail = journal.read(ledger(root, name))
+    state = LoopState(name)
+    if tail.events and tail.events[0].type == "loop_started":
+        for event in tail.events:
+            state.apply(event)
+    return state, tail
+
+
+def active(root: str) -> str | None:
+    """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
+
+    Loops that are over come after those that are not. Journals that cannot be read are passed over.
+    """
+    from ..core import verdict
+
+    best = None
+    for order, name in enumerate(names(root)):
+        try:
+            tail = journal.read(ledger(root, name))
+        except OSError:
+            continue
+        if not tail.events or tail.events[0].type != "loop_started":
+            continue
+        session, last = Session(), ""
+        for event in tail.events:
+            fold_session(session, event.type, event.data, event.at, event.by)
+            if event.type in ("loop_started", "resumed"):
+                last = event.at
+        key = (session.status not in verdict.FINAL, last, order)
+        if best is None or key > best[0]:
+            best = (key, name)
+    return best[1] if best else None

@@ -1,0 +1,119 @@
+"""Where things are: the project's `.loop/`, the plugin's data folder, the session's variables. Standard library only."""
+
+from __future__ import annotations
+
+import os
+
+FOLDER = ".loop"
+
+
+def main_tree(folder: str) -> str | None:
+    """The root of the working tree that holds `folder`, and of the main one where that is a linked worktree."""
+    top = _climb(folder, ".git")
+    if top is None:
+        return None
+    link = os.path.join(top, ".git")
+    if os.path.isfile(link):
+        try:
+            with open(link, encoding="utf-8", errors="surrogateescape") as file:
+                target = file.read(4096).strip()
+        except OSError:
+            return top
+        if target.startswith("gitdir:"):
+            target = os.path.join(top, target[7:].strip())
+            parent, _, last = target.partition(os.sep + ".git" + os.sep + "worktrees" + os.sep)
+            if last and os.path.isdir(parent):
+                return os.path.normpath(parent)
+    return top
+
+
+def work_tree(folder: str) -> str | None:
+    """The root of the working tree (linked or main) that holds `folder`, or None outside git."""
+    return _climb(folder, ".git")
+
+
+def _climb(folder: str, name: str) -> str | None:
+    here = os.path.abspath(folder)
+    while True:
+        if os.path.exists(os.path.join(here, name)):
+            return here
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+
+
+def find(folder: str, environment: dict) -> str | None:
+    """The `.loop` folder that serves `folder`: LOOPKIT_DIR, the nearest one upwards, the main working tree's; or None."""
+    given = environment.get("LOOPKIT_DIR")
+    if given:
+        return os.path.abspath(given) if os.path.isdir(given) else None
+    home = environment.get("HOME")
+    near = _climb(folder, FOLDER)
+    if near is not None and os.path.isdir(os.path.join(near, FOLDER)):
+        # a .loop of the home folder would serve every project below it
+        if near != home or os.path.abspath(folder) == near:
+            return os.path.join(near, FOLDER)
+    top = main_tree(folder)
+    if top is not None and os.path.isdir(os.path.join(top, FOLDER)):
+        return os.path.join(top, FOLDER)
+    return None
+
+
+def future(folder: str, environment: dict) -> str:
+    """Where a new `.loop` belongs: LOOPKIT_DIR, else the main working tree's root, else the folder itself."""
+    given = environment.get("LOOPKIT_DIR")
+    if given:
+        return os.path.abspath(given)
+    return os.path.join(main_tree(folder) or os.path.abspath(folder), FOLDER)
+
+
+def config_dir(environment: dict) -> str:
+    """Claude Code's own folder."""
+    return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".claude")
+
+
+def plugin_root() -> str:
+    """The folder that holds the package `loopkit`."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def data_dir(environment: dict) -> str:
+    """The plugin's data folder: outside the plugin, kept over updates."""
+    given = environment.get("LOOPKIT_DATA") or environment.get("CLAUDE_PLUGIN_DATA")
+    if given:
+        return given
+    config, root = config_dir(environment), plugin_root()
+    cache = os.path.join(config, "plugins", "cache") + os.sep
+    name = "loop-inline"
+    if root.startswith(cache):
+        name = "loop-" + root[len(cache) :].split(os.sep)[0]
+    return os.path.join(config, "plugins", "data", name)
+
+
+def session_id(environment: dict) -> str:
+    """The id of the Claude Code session that runs us, or empty."""
+    return environment.get("CLAUDE_CODE_SESSION_ID") or ""
+
+
+def client_pid(environment: dict) -> int | None:
+    """The process id of the client, or None where it does not say."""
+    text = environment.get("CLAUDE_PID") or ""
+    return int(text) if text.isdigit() and text.isascii() else None
+
+
+def alive(pid: int | None) -> bool:
+    """Whether a process of that number runs (a zombie counts as gone)."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except (OSError, IndexError):
+        return True
