@@ -1,0 +1,386 @@
+"""Builds the environment that bin/loopkit runs in, from a lock file, outside the plugin folder.
+
+    python3 bootstrap.py ROOT DATA [LOCK]
+
+ROOT is the plugin folder (only read), DATA the folder that holds the environment, LOCK the lock file (default
+ROOT/requirements.lock). In DATA:
+
+    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy of its lock file
+    env            link to the complete one (a folder of its own where there are no links)
+    python         one line: the interpreter below it, for whoever needs only the standard library
+    pyc/           compiled modules (the program is started with this pycache prefix)
+    env.lock       held while building; the system lets go of it when the holder dies
+    prepare.log    what the installers printed at the last build
+
+Killed at any point, the next call sweeps what was left and starts again, or finds the work done. Everything for
+people goes to standard error: progress, and on failure one line (what, where, what to do) and exit code 3.
+Standard library only, and readable by every Python 3 so that an old one can say what it lacks.
+"""
+
+import sys
+
+OLDEST = (3, 11)
+
+if sys.version_info < OLDEST:
+    sys.stderr.write(
+        "loopkit: Python %d.%d (%s) is too old: install Python %d.%d or newer, or uv, and run this again\n"
+        % (sys.version_info[0], sys.version_info[1], sys.executable, OLDEST[0], OLDEST[1])
+    )
+    sys.exit(3)
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+WINDOWS = os.name == "nt"
+
+# Settings of pip and uv that send an installation elsewhere or change what is installed. All others of a person (index,
+# proxy, certificates, cache) are left to work.
+REDIRECTING = (
+    *("CONSTRAINT", "DRY_RUN", "EDITABLE", "NO_DEPS", "OVERRIDE", "PREFIX", "PYTHON", "REQUIREMENT", "ROOT"),
+    *("SYSTEM_PYTHON", "TARGET", "USER"),
+)
+
+# What each requirement is imported as. Importing all of them shows that the environment works, and compiles them.
+IMPORTS = ("click", "jinja2", "jsonschema", "portalocker", "pydantic", "rich.console", "yaml")
+
+OFFLINE = re.compile(
+    r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|max retries|"
+    r"name (or service|resolution)|nodename nor servname|network is (unreachable|down|disabled)|"
+    r"no route to host|proxy ?error|tcp connect|tim(ed|e) ?out|temporary failure|tunnel",
+    re.IGNORECASE,
+)
+
+
+class CannotPrepare(Exception):
+    """The environment could not be built. The text is the line for the person: what, where, what to do."""
+
+
+class NoNetwork(CannotPrepare):
+    """The package index was not reached."""
+
+
+def say(text: str) -> None:
+    """Print one line of progress on standard error; where nobody listens that is no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"loopkit: {text}\n")
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, waiting for it; it ends with the process, however that ends."""
+    with open(path, "ab") as file:
+        if WINDOWS:
+            _lock_on_windows(file.fileno())
+        else:
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("another loopkit is preparing the environment, waiting for it")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                # A file system without locks: better a first use that must not happen twice at once than none.
+                if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                    raise
+        yield
+
+
+def _lock_on_windows(descriptor: int) -> None:
+    import msvcrt
+
+    told = False
+    while True:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            return
+        except OSError:
+            if not told:
+                say("another loopkit is preparing the environment, waiting for it")
+                told = True
+            time.sleep(0.2)
+
+
+def python_of(env: Path) -> Path:
+    """The interpreter of an environment."""
+    return env / "Scripts" / "python.exe" if WINDOWS else env / "bin" / "python"
+
+
+def is_complete(env: Path, lock: bytes) -> bool:
+    """Whether `env` was built to its end from this lock file and its interpreter is still there."""
+    try:
+        return (env / "requirements.lock").read_bytes() == lock and os.access(python_of(env), os.X_OK)
+    except OSError:
+        return False
+
+
+def base_interpreter() -> str:
+    """Path of the interpreter below this one, links resolved: when its version goes, so does the path."""
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    real = os.path.realpath(base)
+    return real if os.path.basename(real).startswith("python") else base
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what would lead an installer or interpreter astray."""
+    dropped = {f"{tool}_{name}" for tool in ("PIP", "UV") for name in REDIRECTING}
+    dropped |= {"CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
+    env = {k: v for k, v in os.environ.items() if k not in dropped and not k.startswith("PYTHON")}
+    env["PIP_NO_INPUT"] = "1"
+    env.setdefault("PIP_RETRIES", "2")
+    return env
+
+
+class Builder:
+    """Builds one environment.
+
+    data: the data folder. lock: the lock file. uv: path of uv, or None where there is none.
+    """
+
+    def __init__(self, data: Path, lock: Path, uv: "str | None") -> None:
+        self.data = data
+        self.lock = lock
+        self.uv = uv
+        self.log = data / "prepare.log"
+
+    def build(self, env: Path) -> None:
+        """Fill `env` with an interpreter and the packages of the lock file: with uv, else with venv and pip.
+
+        Raises CannotPrepare; `env` is then in any state.
+        """
+        self.log.write_bytes(b"")
+        if not self.uv:
+            self._with_pip(env)
+            return
+        try:
+            self._with_uv(env)
+        except CannotPrepare as first:
+            # uv does not read pip's settings: an index that only pip knows of is a reason to try pip too.
+            shutil.rmtree(env, ignore_errors=True)
+            try:
+                self._with_pip(env)
+            except CannotPrepare as second:
+                raise (second if isinstance(second, NoNetwork) or not isinstance(first, NoNetwork) else first) from None
+
+    def _with_uv(self, env: Path) -> None:
+        assert self.uv
+        self._run("uv venv", [self.uv, "venv", "--quiet", "--no-project", "--python", base_interpreter(), str(env)])
+        self._run(
+            "uv pip install",
+            [self.uv, "pip", "install", "--quiet", "--no-progress", "--python", str(python_of(env))]
+            + ["--require-hashes", "--only-binary", ":all:", "--requirements", str(self.lock)],
+        )
+        self._try_imports(env)
+
+    def _with_pip(self, env: Path) -> None:
+        python = base_interpreter()
+        if self._works([python, "-I", "-c", "import venv, ensurepip"]):
+            self._run("python -m venv", [python, "-I", "-m", "venv", str(env)])
+            pip = [str(python_of(env)), "-I", "-m", "pip"]
+        elif self._works([python, "-I", "-c", "import venv, pip; assert int(pip.__version__.split('.')[0]) >= 23"]):
+            self._run("python -m venv", [python, "-I", "-m", "venv", "--without-pip", str(env)])
+            pip = [python, "-I", "-m", "pip", "--python", str(python_of(env))]
+        else:
+            raise CannotPrepare(
+                f"{python} cannot make environments (its venv or ensurepip module is missing): install python3-venv "
+                "(Debian, Ubuntu) or uv, and run this again"
+            )
+        self._run(
+            "pip install",
+            pip
+            + ["install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--no-user"]
+            + ["--require-hashes", "--only-binary", ":all:", "--requirement", str(self.lock)],
+        )
+        self._try_imports(env)
+
+    def _try_imports(self, env: Path) -> None:
+        """Import every requirement; the compiled modules land where the program will look for them."""
+        python = python_of(Path(os.path.realpath(env)))
+        cache = f"pycache_prefix={self.data / 'pyc'}"
+        code = "import " + ", ".join(IMPORTS)
+        self._run("the new environment", [str(python), "-I", "-X", cache, "-c", code])
+
+    def _works(self, command: "list[str]") -> bool:
+        try:
+            run = subprocess.run(
+                command,
+                cwd=self.data,
+                env=clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return False
+        return run.returncode == 0
+
+    def _run(self, name: str, command: "list[str]") -> None:
+        """Run one step with its output in the log. Its working directory is the data folder, so that no settings
+        of the project that a person is in apply."""
+        with open(self.log, "ab") as log:
+            log.write(f"$ {' '.join(command)}\n".encode("utf-8", "surrogateescape"))
+            log.flush()
+            begin = log.tell()
+            try:
+                code = subprocess.call(
+                    command,
+                    cwd=self.data,
+                    env=clean_environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:
+                raise CannotPrepare(f"cannot run {command[0]} ({error.strerror}): install Python again, or uv") from None
+        if code == 0:
+            return
+        with open(self.log, "rb") as log_again:
+            log_again.seek(begin)
+            output = log_again.read().decode("utf-8", "replace")
+        raise explain(name, code, output, self.data, self.log)
+
+
+def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotPrepare:
+    """The error for a failed step, from what it printed.
+
+    step: its name for people. code: its exit code. output: all it printed. data, log: the places to name.
+    """
+    if re.search(r"no space left|disk quota|errno 28\b|os error 28\b", output, re.IGNORECASE):
+        return CannotPrepare(f"the disk with {data} is full: make room and run this again")
+    if OFFLINE.search(output):
+        return NoNetwork(
+            f"cannot reach the package index for the first-use set-up ({step}): connect to the network, or set "
+            f"PIP_INDEX_URL or HTTPS_PROXY, and run this again; details in {log}"
+        )
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    wrong = [line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)] or lines[-1:]
+    said = f" ({wrong[-1][:160]})" if wrong else ""
+    return CannotPrepare(f"{step} failed with exit code {code}{said}: details in {log}; mend that and run this again")
+
+
+def prepare(data: Path, lock: Path) -> None:
+    """Make `data`/env the environment of the lock file, unless it is so already.
+
+    Raises CannotPrepare with a line for the person, OSError where the data folder cannot be written.
+    """
+    wanted = lock.read_bytes()
+    data.mkdir(parents=True, exist_ok=True)
+    with held(data / "env.lock"):
+        current = data / "env"
+        if is_complete(current, wanted):
+            return
+        envs = data / "envs"
+        envs.mkdir(exist_ok=True)
+        finished = [env for env in sorted(envs.iterdir()) if is_complete(env, wanted)]
+        if finished:
+            new = finished[0]
+        else:
+            sweep(data, current)
+            new = envs / secrets.token_hex(4)
+            begun = time.monotonic()
+            again = "the lock file changed" if (current / "requirements.lock").exists() else "first use, once"
+            uv = shutil.which("uv")
+            say(f"preparing the environment with {'uv' if uv else 'pip'} ({again}) in {data} …")
+            Builder(data, lock, uv).build(new)
+            write_whole(new / "requirements.lock", wanted)
+            say(f"environment ready after {time.monotonic() - begun:.0f} s")
+        write_whole(data / "python", os.fsencode(base_interpreter()) + b"\n")
+        switch(current, new)
+        sweep(data, current)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    fresh = path.with_name(path.name + ".new")
+    with open(fresh, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
+
+
+def switch(current: Path, new: Path) -> None:
+    """Let `current` stand for the folder `new`, in one step where the file system has links."""
+    link = current.with_name("env.new")
+    with contextlib.suppress(FileNotFoundError):
+        link.unlink()
+    if current.is_dir() and not current.is_symlink():
+        os.rename(current, current.with_name("envs") / f"old-{secrets.token_hex(4)}")
+    try:
+        os.symlink(os.path.join("envs", new.name), link, target_is_directory=True)
+    except (OSError, NotImplementedError):
+        os.rename(new, current)
+    else:
+        os.replace(link, current)
+
+
+def sweep(data: Path, current: Path) -> None:
+    """Remove the environments other than `current` that nobody runs in, and what was compiled for them."""
+    kept = os.path.realpath(current)
+    for env in (data / "envs").iterdir():
+        if os.path.realpath(env) == kept or in_use(env):
+            continue
+        shutil.rmtree(env, ignore_errors=True)
+        for path in {str(env), os.path.realpath(env)}:
+            shutil.rmtree(f"{data / 'pyc'}{os.path.splitdrive(path)[1]}", ignore_errors=True)
+
+
+def in_use(env: Path) -> bool:
+    """Whether a running loopkit holds `env`: each one has a shared lock on its environment's pyvenv.cfg."""
+    if WINDOWS:
+        return False  # Windows itself refuses to remove what is in use.
+    import fcntl
+
+    try:
+        with open(env / "pyvenv.cfg", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def main(arguments: "list[str]") -> int:
+    """Run from the command line; the exit code (0 ready, 2 wrong call, 3 cannot, 130 interrupted)."""
+    if len(arguments) not in (2, 3):
+        sys.stderr.write("usage: bootstrap.py ROOT DATA [LOCK]\n")
+        return 2
+    root, data = Path(arguments[0]), Path(arguments[1])
+    lock = Path(arguments[2]) if len(arguments) == 3 else root / "requirements.lock"
+    try:
+        prepare(data, lock)
+    except CannotPrepare as error:
+        say(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        where = error.filename or data
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            say(f"the disk with {data} is full: make room and run this again")
+        elif str(where) == str(lock):
+            say(f"cannot read {lock} ({error.strerror}): install the plugin again")
+        else:
+            say(
+                f"cannot write {where} ({error.strerror}): make the data folder {data} writable, or name another one "
+                "in LOOPKIT_DATA"
+            )
+    except Exception as error:  # a person gets a line, never a traceback
+        say(f"preparing {data} failed ({type(error).__name__}: {error}): remove that folder's envs/ and try again")
+    else:
+        return 0
+    return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
