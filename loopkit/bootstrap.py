@@ -356,8 +356,9 @@ def main(arguments: "list[str]") -> int:
     if len(arguments) not in (2, 3):
         sys.stderr.write("usage: bootstrap.py ROOT DATA [LOCK]\n")
         return 2
-    root, data = Path(arguments[0]), Path(arguments[1])
-    lock = Path(arguments[2]) if len(arguments) == 3 else root / "requirements.lock"
+    # Absolute: the installers run in the data folder.
+    root, data = Path(os.path.abspath(arguments[0])), Path(os.path.abspath(arguments[1]))
+    lock = Path(os.path.abspath(arguments[2])) if len(arguments) == 3 else root / "requirements.lock"
     try:
         prepare(data, lock)
     except CannotPrepare as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import UsageFault
+from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
     from .state import LoopState
@@ -68,3 +68,119 @@ def summary(state: LoopState) -> dict:
             "timestamp": state.thorough["timestamp"],
         }
     return rows
+
+
+def light(state: LoopState, wave: int, given: dict) -> list:
+    """`review --wave N`: recorded, never blocks. `given`: score, experts, and findings or the two counts."""
+    from . import intake
+
+    intake.running(state)
+    closed = [one.number for one in state.waves if one.closed]
+    if wave not in closed:
+        raise Refused(f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}")
+    rows = findings(given.get("findings") or [], len(state.findings) + 1)
+    issues = _count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
+    blockers = _count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
+    data = {
+        "wave": wave,
+        "score": _score(given.get("score")),
+        "issues": issues,
+        "blockers": blockers,
+        "experts": _experts(given, LIGHT_EXPERTS),
+        "findings": rows,
+    }
+    return [("review_light", data)]
+
+
+def _count(given: dict, key: str, found: int) -> int:
+    value = given.get(key)
+    if value is None:
+        return found
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageFault(f"{key} is {value!r}", "give a whole number from 0 on")
+    return value
+
+
+def _score(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10:
+        raise UsageFault(f"score is {value!r}", "give a whole number from 0 to 10")
+    return value
+
+
+def _experts(given: dict, bounds: tuple) -> list:
+    names = given.get("experts") or []
+    if not isinstance(names, list) or not all(isinstance(one, str) and one.strip() for one in names):
+        raise UsageFault("experts is not a list of names", f'give "experts": {bounds[0]} to {bounds[1]} names')
+    if not bounds[0] <= len(set(names)) <= bounds[1]:
+        raise Refused(f"{len(set(names))} experts", f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own")
+    return names
+
+
+def thorough(state: LoopState, given: dict) -> list:
+    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait for an answer.
+
+    A blocker needs a `verify` command for its task. Guidance that would break a mustNot is refused.
+    """
+    from . import command, intake, stage, work
+
+    intake.running(state)
+    if state.stage == stage.EXECUTING:
+        stage.check_leave_executing(state)
+    else:
+        stage.require(state, stage.REVIEW, doing="the thorough review")
+    experts = _experts(given, THOROUGH_EXPERTS)
+    if "findings" not in given:
+        raise UsageFault("findings is missing", 'give "findings": [], empty where there is nothing')
+    rows = findings(given["findings"], len(state.findings) + 1)
+    known = {one.id for one in state.must_nots}
+    changes: list = []
+    made = 0
+    for row in rows:
+        broken = [one for one in row["violates"] if one in known]
+        if broken and row["guidance"]:
+            raise Refused(f"the guidance of {row['issue'][:60]!r} would break {', '.join(broken)}", "give an alternative that does not")
+        if row["severity"] == BLOCKER:
+            if not row["verify"]:
+                raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", 'give "verify": "<command that exits 0 when it is mended>"')
+            command.split(row["verify"])
+            change = work.remediation(state, f"Mend: {row['issue']}", row["verify"], row["guidance"], row["files"], made)
+            row["task"] = change[1]["task"]["id"]
+            changes.append(change)
+            made += 1
+        elif row["severity"] == WARNING and state.session.unattended:
+            row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
+    number = 1 + (state.thorough or {}).get("round", 0)
+    review = ("review_thorough", {"round": number, "experts": experts, "findings": rows})
+    if state.stage == stage.EXECUTING:
+        changes.insert(0, intake.move(state, stage.REVIEW))
+    changes.append(review)
+    if made:
+        changes.append(("stage_moved", {"from": stage.REVIEW, "to": stage.EXECUTING}))
+    return changes
+
+
+def resolved(state: LoopState, finding_id: str, how: str, text: str, verify: str) -> list:
+    """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's waiver."""
+    from . import command, intake, stage, work
+
+    intake.running(state)
+    finding = state.findings.get(finding_id.upper())
+    if finding is None:
+        raise Refused(f"there is no finding {finding_id[:20]}", "see loopkit review --thorough")
+    if finding.severity == BLOCKER and how != "waive":
+        raise Refused(
+            f"{finding.id} is a blocker", f'its task {finding.task} settles it, or the person: review resolve {finding.id} --waive "<why>"'
+        )
+    if how == "waive" and not text.strip():
+        raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
+    data = {"id": finding.id, "how": how, "text": text}
+    if how != "task":
+        return [("finding_resolved", data)]
+    if not verify:
+        raise UsageFault("a task needs a verification command", f'loopkit review resolve {finding.id} --task --verify "<command>"')
+    command.split(verify)
+    change = work.remediation(state, f"Mend: {finding.issue}", verify, finding.guidance, [], 0)
+    changes = [change, ("finding_resolved", {**data, "task": change[1]["task"]["id"]})]
+    if state.stage == stage.REVIEW:
+        changes.append(intake.move(state, stage.EXECUTING))
+    return changes

@@ -227,6 +227,9 @@ class LoopState:
 
     def _on_task_started(self, data: dict, event: Event) -> None:
         self._change(data, status=tasks.IN_PROGRESS, wave=data.get("wave"), fix_cycles=0, action=None)
+        wave, task_id = self.wave, data.get("id", "")
+        if wave is not None and task_id in self.tasks and task_id not in wave.tasks:
+            self.waves[-1] = wave._replace(tasks=(*wave.tasks, task_id))
 
     def _on_task_verified(self, data: dict, event: Event) -> None:
         task = self._task(data)

@@ -24,7 +24,7 @@ def append(path: str, events_: list, sync: bool = True) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
         size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n" if hasattr(os, "pread") else _unfinished(path):
+        if size and _last_byte(descriptor, path, size) != b"\n":
             data = b"\n" + data
         written = os.write(descriptor, data)
         while written < len(data):
@@ -36,10 +36,12 @@ def append(path: str, events_: list, sync: bool = True) -> int:
         os.close(descriptor)
 
 
-def _unfinished(path: str) -> bool:
+def _last_byte(descriptor: int, path: str, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, 1, size - 1)
     with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+        file.seek(size - 1)
+        return file.read(1)
 
 
 def create(path: str, events_: list) -> int:

@@ -1,0 +1,108 @@
+"""From a request to a shape: recall answers, scores, SHAPE.md, confirmations. Deciders: (state, input) → journal lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import score, shape, stage, verdict
+from .errors import Refused
+
+if TYPE_CHECKING:
+    from .state import LoopState
+
+#: A line to be written: (type, data).
+Change = tuple
+
+
+def running(state: LoopState) -> None:
+    """Raises Refused unless the loop may be worked on now."""
+    session = state.session
+    if session.status in verdict.FINAL:
+        raise Refused(f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>")
+    if session.status == verdict.PAUSED:
+        from .errors import LimitReached
+
+        kind = LimitReached if session.verdict in verdict.LIMITS else Refused
+        raise kind(f"loop {state.name} is paused ({session.verdict or 'by hand'}): {session.reason or 'pause'}", "next: loopkit resume")
+    if session.question is not None:
+        raise Refused(f"a question is open: {session.question[:120]}", 'next: loopkit answer "<text>"')
+
+
+def move(state: LoopState, to: str) -> Change:
+    return ("stage_moved", {"from": state.stage, "to": to})
+
+
+def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list) -> list[Change]:
+    """Confirmed and dismissed learnings, by their 1-based place in the list that was shown."""
+    running(state)
+    stage.require(state, stage.INTENT, doing="recall")
+    for place in (*confirm, *dismiss):
+        if not 1 <= place <= len(titles):
+            raise Refused(f"there is no learning {place}", f"{len(titles)} were shown: loopkit recall")
+    chosen = [titles[place - 1] for place in confirm]
+    away = [titles[place - 1] for place in dismiss]
+    return [("recall_answered", {"shown": titles, "confirmed": chosen, "dismissed": away})]
+
+
+def scored(state: LoopState, values: dict) -> list[Change]:
+    """Scores of the request; the loop goes on to shape where spec and fit suffice."""
+    running(state)
+    stage.require(state, stage.INTENT, doing="scoring")
+    result = score.score(values, len(state.recall_surfaced))
+    row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
+    changes: list[Change] = [("scored", row)]
+    try:
+        stage.check_leave_intent(row, state.overruled)
+    except Refused:
+        return changes
+    return [*changes, move(state, stage.SHAPE)]
+
+
+def overruled(state: LoopState, why: str) -> list[Change]:
+    """The person lets a spec under the minimum pass; fit under its minimum stays blocked."""
+    running(state)
+    stage.require(state, stage.INTENT, doing="overruling the spec score")
+    if not why.strip():
+        raise Refused("no reason given", 'loopkit score --overrule "<why>"')
+    if state.scores is None:
+        raise Refused("not scored yet", "next: loopkit score")
+    changes: list[Change] = [("spec_overruled", {"why": why})]
+    try:
+        stage.check_leave_intent(state.scores, why)
+    except Refused:
+        return changes
+    return [*changes, move(state, stage.SHAPE)]
+
+
+def shaped(state: LoopState, text: str) -> list[Change]:
+    """A SHAPE.md that parses; the loop goes on to tasks unless the person has to confirm first."""
+    running(state)
+    stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")
+    if state.stage == stage.DECOMPOSE and state.tasks:
+        raise Refused("there are tasks already", "a shape is fixed before them; start fresh to change it")
+    parsed = shape.parse(text)
+    changes: list[Change] = [("shape_saved", parsed)]
+    needs = score.needs(state.shape)
+    if "shape" in needs:
+        if not state.session.unattended:
+            return changes
+        if "wave" in needs:
+            why = "the shape asks a person to confirm each step, and nobody can be asked"
+            return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": why})]
+        changes.append(("confirmed", {"what": "shape", "default": True}))
+    if state.stage == stage.SHAPE:
+        changes.append(move(state, stage.DECOMPOSE))
+    return changes
+
+
+def confirmed(state: LoopState, what: str) -> list[Change]:
+    """The person's yes to what is open; `what` is shape, tasks or wave."""
+    running(state)
+    open_now = stage.confirmation(state)
+    if open_now != what:
+        raise Refused(f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status")
+    key = stage.wave_key(state) if what == "wave" else what
+    changes: list[Change] = [("confirmed", {"what": key, "default": False})]
+    if what == "shape":
+        changes.append(move(state, stage.DECOMPOSE))
+    return changes

@@ -1,0 +1,335 @@
+"""Work on tasks: add, start, verify, fail, block, split. Deciders: (state, input) → journal lines; refusals raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from . import command, escalation, graph, intake, settings, stage, verdict
+from . import task as tasks
+from .errors import Refused, UsageFault
+from .intake import Change
+
+if TYPE_CHECKING:
+    from .state import LoopState
+    from .task import Task
+
+LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
+KEYS = frozenset("subject verify description blocked_by files criteria complexity active_form scaffold group kind parent".split())
+
+
+def find(state: LoopState, task_id: str) -> Task:
+    """The task of an id as typed (`t-3` too). Raises UsageFault for no id, Refused for an unknown one."""
+    wanted = tasks.make_id(tasks.number(task_id))
+    task = state.tasks.get(wanted)
+    if task is None:
+        last = tasks.make_id(state.highest) if state.highest else "none"
+        raise Refused(f"there is no task {wanted}", f"the newest is {last}; see loopkit task list")
+    return task
+
+
+def draft(row: object, place: int) -> dict:
+    """A task description as handed in, checked and completed. Raises UsageFault naming the place (1-based) and field."""
+    if not isinstance(row, dict):
+        raise UsageFault(f"task {place} is no object", 'give {"subject": …, "verify": …}')
+    unknown = sorted(set(row) - KEYS)
+    if unknown:
+        raise UsageFault(f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS)))
+    subject = " ".join(str(row.get("subject", "")).split())
+    if not subject:
+        raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")
+    if len(subject) > LONGEST_SUBJECT:
+        raise UsageFault(f"the subject of task {place} has {len(subject)} characters", f"at most {LONGEST_SUBJECT}; put the rest into the description")
+    verify = str(row.get("verify") or "").strip()
+    if not verify:
+        raise UsageFault(f"task {place} ({subject[:40]}) has no verification command", 'give verify: "<command that exits 0 when it is done>"')
+    command.split(verify)
+    complexity = row.get("complexity") or "medium"
+    if complexity not in tasks.COMPLEXITIES:
+        raise UsageFault(f"complexity {complexity!r} of task {place}", "use " + ", ".join(tasks.COMPLEXITIES))
+    return {
+        "subject": subject,
+        "verify": verify,
+        "description": str(row.get("description") or "")[:LONGEST_TEXT],
+        "activeForm": str(row.get("active_form") or ""),
+        "blockedBy": _texts(row, "blocked_by", place),
+        "files": _texts(row, "files", place),
+        "criteria": _texts(row, "criteria", place),
+        "complexity": complexity,
+        "scaffold": bool(row.get("scaffold")),
+        "group": row.get("group"),
+    }
+
+
+def _texts(row: dict, key: str, place: int) -> list[str]:
+    value = row.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise UsageFault(f"{key} of task {place} is not a list of texts", f'give "{key}": ["…"]')
+    return value
+
+
+def check_size(state: LoopState, more: int) -> None:
+    """Raises Refused where the loop would have too many tasks (subtasks and remediation do not count)."""
+    total = state.planned + more
+    if total > settings.MOST_TASKS:
+        raise Refused(
+            f"{total} tasks, at most {settings.MOST_TASKS} in one loop", "cut the work into several loops, one after the other"
+        )
+
+
+def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
+    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set on each (parent, …).
+
+    Raises Refused for an unknown blocker or a circle, by name.
+    """
+    first = state.highest + 1
+    made = []
+    for place, row in enumerate(rows):
+        blockers = [_blocker(state, word, first, len(rows)) for word in row.get("blockedBy", ())]
+        made.append({**row, "id": tasks.make_id(first + place), "blockedBy": list(dict.fromkeys(blockers)), **common})
+    inside = {row["id"]: [one for one in row["blockedBy"] if tasks.number(one) >= first] for row in made}
+    for task_id in inside:
+        circle = graph.cycle_from(task_id, inside)
+        if circle:
+            raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added")
+    return [("task_added", {"task": row}) for row in made]
+
+
+def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
+    if word[:1] == "#" and word[1:].isdigit():
+        place = int(word[1:])
+        if not 1 <= place <= count:
+            raise Refused(f"blocked by {word}, but {count} tasks were handed in", "count from #1; nothing was added")
+        return tasks.make_id(first + place - 1)
+    number = tasks.number(word)
+    wanted = tasks.make_id(number)
+    if wanted not in state.tasks and not first <= number < first + count:
+        raise Refused(f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added")
+    return wanted
+
+
+def hand_in(state: LoopState, rows: list) -> list[Change]:
+    """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back to its waves."""
+    intake.running(state)
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
+    if not rows:
+        raise UsageFault("no task was handed in", "give a JSON list with at least one task")
+    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
+    check_size(state, len(drafts))
+    changes = added(state, drafts)
+    if state.stage == stage.REVIEW:
+        changes.append(intake.move(state, stage.EXECUTING))
+    return changes
+
+
+def changed(state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None) -> list[Change]:
+    """`task set`: another command, other blockers, other files. Raises Refused for a circle, by name."""
+    intake.running(state)
+    task = find(state, task_id)
+    if task.status == tasks.COMPLETED:
+        raise Refused(f"{task.id} is completed", "add another task instead")
+    data: dict = {"id": task.id}
+    if verify is not None:
+        command.split(verify)
+        data["verify"] = verify.strip()
+    if files is not None:
+        data["files"] = files
+    if blocked_by is not None:
+        wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
+        blockers = {one.id: one.blocked_by for one in state.tasks.values()}
+        blockers[task.id] = tuple(wanted)
+        circle = graph.cycle_from(task.id, blockers)
+        if circle:
+            raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was changed")
+        data["blockedBy"] = wanted
+    if len(data) == 1:
+        raise UsageFault("nothing to set", "give --verify, --blocked-by or --files")
+    return [("task_changed", data)]
+
+
+def removed(state: LoopState, task_id: str) -> list[Change]:
+    intake.running(state)
+    task = find(state, task_id)
+    if task.status not in (tasks.PENDING, tasks.BLOCKED):
+        raise Refused(f"{task.id} is {task.status}", "only pending and blocked tasks can be removed")
+    return [("task_removed", {"id": task.id})]
+
+
+def check_start(state: LoopState, task: Task) -> None:
+    """Raises Refused where a task may not start: a blocker is open, a panel is due, no command."""
+    tasks.moved(task, tasks.IN_PROGRESS)
+    open_blockers = [one for one in task.blocked_by if one in state.open]
+    if open_blockers:
+        raise Refused(f"{task.id} waits for {', '.join(open_blockers)}", "next: loopkit wave next")
+    if task.panel_due:
+        raise Refused(f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}")
+    if not task.verify:
+        raise Refused(f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"')
+
+
+def started(state: LoopState, task_id: str) -> list[Change]:
+    """`task start`: within the open wave, or in a wave of its own where none is open."""
+    intake.running(state)
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="starting a task")
+    task = find(state, task_id)
+    if task.status == tasks.IN_PROGRESS:
+        return []
+    check_start(state, task)
+    wave = state.wave
+    if wave is None:
+        from . import waves
+
+        return waves.opened(state, [task], sequential=False)
+    if len([one for one in wave.tasks if one in state.running]) >= settings.MOST_IN_WAVE:
+        raise Refused(f"wave {wave.number} is full", "next: loopkit wave close")
+    return [("task_started", {"id": task.id, "wave": wave.number})]
+
+
+def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
+    """The task that a verification is about. Raises Refused unless it runs (or is looked at again) and the command is its own."""
+    intake.running(state)
+    task = find(state, task_id)
+    if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED):
+        raise Refused(f"{task.id} is {task.status}, not in progress", "next: loopkit wave next")
+    if not command.same(task.verify, given):
+        raise Refused(f"not the stored command of {task.id}", f"next: loopkit verify {task.id} -- {task.verify}")
+    return task
+
+
+def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
+    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines)."""
+    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
+    changes: list[Change] = [("task_verified", {"id": task.id, "run": task.runs + 1, "command": task.verify, **data})]
+    if task.status == tasks.COMPLETED:
+        if not outcome["passed"]:
+            changes.append(("task_reopened", {"id": task.id, "reason": f"verification now exits {outcome['exit']}"}))
+            if state.stage == stage.REVIEW:
+                changes.append(intake.move(state, stage.EXECUTING))
+        return changes
+    if outcome["passed"]:
+        return [*changes, *completed(state, task)]
+    cycles = task.fix_cycles + 1
+    if cycles > settings.of(state, "max_fix_cycles"):
+        changes += failure(state, task, f"verification exits {outcome['exit']} after {cycles - 1} fixes", outcome["output"])
+    return changes
+
+
+def completed(state: LoopState, task: Task) -> list[Change]:
+    """Completion of a task and of every parent whose last subtask it was."""
+    changes: list[Change] = [("task_completed", {"id": task.id})]
+    done = {task.id}
+    parent = state.tasks.get(task.parent or "")
+    while parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT:
+        children = [one for one in state.tasks.values() if one.parent == parent.id]
+        if any(one.status != tasks.COMPLETED and one.id not in done for one in children):
+            break
+        changes.append(("task_completed", {"id": parent.id}))
+        done.add(parent.id)
+        parent = state.tasks.get(parent.parent or "")
+    return changes
+
+
+def failure(state: LoopState, task: Task, result: str, error: str, suggested: str | None = None) -> list[Change]:
+    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule: Clamp-down escalation)."""
+    attempts = task.attempts + 1
+    most, deep = settings.of(state, "max_step_attempts"), settings.of(state, "max_replan_depth")
+    action = escalation.clamp(attempts, task.depth, most, deep)
+    data = {
+        "id": task.id,
+        "attempt": attempts,
+        "approach": _approach(state, task),
+        "result": result,
+        "error": error[-2000:],
+        "action": action,
+        "suggested": suggested,
+        "clamped": suggested not in (None, action),
+    }
+    changes: list[Change] = [("task_failed", data)]
+    if action == escalation.IMPOSSIBLE:
+        changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": _explain(state, task, attempts, error)}))
+    return changes
+
+
+def _approach(state: LoopState, task: Task) -> str:
+    for panel in reversed(state.panels):
+        if panel.get("task") == task.id:
+            return str(panel.get("consensus", ""))[:500]
+    return "as described"
+
+
+def _explain(state: LoopState, task: Task, attempts: int, error: str) -> str:
+    chain, one = [], task
+    while one is not None:
+        chain.append(f"{one.id} {one.subject[:60]} ({attempts if one.id == task.id else one.attempts} attempts)")
+        one = state.tasks.get(one.parent or "")  # type: ignore[assignment]
+    done = f"{state.counts[tasks.COMPLETED]} of {len(state.tasks)} tasks were completed"
+    return " ← ".join(chain) + f"; last error: {error.strip()[-200:]}; {done}"
+
+
+def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
+    """`task fail`: the attempt is given up."""
+    intake.running(state)
+    task = find(state, task_id)
+    tasks.moved(task, tasks.FAILED)
+    return failure(state, task, "given up", error or "no error given", suggested)
+
+
+def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
+    intake.running(state)
+    task = find(state, task_id)
+    if kind not in tasks.BLOCK_KINDS:
+        raise UsageFault(f"block kind {kind!r}", "use " + ", ".join(tasks.BLOCK_KINDS))
+    if not text.strip():
+        raise UsageFault("no reason given", f'loopkit task block {task.id} --kind {kind} --reason "<what is needed>"')
+    tasks.moved(task, tasks.BLOCKED)
+    return [("task_blocked", {"id": task.id, "kind": kind, "text": text.strip()})]
+
+
+def unblocked(state: LoopState, task_id: str) -> list[Change]:
+    task = find(state, task_id)
+    if task.status != tasks.BLOCKED or task.block_kind == tasks.SPLIT:
+        raise Refused(f"{task.id} is {task.block_kind or task.status}, nothing to unblock", "see loopkit task list")
+    return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
+
+
+def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
+    """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none is given."""
+    intake.running(state)
+    task = find(state, task_id)
+    if task.status not in (tasks.FAILED, tasks.PENDING):
+        raise Refused(f"{task.id} is {task.status}", "only failed and pending tasks are split")
+    if not rows:
+        raise Refused(f"{task.id} cannot be split into nothing", "hand in at least one subtask")
+    deep = settings.of(state, "max_replan_depth")
+    if task.depth >= deep:
+        raise Refused(f"{task.id} is {task.depth} levels deep already", "work on it as it is")
+    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
+    inherited = [one for one in task.blocked_by if one in state.open]
+    for row in drafts:
+        row["blockedBy"] = [*row["blockedBy"], *inherited]
+    changes = added(state, drafts, parent=task.id, depth=task.depth + 1, kind=task.kind)
+    subtasks = [change[1]["task"]["id"] for change in changes]
+    return [*changes, ("task_split", {"id": task.id, "subtasks": subtasks})]
+
+
+def remediation(state: LoopState, subject: str, verify: str, description: str, files: list, first: int) -> Change:
+    """A task that mends what a review or the gate found; `first` is how many ids this step has used already."""
+    row = {
+        "id": tasks.make_id(state.highest + 1 + first),
+        "subject": subject[:LONGEST_SUBJECT],
+        "verify": verify,
+        "description": description,
+        "files": files,
+        "kind": "remediation",
+    }
+    return ("task_added", {"task": row})
+
+
+def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
+    """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's present digest."""
+    found = []
+    for task in state.tasks.values():
+        if task.status == tasks.COMPLETED and task.evidence is not None and task.files:
+            if any(digest(path) != seen for path, seen in task.evidence.files.items()):
+                found.append(task)
+    return found

@@ -1,0 +1,1 @@
+"""The hook handlers: one module an event, standard library only, Python 3.9."""

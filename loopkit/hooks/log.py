@@ -1,0 +1,39 @@
+"""`hooks.log` in the plugin's data folder: one short line a fault, at most 64 kB and one older file."""
+
+from __future__ import annotations
+
+import os
+import time
+
+LONGEST_FILE, LONGEST_LINE = 64 * 1024, 500
+
+
+def note(data: str, event: str, text: str) -> None:
+    """Append `text` as one line; where the folder cannot be written nothing happens."""
+    words = "".join(letter if letter.isprintable() else " " for letter in f"{event}: {text}"[:LONGEST_LINE])
+    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {words}\n".encode("utf-8", "replace")
+    path = os.path.join(data, "hooks.log")
+    try:
+        os.makedirs(data, exist_ok=True)
+        try:
+            if os.path.getsize(path) > LONGEST_FILE:
+                os.replace(path, path + ".1")
+        except OSError:
+            pass
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+    except OSError:
+        pass
+
+
+def fault(data: str, event: str, error: BaseException) -> None:
+    """Note an exception: its kind, its words and where in our files it arose."""
+    where, step = "", error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        where = f"{os.path.basename(code.co_filename)}:{step.tb_lineno}"
+        step = step.tb_next
+    note(data, event, f"{type(error).__name__} in {where}: {error}")

@@ -1,0 +1,26 @@
+"""What a hook may answer the client; the only place that knows the forms (measured on client 2.1.332)."""
+
+from __future__ import annotations
+
+
+def hold(text: str) -> dict:
+    """The turn goes on, and Claude reads `text` as context; `decision: block` would read as a fault, and arrive twice."""
+    return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
+
+
+def tell(text: str) -> dict | None:
+    """The person reads `text`; nothing else happens. Empty: silence."""
+    return {"systemMessage": text} if text else None
+
+
+def announce(text: str, context: str) -> dict:
+    """A session's start: `text` for the person, `context` for Claude."""
+    return {
+        "systemMessage": text,
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context},
+    }
+
+
+def refuse(reason: str) -> dict:
+    """A prompt or a task's completion is refused, with the reason and the way out."""
+    return {"decision": "block", "reason": reason}

@@ -1,0 +1,83 @@
+"""Stop: may the session end its turn? Gathers what the rules want to know, records the answer, gives it."""
+
+from __future__ import annotations
+
+from ..core import clock, stop
+from ..core.events import Event
+from . import log, project, reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store.loops import View
+    from .dispatch import Call
+
+#: What the client says of background work that still runs; anything else is over or unknown.
+RUNNING = ("running", "pending", "queued", "starting", None)
+
+
+def handle(call: Call) -> dict | None:
+    """Rule: Stop, rows 1 to 9; for a session without a loop the rule for its task list."""
+    if not call.readable:
+        return None
+    found = project.own_view(call)
+    if found is None:
+        return _foreign(call)
+    decision = stop.first_rows(found.session, found.snapshot, project.session_id(call), _background(call))
+    if decision is None:
+        seen, active = _seen(found, call)
+        decision = stop.last_rows(found.session, found.snapshot, call.given.get("stop_hook_active") is True, active, seen, call.now)
+        _mirror(found, call)
+    if decision.record is not None:
+        project.append(found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook"))
+    if decision.decision == "hold":
+        return reply.hold(decision.text)
+    return reply.tell(decision.text)
+
+
+def _background(call: Call) -> bool:
+    tasks = call.given.get("background_tasks")
+    return type(tasks) is list and any(type(one) is dict and one.get("status") in RUNNING for one in tasks)
+
+
+def _seen(found: View, call: Call) -> tuple:
+    """(what the transcripts gave since the last look, whether a tool was called)."""
+    path = call.given.get("transcript_path")
+    if type(path) is not str or not path:
+        return {}, False
+    from ..store import transcript
+
+    session = found.session
+    extra = tuple(one for one in session.subagents.values() if type(one) is str)
+    reading = transcript.read(path, session.offsets, session.message_ids, session.owner_since, extra)
+    seen = {"usage": reading.usage, "offsets": reading.offsets}
+    if reading.usage:
+        seen["message_ids"] = reading.message_ids
+    seen["transcript_offset"] = {**session.offsets, **reading.offsets}.get(transcript.name(path), 0)
+    return seen, reading.active
+
+
+def _mirror(found: View, call: Call) -> None:
+    """Where the client keeps a task list, bring it in step; what contradicts the ledger is noted."""
+    from ..store import native
+
+    folder = native.folder(call.env, project.session_id(call))
+    if folder is not None:
+        from . import mirror
+
+        mirror.bring_in_step(found, folder, call)
+
+
+def _foreign(call: Call) -> dict | None:
+    """No loop of this session: the unfinished tasks of a named list hold the first stop."""
+    if not call.env.get("CLAUDE_CODE_TASK_LIST_ID") or call.given.get("stop_hook_active") is not False:
+        return None
+    from ..core import announce
+    from ..store import native
+
+    folder = native.folder(call.env, "")
+    if folder is None:
+        return None
+    subjects, unreadable = native.foreign_open(folder)
+    if unreadable:
+        log.note(call.data, call.event, "task list: unreadable " + ", ".join(unreadable[:5]))
+    return reply.hold(announce.foreign(subjects)) if subjects else None

@@ -1,0 +1,282 @@
+"""The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger, under the client's locks.
+
+Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a lock is a folder, taken over
+when its time stamp is older than 10 s; readers lock nothing, so a file may be seen half written. Our tasks keep their own
+ids (`T-003.json`); a number is a task that Claude made. That a file is missing says nothing: the client empties lists by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import namedtuple
+
+STATUSES = frozenset(("pending", "in_progress", "completed"))
+#: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two looks.
+PATIENCE, STALE, STEP = 3.0, 10.0, 0.02
+
+#: A task of the ledger as the list shall show it. metadata: {wave, loopId, verification, stuckCount};
+#: native_id: its number in the list where Claude made it, else None.
+Mirrored = namedtuple("Mirrored", "id subject description active_form status blocked_by metadata native_id")
+#: A task that Claude made and the ledger does not know. blocked_by: ids as they stand in the list.
+Created = namedtuple("Created", "native_id subject description active_form status blocked_by")
+#: created: Created records · conflicts: (task id, status in the list, status in the ledger), the ledger's one was written ·
+#: pushed, skipped: files written, and left for the next time · unreadable: file names that say nothing.
+SyncResult = namedtuple("SyncResult", "created conflicts pushed skipped unreadable")
+
+NOTHING = SyncResult((), (), 0, 0, ())
+
+
+# -- where it is
+
+
+def list_id(env: dict, session_id: str) -> str:
+    """The id of the list a session uses: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
+    name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
+    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-" for letter in name)
+
+
+def config_dir(env: dict) -> str:
+    """The client's configuration folder."""
+    return env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude")
+
+
+def folder(env: dict, session_id: str) -> str | None:
+    """The folder of a session's list, or None where there is none: it is not ours to make one."""
+    name = list_id(env, session_id)
+    path = os.path.join(config_dir(env), "tasks", name)
+    return path if name and os.path.isdir(path) else None
+
+
+def has_task_tools(env: dict, seen: bool) -> bool:
+    """Whether the client keeps a list at all: a native event was seen, or the person opted in."""
+    return seen or env.get("CLAUDE_CODE_ENABLE_TODO_TOOLS", "").lower() in ("1", "true", "yes", "on")
+
+
+def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
+    """The folder, made where the session has task tools: the client's panel follows only a folder that stood at its start."""
+    name = list_id(env, session_id)
+    if name and has_task_tools(env, seen):
+        try:
+            os.makedirs(os.path.join(config_dir(env), "tasks", name), exist_ok=True)
+        except OSError:
+            return None
+    return folder(env, session_id)
+
+
+# -- reading
+
+
+def read_task(path: str) -> dict | None:
+    """One task file, or None where the client would not list it either (absent, half written, not a task)."""
+    try:
+        with open(path, "rb") as file:
+            record = json.loads(file.read().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if type(record) is not dict or record.get("status") not in STATUSES:
+        return None
+    for name, kind in (("id", str), ("subject", str), ("description", str), ("blocks", list), ("blockedBy", list)):
+        if type(record.get(name)) is not kind:
+            return None
+    return record
+
+
+def read_tasks(path: str) -> tuple:
+    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) where there is none."""
+    found, unreadable = {}, []
+    try:
+        names = os.listdir(path)
+    except OSError:
+        return found, unreadable
+    for name in names:
+        if name.endswith(".json") and not name.startswith("."):
+            record = read_task(os.path.join(path, name))
+            if record is None:
+                unreadable.append(name)
+            else:
+                found[name[:-5]] = record
+    return found, sorted(unreadable)
+
+
+def _metadata(record: dict) -> dict:
+    metadata = record.get("metadata")
+    return metadata if type(metadata) is dict else {}
+
+
+def is_ours(record: dict) -> bool:
+    """Whether a loop wrote or adopted this task."""
+    return bool(_metadata(record).get("loopId"))
+
+
+def foreign_open(path: str) -> list:
+    """Subjects of the unfinished tasks that belong to no loop, oldest number first."""
+    rows = [
+        (int(name) if _is_number(name) else 1 << 60, name, record["subject"])
+        for name, record in read_tasks(path)[0].items()
+        if record["status"] != "completed" and not is_ours(record) and not _metadata(record).get("_internal")
+    ]
+    return [subject for _, _, subject in sorted(rows)]
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= 18
+
+
+# -- writing
+
+
+class Patience:
+    """How long one call may wait for locks in all; a stuck lock must not cost its time once for every file."""
+
+    def __init__(self, seconds: float) -> None:
+        self.until = time.monotonic() + seconds
+
+    def lock(self, path: str) -> bool:
+        """Take the lock folder `path`; False where it stayed taken. Release it with `unlock`."""
+        while True:
+            try:
+                os.mkdir(path)
+                return True
+            except FileExistsError:
+                pass
+            except OSError:
+                return False
+            try:
+                if time.time() - os.stat(path).st_mtime > STALE:
+                    os.rmdir(path)
+                    continue
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return False
+            if time.monotonic() >= self.until:
+                return False
+            time.sleep(STEP)
+
+
+def unlock(path: str) -> None:
+    """Release a lock taken with `Patience.lock`."""
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass
+
+
+def _write(path: str, record: dict) -> None:
+    try:
+        text = json.dumps(record, ensure_ascii=False, indent=2).encode()
+    except UnicodeEncodeError:
+        text = json.dumps(record, indent=2).encode()
+    draft = f"{path}.tmp.{os.getpid():08x}"
+    try:
+        with open(draft, "wb") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except OSError:
+        try:
+            os.unlink(draft)
+        except OSError:
+            pass
+        raise
+
+
+def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) -> dict:
+    """The record a task's file shall have; what the client keeps in it (owner, other metadata) stays."""
+    status = task.status if task.status in STATUSES else "pending"
+    record = dict(old or {})
+    record.update(id=task.native_id or task.id, status=status, blocks=blocks, blockedBy=blocked_by)
+    record.update(subject=task.subject, description=task.description, metadata={**_metadata(record), **task.metadata})
+    if task.active_form:
+        record["activeForm"] = task.active_form
+    return record
+
+
+def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE) -> SyncResult:
+    """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
+
+    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) · loop_name: the
+    loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written; a finished task gets
+    no new file, since the client deletes a finished list. Never raises OSError.
+    """
+    if path is None or not os.path.isdir(path):
+        return NOTHING
+    found, unreadable = read_tasks(path)
+    names = {task.id: task.native_id or task.id for task in state_tasks}
+    unfinished = {task.id for task in state_tasks if task.status != "completed"}
+    blocks: dict = {}
+    for task in state_tasks:
+        for blocker in task.blocked_by:
+            if blocker in unfinished:
+                blocks.setdefault(blocker, []).append(names[task.id])
+    conflicts, pushed, skipped, waiting = [], 0, 0, Patience(patience)
+    for task in state_tasks:
+        old = found.get(names[task.id])
+        if old is None and task.status == "completed":
+            continue
+        blocked_by = [names[blocker] for blocker in task.blocked_by if blocker in unfinished]
+        links = (blocks.get(task.id, []), blocked_by)
+        if old is not None:
+            if (old["status"] == "completed") != (task.status == "completed") and _metadata(old).get("loopId") == loop_name:
+                conflicts.append((task.id, old["status"], task.status))
+            if _wanted(task, old, *links) == old:
+                continue
+        if _push(path, task, links, waiting):
+            pushed += 1
+        else:
+            skipped += 1
+    known = set(names.values())
+    created = [
+        Created(name, row["subject"], row["description"], row.get("activeForm") or "", row["status"], tuple(row["blockedBy"]))
+        for name, row in sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
+        if _is_number(name) and name not in known and row["status"] != "completed"
+        if not is_ours(row) and not _metadata(row).get("_internal")
+    ]
+    return SyncResult(created, conflicts, pushed, skipped, unreadable)
+
+
+def _push(path: str, task: Mirrored, links: tuple, waiting: Patience) -> bool:
+    file = os.path.join(path, f"{task.native_id or task.id}.json")
+    lock = f"{file}.lock" if os.path.lexists(file) else os.path.join(path, ".lock.lock")
+    if not waiting.lock(lock):
+        return False
+    try:
+        _write(file, _wanted(task, read_task(file), *links))
+    except OSError:
+        return False
+    finally:
+        unlock(lock)
+    return True
+
+
+def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE) -> int:
+    """Take a loop's own unfinished tasks out of a list (it was cancelled or put away); tasks that Claude made stay, unmarked.
+
+    Returns how many files were changed. Never raises OSError.
+    """
+    if path is None:
+        return 0
+    changed, waiting = 0, Patience(patience)
+    for name, record in read_tasks(path)[0].items():
+        if _metadata(record).get("loopId") != loop_name:
+            continue
+        file = os.path.join(path, f"{name}.json")
+        lock = f"{file}.lock"
+        if not waiting.lock(lock):
+            continue
+        try:
+            if _is_number(name):
+                kept = {key: value for key, value in _metadata(record).items() if key not in _OURS}
+                _write(file, {**record, "metadata": kept})
+            else:
+                os.unlink(file)
+            changed += 1
+        except OSError:
+            pass
+        finally:
+            unlock(lock)
+    return changed
+
+
+_OURS = ("wave", "loopId", "verification", "stuckCount")

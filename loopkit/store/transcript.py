@@ -1,0 +1,121 @@
+"""What a session did and used, read from the client's transcripts from a byte on; never what it said.
+
+Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant` line holds one content
+block; the lines of one message repeat its id and its full usage, so each id counts once. Subagents have files of their
+own beside the main one: `<session>/subagents/agent-<id>.jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import namedtuple
+
+#: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
+PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20
+#: Message ids carried over from one reading to the next: the lines of one message stand close together.
+CARRIED = 64
+
+#: active: a tool was called · usage: {model: [input, output, cache write, cache read]} in tokens ·
+#: offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to be handed in next time.
+Reading = namedtuple("Reading", "active usage offsets message_ids")
+
+
+class _Count:
+    def __init__(self, seen: list, since: str) -> None:
+        self.seen = dict.fromkeys(seen)
+        self.since = since[:19]
+        self.usage: dict = {}
+        self.active = False
+
+    def line(self, line: bytes) -> None:
+        """Take one line into account; whatever is not an assistant's message changes nothing."""
+        try:
+            record = json.loads(line.decode("utf-8", "replace"))
+            if record["type"] != "assistant" or str(record.get("timestamp") or "~")[:19] < self.since:
+                return
+            message = record["message"]
+            if not self.active:
+                self.active = any(block.get("type") == "tool_use" for block in message["content"] if type(block) is dict)
+            name, model, usage = message["id"], message["model"], message["usage"]
+            if name in self.seen or model == "<synthetic>":
+                return
+            self.seen[name] = None
+            sums = self.usage.setdefault(model, [0, 0, 0, 0])
+            for place, key in enumerate(_TOKENS):
+                figure = usage.get(key)
+                if type(figure) is int and figure > 0:
+                    sums[place] += figure
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+
+
+_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tuple = (), most: int = MOST) -> Reading:
+    """What happened in a session's transcript and those of its subagents after `offsets`.
+
+    path: the main transcript · offsets: {file name: bytes read before} · message_ids: from the reading before ·
+    since: UTC stamp, earlier messages do not count (a conversation before the loop) · extra: further transcripts ·
+    most: bytes to read in all; the rest is left for the next time. Files that cannot be read are passed over.
+    """
+    count, grown = _Count(message_ids, since), {}
+    for file in _files(path, extra):
+        name = os.path.basename(file)
+        before = offsets.get(name, 0)
+        after, read_bytes = _read_file(file, before, most, count)
+        most -= read_bytes
+        if after != before:
+            grown[name] = after
+    return Reading(count.active, count.usage, grown, list(count.seen)[-CARRIED:])
+
+
+def _files(path: str, extra: tuple) -> list:
+    found = [path] if path else []
+    stem, ending = os.path.splitext(path)
+    if ending == ".jsonl":
+        folder = os.path.join(stem, "subagents")
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            names = []
+        found += [os.path.join(folder, name) for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+    known = {os.path.basename(one) for one in found}
+    return found + [one for one in extra if one and os.path.basename(one) not in known]
+
+
+def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
+    """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced: from its start."""
+    total = 0
+    try:
+        size = os.stat(path).st_size
+        if size == offset:
+            return offset, 0
+        if size < offset:
+            offset = 0
+        with open(path, "rb", buffering=0) as file:
+            file.seek(offset)
+            rest = b""
+            while total < most:
+                piece = file.read(min(PIECE, most - total))
+                if not piece:
+                    break
+                total += len(piece)
+                end = piece.rfind(b"\n") + 1
+                if end:
+                    for line in (rest + piece[:end]).split(b"\n"):
+                        if b'"assistant"' in line:
+                            count.line(line)
+                    offset += len(rest) + end
+                    rest = piece[end:]
+                else:
+                    rest += piece
+                if len(rest) > LONGEST_LINE:
+                    offset += len(rest)  # its end, when it comes, is no JSON and says nothing
+                    rest = b""
+            if total >= most and len(rest) > most // 2:
+                offset += len(rest)
+    except OSError:
+        pass
+    return offset, total
