@@ -1,0 +1,533 @@
+"""A scripted, obedient model: an Anthropic Messages API on 127.0.0.1 that does what the newest `next:` lines say.
+
+The real client is run against it. `next: loopkit …` becomes a Bash call, consecutive `next: agent …` lines become
+parallel Agent calls; what needs judgement (scores, a shape, tasks, edits) comes from a `Scenario`. Where nothing
+fits, the turn ends with "(script over)". Every request is recorded. What to do is worked out anew from the messages
+of each request, so that `/clear`, compaction and a resumed session need no special care.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+OVER = "(script over)"
+NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
+ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
+AGENT_LINE = re.compile(r"agent (\S+): (.+)")
+NOTIFICATION = re.compile(r"<task-notification>.*?<tool-use-id>([^<]+)</tool-use-id>.*?</task-notification>", re.S)
+REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.S)
+GO_ON = re.compile(r"\b(go on|continue|resume)\b", re.I)
+SUMMARY_WANTED = re.compile(r"create a detailed summary of (the|this|our) (conversation|RECENT portion)", re.I)
+SUMMARISED = "This session is being continued from a previous conversation"
+LAUNCHED = "Async agent launched"
+SMALL_USAGE = {
+    "input_tokens": 1000,
+    "output_tokens": 50,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+
+
+class Text(NamedTuple):
+    """A block of plain words in a reply."""
+
+    text: str
+
+
+class Tool(NamedTuple):
+    """A tool call in a reply; `line` is the `next:` line that it obeys, if it obeys one."""
+
+    name: str
+    input: dict
+    line: str = ""
+
+
+class Fail(NamedTuple):
+    """An API error instead of a reply; `headers` go out with it."""
+
+    status: int
+    kind: str
+    message: str
+    headers: dict = {}
+
+
+Reply = list | Fail
+
+
+def bash(command: str, line: str = "") -> Tool:
+    """A Bash call that runs `command`."""
+    return Tool("Bash", {"command": command, "description": command.splitlines()[0][:60]}, line)
+
+
+def write(path: str, content: str) -> Tool:
+    """A Write call; the model puts a relative path into its project."""
+    return Tool("Write", {"file_path": path, "content": content})
+
+
+def agent(kind: str, task: str, line: str = "", *, background: bool = False) -> Tool:
+    """An Agent call. The client starts agents in the background unless it is told otherwise."""
+    found = re.search(r"\bT-\d+\b", task)
+    given = {"description": found.group() if found else kind, "prompt": task, "subagent_type": kind}
+    return Tool("Agent", {**given, "run_in_background": background}, line)
+
+
+class Event(NamedTuple):
+    """One part of a conversation, in order: kind is given, context, result, notice, call or said."""
+
+    kind: str
+    text: str
+    call_id: str = ""
+    failed: bool = False
+
+
+def flatten(content: Any) -> str:
+    """All words of a message's content: plain text, text blocks and the blocks nested in tool results."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(flatten(part.get("text") or part.get("content") or "") for part in content)
+    return ""
+
+
+def read_events(messages: Sequence[dict]) -> list[Event]:
+    """The conversation of a request as one flat list."""
+    events: list[Event] = []
+    for message in messages:
+        content, role = message.get("content"), message.get("role")
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        for part in parts:
+            kind = part.get("type")
+            if kind == "tool_use":
+                events.append(Event("call", json.dumps(part.get("input")), part["id"]))
+            elif kind == "tool_result":
+                failed = bool(part.get("is_error"))
+                events.append(Event("result", flatten(part.get("content")), part["tool_use_id"], failed))
+            elif kind == "text" and role == "assistant":
+                events.append(Event("said", part["text"]))
+            elif kind == "text":
+                notices = list(NOTIFICATION.finditer(part["text"]))
+                events += [Event("notice", found.group(), found.group(1)) for found in notices]
+                if not notices:
+                    events.append(Event("context" if role == "system" else "given", part["text"]))
+    return events
+
+
+def next_blocks(text: str) -> list[list[str]]:
+    """The blocks of consecutive `next:` lines of a text, oldest first, each line without its `next: `."""
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        found = NEXT_LINE.match(line)
+        if found:
+            blocks[-1].append(found.group(1))
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
+
+
+def here_document(command: str, body: str) -> str:
+    """A command that takes `body` on its standard input, untouched by the shell."""
+    mark = "EOF"
+    while mark in body.splitlines():
+        mark += "_"
+    return f"{command} <<'{mark}'\n{body.rstrip()}\n{mark}"
+
+
+@dataclass
+class Turn:
+    """One request of the client, as the model sees it."""
+
+    request: dict
+    events: list[Event]
+    main: bool
+    session: str
+    kind: str = ""  # the subagent's type, "" for the main conversation
+    number: int = 0  # 1-based count of this session's main requests, or of this subagent's
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools that the client offers."""
+        return [tool.get("name") for tool in self.request.get("tools") or []]
+
+    @property
+    def newest(self) -> str:
+        """Everything that was said to the model since it spoke last."""
+        fresh = itertools.takewhile(lambda event: event.kind not in ("call", "said"), reversed(self.events))
+        return "\n".join(event.text for event in reversed(list(fresh)))
+
+    @property
+    def prompt(self) -> str:
+        """The newest words of a person (in a subagent: its caller's task), without what the client adds."""
+        given = [REMINDER.sub("", event.text).strip() for event in self.events if event.kind == "given"]
+        words = [text for text in given if text]
+        return (words[-1] if self.main else words[0]) if words else ""
+
+    @property
+    def calls(self) -> list[Event]:
+        """The tool calls made so far."""
+        return [event for event in self.events if event.kind == "call"]
+
+
+@dataclass
+class Scenario:
+    """What the model decides by itself. Everything else it obeys.
+
+    answers     regular expression on a `next:` command -> what to run. A text that starts with "loopkit " replaces
+                the command, any other text, list or dict (as JSON) is given to it as a here-document; a function
+                gets (turn, n), n counting its uses from 0. The first expression that is found wins.
+    work        task id or expression on the subagent's task -> tool calls made before its verification; a function
+                gets (turn, attempt), attempt counting from 0 within this subagent.
+    reports     expression on the subagent's task -> what it reports at once, without working (reviewers).
+    deviate     gets a Turn and gives a Reply instead of obeying, or None.
+    usage       usage figures of each reply: a dict, or a function of the Turn.
+    background  start agents in the background.
+    """
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    work: dict[str, Any] = field(default_factory=dict)
+    reports: dict[str, Any] = field(default_factory=dict)
+    deviate: Callable[[Turn], Reply | None] | None = None
+    usage: dict | Callable[[Turn], dict] = field(default_factory=lambda: dict(SMALL_USAGE))
+    background: bool = False
+
+
+class Record(NamedTuple):
+    """A request and what was answered."""
+
+    turn: Turn
+    reply: Reply
+
+
+class Pause:
+    """Keeps one answer back. `reached` is set when the model is about to give it; `release` lets it go."""
+
+    def __init__(self, when: Callable[[Turn, Reply], bool]):
+        self.when, self.reached, self.released = when, threading.Event(), threading.Event()
+
+    def wait(self, deadline: float = 120.0) -> None:
+        """Wait until the answer is being kept back; AssertionError after `deadline` seconds."""
+        assert self.reached.wait(deadline), "the model never came to the point where it was to pause"
+
+    def release(self) -> None:
+        """Give the answer."""
+        self.released.set()
+
+
+class Model:
+    """The server. Use it as a context manager; `url` is what ANTHROPIC_BASE_URL must be."""
+
+    def __init__(self, scenario: Scenario, project: Path = Path("/")):
+        self.scenario, self.project = scenario, project
+        self.records: list[Record] = []
+        self.unanswered: list[str] = []  # next: lines that needed judgement and found none in the scenario
+        self._lock = threading.Lock()
+        self._lines: dict[str, Tool] = {}  # call id -> the call, with the line that it obeys
+        self._kinds: dict[str, str] = {}  # a subagent's task -> its type
+        self._uses: dict[str, int] = {}
+        self._pauses: list[Pause] = []
+        self._prefix, self._ids = secrets.token_hex(3), itertools.count(1)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Model:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pause in self._pauses:
+            pause.release()
+        self._server.shutdown()
+        self._server.server_close()
+
+    # -- for tests -----------------------------------------------------------------------------------------------
+
+    def pause(self, when: Callable[[Turn, Reply], bool]) -> Pause:
+        """Keep back the first answer for which `when(turn, reply)` is true."""
+        made = Pause(when)
+        self._pauses.append(made)
+        return made
+
+    def pause_before(self, words: str) -> Pause:
+        """Keep back the first answer whose tool calls contain `words`."""
+        return self.pause(lambda _turn, reply: words in calls_of(reply))
+
+    @property
+    def main_turns(self) -> list[Turn]:
+        """The requests of main conversations, in order."""
+        return [record.turn for record in self.records if record.turn.main]
+
+    def commands(self, session: str = "") -> list[str]:
+        """All Bash commands that were asked for, main and subagents', in order; of one session if it is given."""
+        return [
+            block.input["command"]
+            for record in self.records
+            if isinstance(record.reply, list) and session in ("", record.turn.session)
+            for block in record.reply
+            if isinstance(block, Tool) and block.name == "Bash"
+        ]
+
+    def story(self) -> str:
+        """What happened, for a failed test's message."""
+        lines = []
+        for turn, reply in self.records:
+            who = "main" if turn.main else turn.kind or "agent"
+            said = reply if isinstance(reply, Fail) else [block[0] if len(block) == 1 else block[1] for block in reply]
+            lines.append(f"[{who}] <- {turn.newest[-700:]}\n[{who}] -> {said}")
+        return "\n".join(lines)
+
+    # -- answering -----------------------------------------------------------------------------------------------
+
+    def answer(self, request: dict) -> tuple[Turn, Reply]:
+        """The turn that a request is, and the reply to it. Records both."""
+        turn = self._read(request)
+        with self._lock:
+            same = [r.turn for r in self.records if (r.turn.main, r.turn.session) == (turn.main, turn.session)]
+            turn.number = 1 + sum(1 for other in same if turn.main or other.prompt == turn.prompt)
+            reply = self._decide(turn)
+            for block in reply if isinstance(reply, list) else ():
+                if isinstance(block, Tool) and block.name == "Agent":
+                    self._kinds[block.input["prompt"].strip()] = block.input.get("subagent_type", "")
+            self.records.append(Record(turn, reply))
+            pauses = [p for p in self._pauses if not p.reached.is_set() and p.when(turn, reply)]
+            for pause in pauses:
+                pause.reached.set()
+        for pause in pauses:
+            pause.released.wait()
+        return turn, reply
+
+    def _read(self, request: dict) -> Turn:
+        system, tools = flatten(request.get("system")), [t.get("name") for t in request.get("tools") or []]
+        events = read_events(request.get("messages") or [])
+        main = bool({"Agent", "Task"} & set(tools)) and "cc_is_subagent=true" not in system
+        found = re.search(r'"session_id": ?"([^"]+)"', str((request.get("metadata") or {}).get("user_id")))
+        turn = Turn(request, events, main, found.group(1) if found else "")
+        turn.kind = "" if main else self._kinds.get(turn.prompt, "agent")
+        return turn
+
+    def _decide(self, turn: Turn) -> Reply:
+        if not turn.tools:  # titles and other small helper calls
+            return [Text('{"title": "scripted", "isNewTopic": false}')]
+        if SUMMARY_WANTED.search(turn.newest):
+            return [Text("<analysis>-</analysis>\n<summary>The person works on a project.</summary>")]
+        other = self.scenario.deviate(turn) if self.scenario.deviate else None
+        if other is not None:
+            return other
+        return self._obey(turn) if turn.main else self._work(turn)
+
+    def _obey(self, turn: Turn) -> Reply:
+        waiting = _running_agents(turn)
+        if waiting:
+            return [Text(f"(waiting for {waiting} agents)")]
+        lines, failed = self._due(turn)
+        if failed:
+            return [Text("(refused) " + failed[-400:])]
+        if not lines:
+            return [Text(OVER)]
+        group = list(itertools.takewhile(AGENT_LINE.fullmatch, lines))
+        if group:
+            parts = [(line, *AGENT_LINE.fullmatch(line).groups()) for line in group]
+            return [agent(kind, task, line, background=self.scenario.background) for line, kind, task in parts]
+        return self._run(turn, lines[0])
+
+    def _due(self, turn: Turn) -> tuple[list[str], str]:
+        """The lines still to be done, and the words of a refusal if what was tried failed without a way on."""
+        agents = {i for i, tool in self._lines.items() if tool.name == "Agent"}
+        own, reported = -1, -1  # newest block of the conversation, newest in a subagent's report
+        blocks: dict[int, list[str]] = {}
+        for place, event in enumerate(turn.events):
+            found = next_blocks(event.text) if event.kind not in ("call", "said") else []
+            if found:
+                blocks[place] = found[-1]
+                from_agent = event.kind == "notice" or event.call_id in agents
+                own, reported = (own, place) if from_agent else (place, reported)
+        if not blocks and turn.main:
+            heard = "\n".join(event.text for event in turn.events if event.kind in ("given", "context"))
+            announced = list(ANNOUNCED.finditer(heard))
+            summarised = any(SUMMARISED in event.text for event in turn.events)
+            if announced and (summarised or GO_ON.search(turn.prompt)):
+                blocks, own = {0: [announced[-1].group(1)]}, 0
+        for place in (own, reported):
+            if place < 0 or (place == reported and reported < own):
+                continue
+            left = list(blocks[place])
+            for call in (e for e in turn.events[place:] if e.kind == "call" and e.call_id in self._lines):
+                line = self._lines[call.call_id].line
+                if line in left:
+                    left.remove(line)
+            refused = [
+                e for e in turn.events[place + 1 :] if e.kind == "result" and e.failed and e.call_id not in agents
+            ]
+            if refused and any(self._lines.get(e.call_id, Tool("", {})).line for e in refused):
+                return [], refused[-1].text
+            if left:
+                return left, ""
+        return [], ""
+
+    def _run(self, turn: Turn, line: str) -> Reply:
+        for pattern, given in self.scenario.answers.items():
+            if re.search(pattern, line):
+                return [bash(_command(line, self._value(pattern, given, turn)), line)]
+        if re.search(r"<[^<>]+>|(--file|--accept|--error-file|--task-file) -\s*$", line):
+            self.unanswered.append(line)
+            return [Text(f"(no answer for: {line})")]
+        return [bash(line, line)]
+
+    def _value(self, pattern: str, given: Any, turn: Turn) -> Any:
+        if not callable(given):
+            return given
+        count = self._uses.get(pattern, 0)
+        self._uses[pattern] = count + 1
+        return given(turn, count)
+
+    def _work(self, turn: Turn) -> Reply:
+        """A subagent: show the task, do the scenario's edits, verify, report what the verification printed."""
+        task = turn.prompt
+        for pattern, report in self.scenario.reports.items():
+            if re.search(pattern, f"{turn.kind}: {task}"):
+                return [Text(str(self._value(pattern, report, turn)))]
+        if not turn.calls:
+            first = re.search(r"`(loopkit [^`]+)`", task)
+            return [bash(first.group(1), first.group(1))] if first else [Text(OVER)]
+        results = [event for event in turn.events if event.kind == "result"]
+        last = results[-1].text if results else OVER
+        lines, failed = self._due(turn)
+        if failed or not lines or not re.match(r"loopkit (verify|task (show|start|fail))\b", lines[0]):
+            return [Text(failed or last)]
+        made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
+        attempt = sum(1 for tool in made if tool.line.startswith("loopkit verify"))
+        if lines[0].startswith("loopkit verify") and not any(tool.line == f"edit {attempt}" for tool in made):
+            edits = self._edits(turn, task, attempt)
+            if edits:
+                return [tool._replace(line=f"edit {attempt}") for tool in edits]
+        return self._run(turn, lines[0])
+
+    def _edits(self, turn: Turn, task: str, attempt: int) -> list[Tool]:
+        for pattern, given in self.scenario.work.items():
+            if re.search(pattern, task):
+                edits = given(turn, attempt) if callable(given) else given
+                return [bash(edit) if isinstance(edit, str) else edit for edit in edits]
+        return []
+
+    def number_calls(self, reply: list) -> list[dict]:
+        """A reply as content blocks; its calls are remembered under their new ids."""
+        content = []
+        for block in reply:
+            if isinstance(block, Text):
+                content.append({"type": "text", "text": block.text})
+                continue
+            with self._lock:
+                call_id = f"toolu_{self._prefix}_{next(self._ids):06d}"
+                self._lines[call_id] = block
+            given = dict(block.input)
+            if "file_path" in given:
+                given["file_path"] = str(self.project / given["file_path"])
+            content.append({"type": "tool_use", "id": call_id, "name": block.name, "input": given})
+        return content
+
+    def message(self, turn: Turn, content: list[dict]) -> dict:
+        """The Messages API's answer around `content`."""
+        usage = self.scenario.usage(turn) if callable(self.scenario.usage) else self.scenario.usage
+        with self._lock:
+            number = next(self._ids)
+        return {
+            "id": f"msg_{self._prefix}_{number:06d}",
+            "type": "message",
+            "role": "assistant",
+            "model": turn.request.get("model"),
+            "content": content,
+            "stop_reason": "tool_use" if any(part["type"] == "tool_use" for part in content) else "end_turn",
+            "stop_sequence": None,
+            "usage": usage,
+        }
+
+
+def in_turn(*values: Any) -> Callable[[Turn, int], Any]:
+    """An answer that is another one each time; the last one stays."""
+    return lambda _turn, count: values[min(count, len(values) - 1)]
+
+
+def calls_of(reply: Reply) -> str:
+    """The inputs of a reply's tool calls as one text."""
+    blocks = reply if isinstance(reply, list) else []
+    return "\n".join(json.dumps(block.input) for block in blocks if isinstance(block, Tool))
+
+
+def _command(line: str, value: Any) -> str:
+    if isinstance(value, str) and value.startswith("loopkit "):
+        return value
+    return here_document(line, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def _running_agents(turn: Turn) -> int:
+    launched = {e.call_id for e in turn.events if e.kind == "result" and e.text.startswith(LAUNCHED)}
+    return len(launched - {e.call_id for e in turn.events if e.kind == "notice"})
+
+
+def _stream(message: dict) -> bytes:
+    """A message as server-sent events."""
+    opened = {**message, "content": [], "stop_reason": None}
+    events: list[tuple[str, dict]] = [("message_start", {"message": opened})]
+    for index, part in enumerate(message["content"]):
+        if part["type"] == "text":
+            start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": part["text"]}
+        else:
+            start = {**part, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
+        events += [
+            ("content_block_start", {"index": index, "content_block": start}),
+            ("content_block_delta", {"index": index, "delta": delta}),
+            ("content_block_stop", {"index": index}),
+        ]
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events += [("message_delta", {"delta": ended, "usage": message["usage"]}), ("message_stop", {})]
+    return "".join(f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events).encode()
+
+
+def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _send(self, body: bytes, kind: str = "application/json", status: int = 200, headers: dict | None = None):
+            try:
+                self.send_response(status)
+                for name, value in {"content-type": kind, "content-length": len(body), **(headers or {})}.items():
+                    self.send_header(name, str(value))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:  # the client was killed while it waited
+                self.close_connection = True
+
+        def do_HEAD(self) -> None:
+            self._send(b"")
+
+        def do_GET(self) -> None:
+            self._send(b'{"data": [], "has_more": false}')
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            if "count_tokens" in self.path:
+                return self._send(b'{"input_tokens": 100}')
+            if not self.path.startswith("/v1/messages"):
+                return self._send(b"{}")
+            turn, reply = model.answer(request)
+            if isinstance(reply, Fail):
+                error = {"type": "error", "error": {"type": reply.kind, "message": reply.message}}
+                return self._send(json.dumps(error).encode(), status=reply.status, headers=reply.headers)
+            message = model.message(turn, model.number_calls(reply))
+            if request.get("stream"):
+                return self._send(_stream(message), "text/event-stream")
+            return self._send(json.dumps(message).encode())
+
+    return Handler
