@@ -273,20 +273,27 @@ class Sandbox:
             **(extra or {}),
         }
 
-    def arguments(self, allowed: Sequence[str], *more: str) -> list[str]:
-        """The command line that loads the plugins of this checkout."""
-        plugins = ["--plugin-dir", str(ROOT), "--plugin-dir", str(ROOT / "plugins")]
+    def arguments(self, allowed: Sequence[str], *more: str, plugins: bool = True) -> list[str]:
+        """The client's command line; it loads the plugins of this checkout unless they are installed in HOME."""
+        folders = ["--plugin-dir", str(ROOT), "--plugin-dir", str(ROOT / "plugins")] if plugins else []
         rules = ["--allowedTools", ",".join(allowed)] if allowed else []
-        return [str(self.client), *plugins, "--permission-mode", "default", *rules, *more]
+        return [str(self.client), *folders, "--permission-mode", "default", *rules, *more]
 
-    def start(self, prompt: str, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None) -> Headless:
+    def start(
+        self,
+        prompt: str,
+        *more: str,
+        allowed: Sequence[str] = APPROVED,
+        env: dict | None = None,
+        plugins: bool = True,
+    ) -> Headless:
         """Start `claude -p` and give it at once; the prompt goes in as an argument."""
         number = len(self._runs) + 1
         out, err = self.folder / f"out-{number}.jsonl", self.folder / f"err-{number}.txt"
         shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
-                self.arguments(allowed, *shape, *more, "-p", prompt),
+                self.arguments(allowed, *shape, *more, "-p", prompt, plugins=plugins),
                 cwd=self.project,
                 env=self.environment(env),
                 stdin=subprocess.DEVNULL,
@@ -298,9 +305,9 @@ class Sandbox:
         self._runs.append(run)
         return run
 
-    def run(self, prompt: str, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None) -> Headless:
-        """Run `claude -p` to its end."""
-        return self.start(prompt, *more, allowed=allowed, env=env).finish()
+    def run(self, prompt: str, *more: str, **options: Any) -> Headless:
+        """Run `claude -p` to its end; options as for `start`."""
+        return self.start(prompt, *more, **options).finish()
 
     def terminal(self, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None) -> Terminal:
         """An interactive client, ready for input."""
@@ -314,6 +321,16 @@ class Sandbox:
         terminal.tmux("set-option", "-g", "history-limit", "20000")
         terminal.ready()
         return terminal
+
+    def kill(self, run: Headless) -> None:
+        """kill -9 of a client and of all that runs in this sandbox, as a power cut does it."""
+        run.kill()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        for left in processes_with(f"HOME={self.home}\0"):  # Bash children are in sessions of their own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
 
     def loopkit(self, *args: str, session: str = "") -> subprocess.CompletedProcess:
         """Run the project's `loopkit` outside the client, as a person in another window does."""
@@ -352,9 +369,7 @@ class Sandbox:
         for run in self._runs:
             if run.process.poll() is None:
                 run.kill()
-        for left in processes_with(f"HOME={self.home}\0"):  # Bash children are in sessions of their own
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
+        self._sweep()
         self.model.__exit__()
         shutil.rmtree(self._sockets, ignore_errors=True)
 

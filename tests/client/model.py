@@ -24,6 +24,7 @@ NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
 ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
 AGENT_LINE = re.compile(r"agent (\S+): (.+)")
 NOTIFICATION = re.compile(r"<task-notification>.*?<tool-use-id>([^<]+)</tool-use-id>.*?</task-notification>", re.S)
+TAG = re.compile(r"</?[a-z-]+>")
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.S)
 GO_ON = re.compile(r"\b(go on|continue|resume)\b", re.I)
 SUMMARY_WANTED = re.compile(r"create a detailed summary of (the|this|our) (conversation|RECENT portion)", re.I)
@@ -115,7 +116,7 @@ def read_events(messages: Sequence[dict]) -> list[Event]:
                 events.append(Event("said", part["text"]))
             elif kind == "text":
                 notices = list(NOTIFICATION.finditer(part["text"]))
-                events += [Event("notice", found.group(), found.group(1)) for found in notices]
+                events += [Event("notice", TAG.sub("\n", found.group()), found.group(1)) for found in notices]
                 if not notices:
                     events.append(Event("context" if role == "system" else "given", part["text"]))
     return events
@@ -283,6 +284,10 @@ class Model:
             said = reply if isinstance(reply, Fail) else [block[0] if len(block) == 1 else block[1] for block in reply]
             lines.append(f"[{who}] <- {turn.newest[-700:]}\n[{who}] -> {said}")
         return "\n".join(lines)
+
+    def heard(self, words: str) -> int:
+        """In how many requests of main conversations `words` were new."""
+        return sum(1 for turn in self.main_turns if words in turn.newest)
 
     # -- answering -----------------------------------------------------------------------------------------------
 

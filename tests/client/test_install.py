@@ -1,0 +1,74 @@
+"""The three plugins install from this marketplace, load without a fault and pass the directory's checks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.client.harness import ROOT, Sandbox
+from tests.client.model import Scenario
+
+PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
+
+
+def claude(place: Sandbox, *args: str) -> subprocess.CompletedProcess:
+    """Run the client's program itself, such as `claude plugin …`."""
+    return subprocess.run(
+        [str(place.client), *args],
+        cwd=place.project,
+        env=place.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=180,
+    )
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a person gets who clones the repository: the files under version control, as they are now."""
+    folder = tmp_path_factory.mktemp("checkout") / "loopkit"
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        source, copy = ROOT / name, folder / name
+        if source.is_symlink() or source.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_symlink():
+                copy.symlink_to(source.readlink())
+            else:
+                copy.write_bytes(source.read_bytes())
+                copy.chmod(source.stat().st_mode)
+    return folder
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_validate_is_clean(place, checkout: Path, plugin: str) -> None:
+    folder = checkout / PLUGINS[plugin].relative_to(ROOT)
+    done = claude(place(prepared=False), "plugin", "validate", "--strict", "--profile", "directory", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_install_gives_all_three_and_they_load(place, checkout: Path) -> None:
+    here = place(Scenario(), prepared=False)
+    added = claude(here, "plugin", "marketplace", "add", str(checkout))
+    assert added.returncode == 0, added.stdout + added.stderr
+    marketplace = json.loads((checkout / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8"))["name"]
+    installed = claude(here, "plugin", "install", f"loop@{marketplace}")
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    listed = {row["id"]: row["enabled"] for row in json.loads(claude(here, "plugin", "list", "--json").stdout)}
+    assert all(listed.get(f"{name}@{marketplace}") for name in PLUGINS), listed
+
+    run = here.run("hello", plugins=False)
+    assert not run.init.get("plugin_errors")
+    assert {row["name"] for row in run.init["plugins"]} >= set(PLUGINS)
+    assert {"loop:start", "loop:status", "loop:resume", "loop:pause", "loop:cancel"} <= set(run.init["slash_commands"])
+    assert {"loop:coder", "loop:tester"} <= set(run.init["agents"])
+
+
+def test_plugins_of_a_checkout_load_without_errors(place) -> None:
+    run = place(prepared=False).run("hello")
+    assert not run.init.get("plugin_errors")
+    assert {row["name"] for row in run.init["plugins"]} >= set(PLUGINS)

@@ -1,0 +1,68 @@
+"""Who is held, how often, and when a held session is let go: always before the client's own cap."""
+
+from __future__ import annotations
+
+from tests.client.harness import EVERYTHING, Sandbox
+from tests.client.model import Reply, Text, Tool, Turn
+from tests.client.scenarios import REQUEST, greetings
+from tests.client.test_sessions import holds
+from tests.client.test_whole_loop import assert_complete
+
+CAP = "stop-hook-block-cap"
+
+
+def once_there_are_tasks(here: Sandbox, then) -> None:
+    """Obey until the tasks are stored, from then on do `then(turn)` in the main conversation."""
+
+    def deviate(turn: Turn) -> Reply | None:
+        return then(turn) if turn.main and here.events("task_added") else None
+
+    here.model.scenario.deviate = deviate
+
+
+def test_a_model_that_only_talks_is_let_go_at_its_second_stop(place) -> None:
+    here = place(greetings())
+    once_there_are_tasks(here, lambda _turn: [Text("I leave it as it is.")])
+    run = here.run(f"/loop:start {REQUEST}")
+    assert len(run.hooks("Stop")) == 2
+    assert len(holds(run)) == 1 and len(holds(run)[0]) <= 500
+    assert here.state["status"] == "running"
+    assert CAP not in run.notifications() and run.result["is_error"] is False
+
+
+def busy(turn: Turn) -> Reply:
+    """Read a file, then stop; once more after each hold."""
+    read = turn.events[-1].kind == "result" and "# A project" in turn.newest
+    return [Text("I had a look.")] if read else [Tool("Read", {"file_path": "README.md"})]
+
+
+def test_tool_calls_without_progress_end_stalled(place) -> None:
+    here = place(greetings())
+    once_there_are_tasks(here, busy)
+    run = here.run(f"/loop:start {REQUEST}")
+    assert 1 <= len(holds(run)) < 8
+    assert (here.state["status"], here.state["verdict"]) == ("paused", "stalled")
+    assert CAP not in run.notifications()
+    silent = here.run("hello again", "--resume", run.session)
+    assert holds(silent) == []
+
+
+def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> None:
+    here = place(greetings())
+    once_there_are_tasks(here, busy)
+    terminal = here.terminal(allowed=EVERYTHING)
+    terminal.say(f"/loop:start {REQUEST}")
+    terminal.wait("the verdict", lambda: here.state.get("status") == "paused")
+    assert here.state["verdict"] == "stalled"
+    terminal.see("stalled")
+    assert "overrid" not in terminal.history
+
+
+def test_background_agents_let_the_stop_through_and_the_loop_goes_on(place) -> None:
+    here = place(greetings(background=True))
+    run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
+    waiting = [record for record in here.model.records if record.reply and "(waiting for" in str(record.reply)]
+    assert waiting, "no turn ended while agents were running"
+    assert_complete(here)
+    assert run.result["is_error"] is False
+    assert CAP not in run.notifications()
