@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 OVER = "(script over)"
 NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
 ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
+# What the client brings back after a compaction, "for context only": its next: lines are over.
+RESTORED = re.compile(r"The following skills were invoked EARLIER.*?(?=SessionStart hook additional context|\Z)", re.S)
 AGENT_LINE = re.compile(r"agent (\S+): (.+)")
 NOTIFICATION = re.compile(r"<task-notification>.*?<tool-use-id>([^<]+)</tool-use-id>.*?</task-notification>", re.S)
 TAG = re.compile(r"</?[a-z-]+>")
@@ -346,20 +348,20 @@ class Model:
     def _due(self, turn: Turn) -> tuple[list[str], str]:
         """The lines still to be done, and the words of a refusal if what was tried failed without a way on."""
         agents = {i for i, tool in self._lines.items() if tool.name == "Agent"}
+        # An announcement is followed by who is asked to go on, and after a compaction; another session just hears it.
+        asked = len(turn.prompt) < 80 and GO_ON.search(turn.prompt)
+        told = turn.main and bool(asked or any(SUMMARISED in event.text for event in turn.events))
         own, reported = -1, -1  # newest block of the conversation, newest in a subagent's report
         blocks: dict[int, list[str]] = {}
         for place, event in enumerate(turn.events):
-            found = next_blocks(event.text) if event.kind not in ("call", "said") else []
+            found = next_blocks(RESTORED.sub("", event.text)) if event.kind not in ("call", "said") else []
+            announced = ANNOUNCED.search(event.text) if told and event.kind in ("given", "context") else None
+            if announced:
+                found.append([announced.group(1)])
             if found:
                 blocks[place] = found[-1]
                 from_agent = event.kind == "notice" or event.call_id in agents
                 own, reported = (own, place) if from_agent else (place, reported)
-        if not blocks and turn.main:
-            heard = "\n".join(event.text for event in turn.events if event.kind in ("given", "context"))
-            announced = list(ANNOUNCED.finditer(heard))
-            summarised = any(SUMMARISED in event.text for event in turn.events)
-            if announced and (summarised or GO_ON.search(turn.prompt)):
-                blocks, own = {0: [announced[-1].group(1)]}, 0
         for place in (own, reported):
             if place < 0 or (place == reported and reported < own):
                 continue

@@ -122,6 +122,18 @@ def test_an_announcement_is_followed_only_when_asked_to() -> None:
     assert commands(talk.hear("Please go on.")) == ["loopkit wave next"]
 
 
+def test_after_a_compaction_the_announcement_counts_and_not_the_restored_commands() -> None:
+    talk = Talk(Scenario())
+    talk.messages.append(
+        {"role": "user", "content": "This session is being continued from a previous conversation that"}
+    )
+    restored = "The following skills were invoked EARLIER in this session\n### Skill\nnext: loopkit score\n"
+    announced = "SessionStart hook additional context: [LOOP RESUME] Active\nNext: loopkit wave next"
+    assert commands(talk.hear(restored + announced)) == ["loopkit wave next"]
+    assert commands(talk.result("next: loopkit wave close")) == ["loopkit wave close"]
+    assert talk.result("done") == [Text(OVER)]
+
+
 @pytest.fixture
 def served() -> Iterator[Model]:
     def deviate(turn: object) -> Fail | None:
