@@ -24,9 +24,10 @@ def handle(call: Call) -> dict | None:
         return _foreign(call)
     decision = stop.first_rows(found.session, found.snapshot, project.session_id(call), _background(call))
     if decision is None:
+        found = _in_step(found, call)
         seen, active = _seen(found, call)
-        decision = stop.last_rows(found.session, found.snapshot, call.given.get("stop_hook_active") is True, active, seen, call.now)
-        _mirror(found, call)
+        forced = call.given.get("stop_hook_active") is True
+        decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
     if decision.record is not None:
         project.append(found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook"))
     if decision.decision == "hold":
@@ -52,19 +53,20 @@ def _seen(found: View, call: Call) -> tuple:
     seen = {"usage": reading.usage, "offsets": reading.offsets}
     if reading.usage:
         seen["message_ids"] = reading.message_ids
-    seen["transcript_offset"] = {**session.offsets, **reading.offsets}.get(transcript.name(path), 0)
+    seen["transcript_offset"] = {**session.offsets, **reading.offsets}.get(transcript.key(path), 0)
     return seen, reading.active
 
 
-def _mirror(found: View, call: Call) -> None:
-    """Where the client keeps a task list, bring it in step; what contradicts the ledger is noted."""
+def _in_step(found: View, call: Call) -> View:
+    """The loop after a look at the client's task list, where it keeps one; there Claude may have added tasks."""
     from ..store import native
 
     folder = native.folder(call.env, project.session_id(call))
-    if folder is not None:
-        from . import mirror
+    if folder is None:
+        return found
+    from . import mirror
 
-        mirror.bring_in_step(found, folder, call)
+    return mirror.bring_in_step(found, folder, call) or found
 
 
 def _foreign(call: Call) -> dict | None:

@@ -12,9 +12,15 @@ import os
 import time
 from collections import namedtuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..core.state import LoopState
+
 STATUSES = frozenset(("pending", "in_progress", "completed"))
 #: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two looks.
 PATIENCE, STALE, STEP = 3.0, 10.0, 0.02
+#: Characters of a subject that Claude wrote.
+LONGEST_SUBJECT = 1000
 
 #: A task of the ledger as the list shall show it. metadata: {wave, loopId, verification, stuckCount};
 #: native_id: its number in the list where Claude made it, else None.
@@ -65,6 +71,58 @@ def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
     return folder(env, session_id)
 
 
+# -- between the ledger and the list
+
+
+def rows(state: LoopState) -> list:
+    """The Mirrored records of a loop's tasks."""
+    found = []
+    for task in state.tasks.values():
+        kinds = [state.criteria[name].type for name in task.criteria if name in state.criteria]
+        found.append(
+            Mirrored(
+                id=task.id,
+                subject=task.subject,
+                description=task.description or task.verify,
+                active_form=task.active_form,
+                status=task.status,
+                blocked_by=task.blocked_by,
+                metadata=task.metadata(state.name, kinds[0] if kinds else None),
+                native_id=task.native,
+            )
+        )
+    return found
+
+
+def pulled(state: LoopState, created: list) -> list:
+    """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without a verification.
+
+    Before a loop is shaped Claude's list is its own business: nothing is taken then. The caller holds the writing lock.
+    """
+    if state.stage not in ("decompose", "executing", "review"):
+        return []
+    known = {task.native: task.id for task in state.tasks.values() if task.native}
+    fresh = [row for row in created if row.native_id not in known]
+    for place, row in enumerate(fresh, 1):
+        known[row.native_id] = f"T-{state.highest + place:03d}"
+    return [
+        (
+            "task_added",
+            {
+                "task": {
+                    "id": known[row.native_id],
+                    "subject": row.subject[:LONGEST_SUBJECT],
+                    "description": row.description,
+                    "activeForm": row.active_form,
+                    "blockedBy": [known.get(one, one) for one in row.blocked_by if one in known or one in state.tasks],
+                    "native": row.native_id,
+                }
+            },
+        )
+        for row in fresh
+    ]
+
+
 # -- reading
 
 
@@ -110,17 +168,19 @@ def is_ours(record: dict) -> bool:
     return bool(_metadata(record).get("loopId"))
 
 
-def foreign_open(path: str) -> list:
-    """Subjects of the unfinished tasks that belong to no loop, oldest number first."""
+def foreign_open(path: str) -> tuple:
+    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of unreadable files)."""
+    found, unreadable = read_tasks(path)
     rows = [
-        (int(name) if _is_number(name) else 1 << 60, name, record["subject"])
-        for name, record in read_tasks(path)[0].items()
+        (int(name) if is_number(name) else 1 << 60, name, record["subject"])
+        for name, record in found.items()
         if record["status"] != "completed" and not is_ours(record) and not _metadata(record).get("_internal")
     ]
-    return [subject for _, _, subject in sorted(rows)]
+    return [subject for _, _, subject in sorted(rows)], unreadable
 
 
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
+    """Whether this is an id that the client gave."""
     return name.isascii() and name.isdigit() and len(name) <= 18
 
 
@@ -230,7 +290,7 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     created = [
         Created(name, row["subject"], row["description"], row.get("activeForm") or "", row["status"], tuple(row["blockedBy"]))
         for name, row in sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
-        if _is_number(name) and name not in known and row["status"] != "completed"
+        if is_number(name) and name not in known and row["status"] != "completed"
         if not is_ours(row) and not _metadata(row).get("_internal")
     ]
     return SyncResult(created, conflicts, pushed, skipped, unreadable)
@@ -266,7 +326,7 @@ def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE) -> in
         if not waiting.lock(lock):
             continue
         try:
-            if _is_number(name):
+            if is_number(name):
                 kept = {key: value for key, value in _metadata(record).items() if key not in _OURS}
                 _write(file, {**record, "metadata": kept})
             else:

@@ -62,13 +62,18 @@ def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tu
     """
     count, grown = _Count(message_ids, since), {}
     for file in _files(path, extra):
-        name = os.path.basename(file)
+        name = key(file)
         before = offsets.get(name, 0)
         after, read_bytes = _read_file(file, before, most, count)
         most -= read_bytes
         if after != before:
             grown[name] = after
     return Reading(count.active, count.usage, grown, list(count.seen)[-CARRIED:])
+
+
+def key(path: str) -> str:
+    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the file's name will do."""
+    return os.path.basename(path)
 
 
 def _files(path: str, extra: tuple) -> list:
@@ -81,8 +86,8 @@ def _files(path: str, extra: tuple) -> list:
         except OSError:
             names = []
         found += [os.path.join(folder, name) for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
-    known = {os.path.basename(one) for one in found}
-    return found + [one for one in extra if one and os.path.basename(one) not in known]
+    known = {key(one) for one in found}
+    return found + [one for one in extra if one and key(one) not in known]
 
 
 def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:

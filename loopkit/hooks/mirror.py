@@ -1,0 +1,74 @@
+"""Ledger and native task list brought in step from a hook: what Claude added is taken in, the rest is pushed."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..core import clock
+from ..core.events import Event
+from ..store import journal, loops, native
+from . import log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+#: Seconds a hook waits for the loop's writing lock, and for the locks of the list in all.
+LOCK_SECONDS, PATIENCE = 0.5, 1.0
+
+
+def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | None:
+    """Synchronise; the loop's new view where tasks were taken in, else None.
+
+    New tasks need ids, so they are only taken in under the writing lock of the commands; where that is held by somebody
+    else, the next command takes them in.
+    """
+    lock = _Lock(os.path.join(found.root, "lock"))
+    try:
+        state, _ = loops.fold(found.root, found.name)
+        result = native.sync(native.rows(state), folder, found.name, PATIENCE)
+        if result.unreadable:
+            log.note(call.data, call.event, "task list: unreadable " + ", ".join(result.unreadable[:5]))
+        for task, there, here in result.conflicts[:5]:
+            log.note(call.data, call.event, f"task list: {task} is {there} there but {here} by its evidence; the ledger stands")
+        lines = native.pulled(state, result.created) if lock.held else []
+        if not lines:
+            return None
+        now = clock.stamp(call.now)
+        journal.append(loops.ledger(found.root, found.name), [Event(kind, data, now, "hook") for kind, data in lines])
+        fresh = loops.view(found.root)
+        if fresh is not None:
+            loops.write_snapshot(found.root, fresh.snapshot)
+        return fresh
+    finally:
+        lock.release()
+
+
+class _Lock:
+    """The commands' writing lock, if it can be had at once; a hook never insists."""
+
+    def __init__(self, path: str) -> None:
+        self.held, self.descriptor = False, -1
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            return
+        try:
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError:
+            return
+        until = time.monotonic() + LOCK_SECONDS
+        while not self.held:
+            try:
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.held = True
+            except OSError:
+                if time.monotonic() >= until:
+                    return
+                time.sleep(0.02)
+
+    def release(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

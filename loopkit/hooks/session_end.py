@@ -1,0 +1,19 @@
+"""SessionEnd: the loop's client is gone; the loop itself goes on as it is."""
+
+from __future__ import annotations
+
+from ..core import clock, verdict
+from ..core.events import Event
+from . import project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+
+def handle(call: Call) -> None:
+    """Forget the owner's process, so that whoever resumes needs no take-over. After /clear the client lives on: nothing."""
+    found = project.own_view(call) if call.given.get("reason") != "clear" else None
+    if found is not None and found.session.status not in verdict.FINAL and found.session.owner_pid is not None:
+        data = {"session_id": found.session.owner, "client_pid": None}
+        project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))

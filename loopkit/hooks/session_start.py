@@ -1,0 +1,48 @@
+"""SessionStart: tells the session of the project's loop, and binds it where it is the same person's same client."""
+
+from __future__ import annotations
+
+from ..core import announce, clock, verdict
+from ..core.events import Event
+from ..store import loops, native, place
+from . import project, reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+
+def handle(call: Call) -> dict | None:
+    """Announce a loop that is not over; the owner hears it after compaction too, any other session only at its start."""
+    found = project.view(call) if call.readable else None
+    if found is None or found.session.status in verdict.FINAL or found.session.stage == "complete":
+        return None
+    session_id, source = project.session_id(call), call.given.get("source")
+    found = _bind(found, session_id, source, call)
+    mine = found.session.owner == session_id != ""
+    if not mine and source == "compact":
+        return None
+    text = announce.resume(found.snapshot, found.session, mine)
+    if not mine:
+        alive = "a live session" if place.alive(found.session.owner_pid) else "a session that is gone"
+        return reply.announce(text, f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it (/loop:resume).")
+    folder = native.ensure_folder(call.env, session_id, found.session.native_seen)
+    if folder is not None:
+        from . import mirror
+
+        mirror.bring_in_step(found, folder, call)
+    return reply.announce(text, f"{text}\nIt belongs to this session; the line after Next: is what to run now.")
+
+
+def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loops.View:
+    """The same session keeps its loop (with its present client); after /clear the new id inherits it within one client."""
+    session, pid = found.session, place.client_pid(call.env)
+    same = session.owner == session_id != "" and pid not in (None, session.owner_pid)
+    heir = source == "clear" and session.owner != session_id != "" and pid is not None and pid == session.owner_pid
+    if not same and not heir:
+        return found
+    data = {"session_id": session_id, "client_pid": pid}
+    if call.env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
+        data["unattended"] = True
+    project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))
+    return loops.view(found.root) or found

@@ -1,0 +1,23 @@
+"""SubagentStop: notes where a subagent's transcript is; never holds it."""
+
+from __future__ import annotations
+
+from ..core import clock, verdict
+from ..core.events import Event
+from . import project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+
+def handle(call: Call) -> None:
+    """Note the transcript of a subagent of the loop's session. Agents without a type are the client's own (compaction)."""
+    agent, path = call.given.get("agent_id"), call.given.get("agent_transcript_path")
+    if not call.given.get("agent_type") or type(agent) is not str or type(path) is not str:
+        return
+    found = project.own_view(call)
+    if found is None or found.session.status in verdict.FINAL or found.session.subagents.get(agent) == path:
+        return
+    data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80], "transcript": path}
+    project.append(found, Event("subagent_stopped", data, clock.stamp(call.now), "hook"))

@@ -1,0 +1,44 @@
+"""TaskCompleted: a task of the loop is done when its evidence says so, not when the list is told."""
+
+from __future__ import annotations
+
+from ..core import announce, verdict
+from ..store import loops, native
+from . import project, reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+
+def handle(call: Call) -> dict | None:
+    """Refuse a mirrored task, or one that the loop took in, without passing evidence; leave every other task alone."""
+    found = project.own_view(call)
+    name = call.given.get("task_id")
+    if found is None or found.session.status in verdict.FINAL or type(name) is not str:
+        return None
+    state, _ = loops.fold(found.root, found.name)
+    task = state.tasks.get(name)
+    if task is None:
+        task = next((one for one in state.tasks.values() if one.native == name), None)
+    if task is None:
+        return _not_taken_in(call, found, name)
+    evidence = task.evidence
+    if task.status == "completed" or (evidence is not None and evidence.passed and not task.stale):
+        return None
+    if task.verify:
+        way = f"run on a line of its own: loopkit verify {task.id} -- {announce.clean(task.verify, 300)}"
+    else:
+        way = f'give it a verification first: loopkit task set {task.id} --verify "<command>"'
+    return reply.refuse(f"{task.id} has no passing evidence, so it stays open; {way}")
+
+
+def _not_taken_in(call: Call, found: loops.View, name: str) -> dict | None:
+    """A task that Claude made for this loop just now, while a command held the ledger."""
+    if not native.is_number(name) or found.session.status != verdict.RUNNING or found.session.stage != "executing":
+        return None
+    folder = native.folder(call.env, project.session_id(call))
+    record = native.read_tasks(folder)[0].get(name) if folder else None
+    if record is None or native.is_ours(record):
+        return None
+    return reply.refuse(f"task {name} is not in the loop's ledger yet; run loopkit task list, which takes it in and says how it is verified")

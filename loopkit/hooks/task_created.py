@@ -1,0 +1,26 @@
+"""TaskCreated: Claude made a task in its own list; the loop takes it in as pending, without a verification."""
+
+from __future__ import annotations
+
+from ..core import clock, verdict
+from ..core.events import Event
+from ..store import native
+from . import project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .dispatch import Call
+
+
+def handle(call: Call) -> None:
+    """Note that this client has task tools (once), and take the task in where the loop is past its shape."""
+    found = project.own_view(call)
+    if found is None or found.session.status in verdict.FINAL:
+        return
+    if not found.session.native_seen:
+        project.append(found, Event("native_seen", {}, clock.stamp(call.now), "hook"))
+    folder = native.folder(call.env, project.session_id(call))
+    if folder is not None and found.session.stage in ("decompose", "executing", "review"):
+        from . import mirror
+
+        mirror.bring_in_step(found, folder, call)
