@@ -1,7 +1,7 @@
 """Start of the command-line program, inside the environment that bin/loopkit prepared.
 
-Before anything is imported, module search moves from the link `env` to the folder behind it, and a shared lock marks that
-folder as in use: a rebuild for another lock file neither mixes versions into this process nor takes modules away from it.
+Before anything is imported, module search moves from the link `env` to the folder behind it, and a shared lock marks
+that folder as in use: a rebuild for another lock file neither mixes versions into this process nor takes modules away.
 """
 
 from __future__ import annotations
@@ -26,44 +26,46 @@ def pin_environment() -> int | None:
     return mark
 
 
-def repair(root: str, missing: str | None) -> None:
-    """Run the program once more through bin/loopkit, which builds the environment anew.
+def discard_environment() -> bool:
+    """Let the next start build the environment anew. False where this is none of ours, or it cannot be changed.
 
     Needed when an environment is complete by its stamp and yet lacks a module, as after an upgrade of the interpreter
-    below it. Returns only when that was tried already or cannot be done.
+    below it.
     """
     stamp = os.path.join(os.path.realpath(sys.prefix), "requirements.lock")
-    if os.environ.get("LOOPKIT_REPAIRED") or sys.prefix == sys.base_prefix or not os.path.exists(stamp):
-        return
-    print(f"loopkit: its environment lacks the module {missing}, preparing it anew", file=sys.stderr)
     try:
         os.unlink(stamp)
-        os.environ["LOOPKIT_REPAIRED"] = "1"
-        os.execvp("sh", ["sh", os.path.join(root, "bin", "loopkit"), *sys.argv[1:]])
     except OSError:
-        return
+        return False
+    return True
 
 
 def start() -> int:
-    """Import the program and run it; gives its exit code."""
+    """Import the program and run it; gives its exit code (3 where the environment is damaged)."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     mark = pin_environment()
     if root not in sys.path:
         sys.path.insert(0, root)
+    repaired = os.environ.pop("LOOPKIT_REPAIRED", None)
+    ran = False
     try:
         from loopkit.cli import main
+
+        ran = True
+        return main() or 0
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "loopkit":
             raise
-        repair(root, error.name)
-        print(
-            f"loopkit: cannot import {error.name} in {sys.prefix}: remove that folder and run this again",
-            file=sys.stderr,
-        )
-        return 3
-    os.environ.pop("LOOPKIT_REPAIRED", None)
-    try:
-        return main() or 0
+        lacks = f"loopkit: the environment {sys.prefix} lacks the module {error.name}"
+        if not discard_environment():
+            print(f"{lacks}: remove that folder and run this again", file=sys.stderr)
+            return 3
+        if ran or repaired:
+            print(f"{lacks}: run this again, it will be prepared anew", file=sys.stderr)
+            return 3
+        print(f"{lacks}, preparing it anew", file=sys.stderr)
+        os.environ["LOOPKIT_REPAIRED"] = "1"
+        os.execvp("sh", ["sh", os.path.join(root, "bin", "loopkit"), *sys.argv[1:]])
     finally:
         if mark is not None:
             os.close(mark)

@@ -67,6 +67,13 @@ class NoNetwork(CannotPrepare):
     """The package index was not reached."""
 
 
+class DiskFull(CannotPrepare):
+    """Nothing more can be written."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(f"the disk with {data} is full: make room and run this again")
+
+
 def say(text: str) -> None:
     """Print one line of progress on standard error; where nobody listens that is no reason to stop."""
     with contextlib.suppress(OSError, ValueError):
@@ -137,7 +144,8 @@ def clean_environment() -> dict[str, str]:
     dropped |= {"CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
     env = {k: v for k, v in os.environ.items() if k not in dropped and not k.startswith("PYTHON")}
     env["PIP_NO_INPUT"] = "1"
-    env.setdefault("PIP_RETRIES", "2")
+    if env.get("PIP_RETRIES", "0") == "0":
+        env["PIP_RETRIES"] = "2"  # with none pip does not say that it was the network
     return env
 
 
@@ -164,6 +172,8 @@ class Builder:
             return
         try:
             self._with_uv(env)
+        except DiskFull:
+            raise
         except CannotPrepare as first:
             # uv does not read pip's settings: an index that only pip knows of is a reason to try pip too.
             shutil.rmtree(env, ignore_errors=True)
@@ -241,7 +251,9 @@ class Builder:
                     stderr=subprocess.STDOUT,
                 )
             except OSError as error:
-                raise CannotPrepare(f"cannot run {command[0]} ({error.strerror}): install Python again, or uv") from None
+                raise CannotPrepare(
+                    f"cannot run {command[0]} ({error.strerror}): install Python again, or uv"
+                ) from None
         if code == 0:
             return
         with open(self.log, "rb") as log_again:
@@ -256,7 +268,7 @@ def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotP
     step: its name for people. code: its exit code. output: all it printed. data, log: the places to name.
     """
     if re.search(r"no space left|disk quota|errno 28\b|os error 28\b", output, re.IGNORECASE):
-        return CannotPrepare(f"the disk with {data} is full: make room and run this again")
+        return DiskFull(data)
     if OFFLINE.search(output):
         return NoNetwork(
             f"cannot reach the package index for the first-use set-up ({step}): connect to the network, or set "
@@ -368,7 +380,7 @@ def main(arguments: "list[str]") -> int:
     except OSError as error:
         where = error.filename or data
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            say(f"the disk with {data} is full: make room and run this again")
+            say(str(DiskFull(data)))
         elif str(where) == str(lock):
             say(f"cannot read {lock} ({error.strerror}): install the plugin again")
         else:

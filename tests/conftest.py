@@ -1,0 +1,84 @@
+"""What all tests share: an empty HOME, an environment without a trace of the session that runs them, a prepared
+data folder.
+
+script/test sets LOOPKIT_TEST_CACHE, LOOPKIT_TEST_CLIENT, LOOPKIT_TEST_DATA and LOOPKIT_TEST_WHEELS; a bare `pytest`
+finds the client that an earlier script/test left in the cache, and builds the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FOREIGN = ("CLAUDE", "LOOPKIT_", "ANTHROPIC_", "MCP_", "GIT_", "XDG_", "PYTEST_ADDOPTS")
+
+GIT = {
+    "GIT_AUTHOR_NAME": "A. Tester",
+    "GIT_AUTHOR_EMAIL": "tester@example.com",
+    "GIT_COMMITTER_NAME": "A. Tester",
+    "GIT_COMMITTER_EMAIL": "tester@example.com",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def _remember_cache() -> None:
+    """Note where the cache is, and the client in it, before HOME changes."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    cache = os.environ.setdefault("LOOPKIT_TEST_CACHE", f"{cache}/loopkit-tests")
+    version = json.loads((ROOT / "tests/package.json").read_text())["dependencies"]["@anthropic-ai/claude-code"]
+    client = Path(cache, version, "node_modules", ".bin", "claude")
+    if client.exists():
+        os.environ.setdefault("LOOPKIT_TEST_CLIENT", str(client))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Clean the environment before any test module is imported."""
+    if "LOOPKIT_TEST_HOME" in os.environ:  # a worker: its parent did this
+        return
+    _remember_cache()
+    for name in list(os.environ):
+        if name.startswith(FOREIGN) and not name.startswith("LOOPKIT_TEST_"):
+            del os.environ[name]
+    home = tempfile.mkdtemp(prefix="loopkit-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ.update(GIT, HOME=home, LOOPKIT_TEST_HOME=home)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty HOME of this test's own."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which bin/loopkit is prepared; shared, so only read by tests."""
+    folder = Path(os.environ.get("LOOPKIT_TEST_DATA") or tmp_path_factory.getbasetemp().parent / "loopkit-data")
+    subprocess.run([sys.executable, "-I", ROOT / "loopkit/bootstrap.py", ROOT, folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """pip and uv install from the folder of wheels that script/setup downloaded; no network."""
+    wheels = os.environ.get("LOOPKIT_TEST_WHEELS")
+    if not wheels:
+        pytest.skip("needs the wheels that script/test downloads")
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", wheels)
+    yield
