@@ -1,0 +1,245 @@
+"""What Claude reads: front matter, permission rules, references, sizes. The client checks none of these itself."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, PROFILES, ROOT, injections, rules, split
+
+KEYS = {
+    "command": {"description", "argument-hint", "disable-model-invocation", "allowed-tools"},
+    "skill": {"description"},
+    "agent": {"description", "tools", "disallowedTools"},
+}
+#: Bare names that the client has itself; a front-matter `name` of ours would fight for them.
+BUILT_IN = set(
+    "batch code-review context diff doctor goal help init loop plan resume rewind run simplify status tasks usage "
+    "verify workflows".split()
+)
+#: Tokens at most (characters / 4): descriptions of all three plugins; `/loop:start` with the skills it pulls in.
+ALWAYS_ON, ON_START = 400, 4000
+#: Characters of a description at most: each costs every session.
+DESCRIPTION = 100
+#: Subcommands that only a person, or whoever watches the shell, may let run.
+GUARDED = ("verify", "run", "rollback", "confirm", "answer", "cancel", "pause", "review resolve", "resume --take-over")
+PERSON_ONLY = {"start", "status", "resume", "pause", "cancel"}
+
+
+def named(document) -> str:
+    return f"{document.plugin}:{document.name} ({document.kind})"
+
+
+def pytest_generate_tests(metafunc):
+    if "document" in metafunc.fixturenames:
+        metafunc.parametrize("document", DOCUMENTS, ids=named)
+
+
+def get(plugin: str, kind: str, name: str):
+    return NAMES[plugin, kind, name]
+
+
+def test_the_bundle_has_its_parts():
+    assert {name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")} >= PERSON_ONLY
+    assert {name for plugin, kind, name in NAMES if (plugin, kind) == ("hope", "skill")} >= {
+        "intent",
+        "shape",
+        "verify",
+        "gate",
+    }
+    assert ("counsel", "skill", "panel") in NAMES
+    assert {name for plugin, kind, name in NAMES if kind == "agent"} >= {"coder", "tester"}
+
+
+def test_front_matter_has_known_keys_only(document):
+    assert set(document.meta) <= KEYS[document.kind]
+
+
+def test_no_name_takes_a_built_in_command(document):
+    assert str(document.meta.get("name", "")) not in BUILT_IN
+
+
+def test_description_is_short_third_person_and_says_when(document):
+    description = document.meta["description"]
+    assert len(description) <= DESCRIPTION
+    assert "Use when" in description
+    assert re.match(r"[A-Z][a-z]+s ", description), "begins with a verb in the third person"
+
+
+def test_no_command_hides_a_skill():
+    for plugin in PLUGINS:
+        commands = {name for owner, kind, name in NAMES if (owner, kind) == (plugin, "command")}
+        skills = {name for owner, kind, name in NAMES if (owner, kind) == (plugin, "skill")}
+        assert not commands & skills
+
+
+def test_a_goal_comes_first_and_the_rest_is_there(document):
+    if document.kind == "skill":
+        assert document.body.lstrip().startswith("Goal: ")
+    if document.kind == "skill" or document.name in ("start", "resume", "coder", "tester"):
+        assert "When to stop" in document.body
+        assert "Example" in document.body
+
+
+def test_nobody_is_shouted_at(document):
+    text = re.sub(r"`[^`]*`", "", document.body)
+    shouted = set(re.findall(r"\b(?:MUST|NEVER|ALWAYS|IMPORTANT|CRITICAL|DO NOT|WARNING:)\b", text))
+    assert not shouted
+    assert "!!" not in text
+
+
+def test_lines_fit(document):
+    assert max(len(line) for line in document.body.split("\n")) <= 122
+
+
+def test_a_persons_words_stay_out_of_every_command_line(document):
+    for line in document.body.split("\n"):
+        if "loopkit" in line:
+            assert not re.search(r"\$(ARGUMENTS|\d|@|\*)", line)
+    assert "$ARGUMENTS" not in "".join(injections(document))
+
+
+def test_injections_are_covered_by_their_rules_and_stand_alone(document):
+    for command in injections(document):
+        assert f"\n!`{command}`\n" in document.body, "on a line of its own"
+        call = command.removesuffix(" || true")
+        covered = {f"Bash({call})", f"Bash({call} *)"}
+        assert covered & set(rules(document))
+        assert call.startswith("loopkit "), "the bare name: bin/ is on the path"
+
+
+def test_injections_do_not_abort_the_command_when_loopkit_refuses(document):
+    # `start --from-prompt` exits 0 with its refusal printed; the others do not, and a non-zero exit would end the command.
+    for command in injections(document):
+        assert command.endswith(" || true") or command == "loopkit start --from-prompt"
+
+
+def test_rules_name_safe_subcommands_one_by_one(document):
+    for rule in rules(document):
+        inner = re.fullmatch(r"Bash\(loopkit ([a-z]+[^)]*)\)", rule)
+        assert inner, rule
+        words = inner.group(1)
+        for guarded in GUARDED:
+            wanted = injections(document) and words in ("pause", "cancel") and document.name == words
+            assert wanted or not words.startswith(guarded), rule
+        assert words.removesuffix(" *") not in ("start", "score", "review", "resume"), (
+            f"{rule} lets a person's decision through"
+        )
+
+
+def test_only_a_person_starts_and_ends_a_loop():
+    for name in PERSON_ONLY:
+        assert get("loop", "command", name).meta["disable-model-invocation"] is True
+
+
+def test_claude_may_load_every_skill_unattended(document):
+    if document.kind == "skill":
+        assert not {"allowed-tools", "disallowed-tools", "hooks"} & set(document.meta)
+
+
+def test_agents_cannot_start_agents(document):
+    if document.kind != "agent":
+        return
+    tools = re.split(r"[,\s]+", document.meta.get("tools", ""))
+    refused = re.split(r"[,\s]+", document.meta.get("disallowedTools", ""))
+    if document.meta.get("tools"):
+        assert not {"Agent", "Task"} & set(tools)
+    else:
+        assert {"Agent", "Task"} <= set(refused)
+
+
+def test_the_rules_of_start_and_resume_are_the_same_words():
+    start, resume = (get("loop", "command", name) for name in ("start", "resume"))
+
+    def part(document):
+        return document.body[document.body.index("## Rules") : document.body.index("## Example")]
+
+    assert part(start) == part(resume)
+    assert rules(start)[1:] == rules(resume)[1:]
+
+
+def test_named_skills_agents_and_commands_exist():
+    known = {f"{plugin}:{name}" for plugin, _, name in NAMES}
+    for path in [*(one.path for one in DOCUMENTS), *ROOT.glob("*.md"), *ROOT.glob("plugins/*/README.md")]:
+        for reference in re.findall(r"`/?((?:loop|hope|counsel):[a-z-]+)", path.read_text(encoding="utf-8")):
+            assert reference in known, f"{path}: {reference}"
+
+
+def test_links_lead_somewhere():
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("plugins/**/*.md"), *ROOT.glob("skills/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            if not re.match(r"https?:", target):
+                assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_experts_named_in_texts_have_a_profile():
+    known = {path.stem for path in PROFILES}
+    for document in DOCUMENTS:
+        for names in re.findall(r'"experts": \[("[^\]]*")\]', document.body):
+            assert set(re.findall(r'"([^"]+)"', names)) <= known
+        for name in re.findall(r'\{"name": "([^"]+)", "question"', document.body):
+            assert name in known
+
+
+def test_descriptions_cost_little_in_every_session(capsys):
+    total = sum(len(f"{one.plugin}:{one.name}: {one.meta['description']}") for one in DOCUMENTS) / 4
+    with capsys.disabled():
+        print(f"\nalways on: {total:.0f} of {ALWAYS_ON} tokens in {len(DOCUMENTS)} entries")
+    assert total <= ALWAYS_ON
+
+
+def test_a_start_costs_little_with_all_its_skills(capsys):
+    # What Claude reads of them: the bodies; loopkit's own output comes on top.
+    pulled = [get("loop", "command", "start")]
+    for reference in sorted(set(re.findall(r"`((?:loop|hope|counsel):[a-z-]+)`", pulled[0].body))):
+        plugin, name = reference.split(":")
+        pulled.append(get(plugin, "skill", name))
+    pulled.append(get("hope", "skill", "verify"))  # named by others of these
+    sizes = {named(one): len(one.body) / 4 for one in pulled}
+    assert len(sizes) >= 9
+    with capsys.disabled():
+        print("\non start: " + ", ".join(f"{name} {size:.0f}" for name, size in sizes.items()))
+        print(f"together {sum(sizes.values()):.0f} of {ON_START} tokens")
+    assert sum(sizes.values()) <= ON_START
+
+
+def test_no_machine_path_or_address(document):
+    text = document.path.read_text(encoding="utf-8")
+    assert not re.search(r"/(home|root|Users|tmp|work)/|https?://", text)
+
+
+ASPECTS = {
+    "data", "api", "ui", "auth", "performance", "error", "testing", "migration", "integration", "deployment",
+    "observability", "documentation",
+}  # fmt: skip
+TOPICS = ASPECTS | {"debugging", "simplicity", "concurrency", "data-modelling", "release"}
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_profile(path):
+    meta, body = split(path)
+    assert set(meta) == {"name", "title", "viewpoint", "asks", "evidence", "blind_spots", "depth", "core", "current"}
+    assert meta["name"] == path.stem
+    assert all(str(value).strip() for value in meta.values())
+    assert len(meta["asks"]) >= 2
+    assert all(question.endswith("?") for question in meta["asks"])
+    topics = [*meta["depth"], *meta["core"], *meta["current"]]
+    assert len(topics) == len(set(topics)), "a topic stands in one list only"
+    assert set(topics) <= TOPICS
+    assert meta["depth"]
+    assert body.strip()
+
+
+def test_every_aspect_has_an_expert_in_depth_and_a_second_opinion():
+    for topic in TOPICS:
+        metas = [split(path)[0] for path in PROFILES]
+        assert any(topic in meta["depth"] for meta in metas), topic
+    for aspect in ASPECTS - {"ui"}:
+        assert sum(aspect in [*meta["depth"], *meta["core"], *meta["current"]] for meta in metas) >= 2, aspect
+
+
+def test_the_aspects_in_the_shape_skill_are_these():
+    body = " ".join(get("hope", "skill", "shape").body.split())
+    listed = re.search(r"aspects the request touches: ([a-z, ]+)\.", body)
+    assert listed and set(listed.group(1).split(", ")) == ASPECTS
