@@ -31,7 +31,9 @@ def command(state: LoopState) -> str | None:
     if state.stage == stage.SHAPE:
         return "loopkit shape --accept -"
     if state.stage == stage.DECOMPOSE:
-        return "loopkit wave next" if state.tasks else "loopkit task add --file -"
+        if not state.tasks:
+            return "loopkit task add --file -"
+        return _work(state)
     if state.open or state.wave is not None:
         return _work(state)
     if state.stage == stage.EXECUTING:
@@ -47,6 +49,8 @@ def _work(state: LoopState) -> str:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
                 return f"loopkit task split {task.id} --file -"
+    if state.bare:
+        return f'loopkit task set {next(iter(state.bare))} --verify "<command>"'
     if state.due:
         return f"loopkit panel {next(iter(state.due))}"
     if state.free or state.counts[tasks.IN_PROGRESS]:

@@ -44,6 +44,7 @@ class LoopState:
         self.open: dict[str, None] = {}
         self.running: dict[str, None] = {}
         self.due: dict[str, None] = {}  # pending tasks whose failure no panel has looked at
+        self.bare: dict[str, None] = {}  # pending tasks without a verification command
         self.free = 0
         self.planned = 0  # tasks that the size rule counts: no subtasks, no remediation
         self.evidence_count = 0
@@ -164,6 +165,11 @@ class LoopState:
 
     def _count(self, task: Task, sign: int) -> None:
         self.counts[task.status] += sign
+        if task.status == tasks.PENDING and not task.verify:
+            if sign > 0:
+                self.bare[task.id] = None
+            else:
+                self.bare.pop(task.id, None)
         if task.status == tasks.PENDING and not self.waiting[task.id]:
             self.free += sign
 

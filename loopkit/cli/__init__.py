@@ -1,0 +1,114 @@
+"""The program `loopkit`: parse, call, print. Commands are loaded when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from ..core.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
+
+#: Command name → module of this package that defines it as `command`; one line of help each, so that --help loads none.
+COMMANDS = {
+    "start": "Start a loop on a task",
+    "recall": "Answer the learnings that fit the request",
+    "score": "Score the request: spec and fit",
+    "shape": "Hand in SHAPE.md: criteria, mustNot, verification",
+    "confirm": "Record the person's yes to shape, tasks or wave",
+    "task": "Add, list, show, start, fail, block, split tasks",
+    "verify": "Run a verification and keep its output as evidence",
+    "wave": "Open the next wave of tasks, close the open one",
+    "review": "Record expert reviews and settle findings",
+    "panel": "Ask a panel of experts about a stuck task",
+    "gate": "What is missing before completion; answer for it",
+    "complete": "Complete the loop: checks everything once more",
+    "status": "Where the loop stands and what comes next",
+    "resume": "Go on with a loop, here",
+    "pause": "Let the session go; the loop waits",
+    "cancel": "End the loop; the work stays as it is",
+    "ask": "Record a question to the person; stops are let through",
+    "answer": "Record the person's answer",
+    "doctor": "Find out what is wrong; --fix rebuilds derived files",
+    "demo": "Run a whole loop on a small project, without a model",
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported on use."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return importlib.import_module(f".{name}", __name__).command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from .. import __version__
+
+        click.echo(f"loopkit {__version__}")
+        context.exit()
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version.")
+def cli() -> None:
+    """Autonomous loops for Claude Code: tasks that are done when their checks ran.
+
+    Exit codes: 0 done, 1 a rule says no, 2 usage, 3 damaged or unreadable state, 75 limit reached, 128 + n signal n.
+
+    Example: loopkit status
+    """
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program; every failure is one line on standard error and a documented exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = cli.main(arguments, prog_name="loopkit", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "loopkit"
+        return _say(f"{error.format_message()}; see {where} --help", EXIT_USAGE)
+    except LoopError as error:
+        return _say(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except Exception as error:
+        return _say(f"{type(error).__name__}: {error}; please report it{_keep_traceback()}", EXIT_DAMAGED)
+
+
+def _say(text: str, code: int) -> int:
+    line = " ".join(text.split())
+    print("loopkit: " + (line if len(line) <= 1000 else line[:999] + "…"), file=sys.stderr)
+    return code
+
+
+def _keep_traceback() -> str:
+    import traceback
+
+    from ..store import place
+
+    path = os.path.join(place.data_dir(dict(os.environ)), "error.log")
+    try:
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(traceback.format_exc())
+    except OSError:
+        return ""
+    return f" with {path}"

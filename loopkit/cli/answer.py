@@ -1,0 +1,24 @@
+"""loopkit answer: the person's answer."""
+
+from __future__ import annotations
+
+import click
+
+from ..core.errors import Refused
+from . import app
+
+
+@app.command("answer", 'loopkit answer "The newer one"')
+@click.argument("text")
+def command(call: app.App, text: str) -> None:
+    """Record what the person answered; the loop goes on."""
+    loop = call.own_loop()
+    asked = loop.state.session.question
+    call.change(loop, _changes, text)
+    call.answer(loop, f"answered: {asked}: {text}")
+
+
+def _changes(state, text: str) -> list:
+    if state.session.question is None:
+        raise Refused("no question is open", "see loopkit status")
+    return [("question_answered", {"text": text})]

@@ -1,0 +1,162 @@
+"""What all commands share: where they run, who runs them, how they answer."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..core import nextstep, verdict
+from ..core.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.intake import Change
+from ..store import atomic, place
+from ..store.loop import Loop
+
+#: Bytes that a command takes from standard input or a file at the most.
+MOST_INPUT = 4_000_000
+
+
+class App:
+    """Surroundings of one call: environment, folder, session; the loop it is about."""
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.environment = dict(os.environ)
+        self.as_json = as_json
+        try:
+            self.folder = os.getcwd()
+        except OSError:
+            raise UsageFault("the current folder is gone", "change to the project's folder") from None
+        self.session = place.session_id(self.environment)
+        self.by = f"session:{self.session}" if self.session else "person"
+        self.root = place.find(self.folder, self.environment)
+
+    @property
+    def project(self) -> str:
+        """Where verifications run: the working tree that we stand in, if it belongs to the project; else the project."""
+        root = self.root or place.future(self.folder, self.environment)
+        own = os.path.dirname(root)
+        tree = place.work_tree(self.folder)
+        return tree if tree and place.main_tree(tree) == own else own
+
+    def loop(self) -> Loop:
+        """The active loop. Raises Refused where there is none, Damaged where it cannot be read."""
+        found = Loop.active(self.root) if self.root else None
+        if found is None:
+            raise Refused("there is no loop in this project", "start one in Claude Code: /loop:start <task>")
+        if found.damaged or found.torn:
+            where = f"lines {', '.join(map(str, found.damaged))}" if found.damaged else "its last line"
+            note = f"loopkit: {found.path}: {where} cut short or damaged, left out; see loopkit doctor"
+            print(note, file=sys.stderr)
+        return found
+
+    def own_loop(self) -> Loop:
+        """The active loop, for a command that changes it. Raises Refused in a session that does not own it."""
+        loop = self.loop()
+        owner = loop.state.session.owner
+        if self.session and owner != self.session and loop.state.session.status not in verdict.FINAL:
+            raise Refused(
+                f"loop {loop.name} belongs to session {owner}", "take it over: loopkit resume" + take_over_hint(loop)
+            )
+        return loop
+
+    def change(self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any) -> list[Change]:
+        """Decide on the state as it is under the lock, record, and let what is derived follow."""
+        with loop.writing() as state:
+            changes = decide(state, *arguments, **named)
+            loop.record(changes, self.by)
+        self.follow(loop)
+        return changes
+
+    def follow(self, loop: Loop) -> None:
+        """PROGRESS.md and the native task list; both derived, neither can make a command fail."""
+        from ..render import progress
+        from ..store import mirror
+
+        try:
+            atomic.write(os.path.join(loop.root, "PROGRESS.md"), progress.render(loop.state).encode("utf-8", "replace"))
+        except OSError as error:
+            print(f"loopkit: PROGRESS.md not written: {error.strerror}", file=sys.stderr)
+        mirror.follow(loop, self.environment)
+
+    def answer(self, loop: Loop | None, text: str, data: dict | None = None, step: bool = True) -> None:
+        """Print what was recorded, then the next step."""
+        following = nextstep.lines(loop.state) if loop is not None and step else []
+        if self.as_json:
+            row = {**(data or {}), "said": text, "next": following}
+            if loop is not None:
+                row = {"loop": loop.name, "stage": loop.state.stage, **row}
+            click.echo(json.dumps(row, ensure_ascii=False))
+            return
+        body = text.rstrip("\n")
+        lines = ([body] if body else []) + ["next: " + one for one in following]
+        click.echo("\n".join(lines))
+
+
+def take_over_hint(loop: Loop) -> str:
+    """` --take-over` where the owner's client still runs."""
+    return " --take-over" if place.alive(loop.state.session.owner_pid) else ""
+
+
+def command(name: str, example: str, **settings: Any) -> Callable:
+    """A click command with --json, whose function gets an App first; `example` ends its help."""
+
+    def wrap(function: Callable) -> click.Command:
+        @functools.wraps(function)
+        def call(as_json: bool, soft: bool, **given: Any) -> int | None:
+            try:
+                return function(App(as_json), **given)
+            except LoopError as error:
+                if not soft:
+                    raise
+                click.echo(f"loopkit says no: {error}")
+                return 0
+
+        call.__doc__ = f"{function.__doc__}\n\n    Example: {example}\n    "
+        call = click.option("--soft", is_flag=True, hidden=True, help="Print a refusal and exit 0.")(call)
+        call = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")(call)
+        return click.command(name, **settings)(call)
+
+    return wrap
+
+
+def read_input(source: str) -> str:
+    """Text of a file, or of standard input for `-`, as UTF-8 with any byte order mark removed. Raises UsageFault, Damaged."""
+    try:
+        if source == "-":
+            raw = sys.stdin.buffer.read(MOST_INPUT + 1)
+        else:
+            with open(source, "rb") as file:
+                raw = file.read(MOST_INPUT + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):
+        raise UsageFault(f"no such file: {source}", "give a file, or - for standard input") from None
+    except OSError as error:
+        raise Damaged(f"cannot read {source}: {error.strerror}", "give a file that can be read") from None
+    if len(raw) > MOST_INPUT:
+        raise UsageFault(f"{source} is larger than {MOST_INPUT:,} bytes", "shorten it")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageFault(f"{source} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+
+
+def read_json(source: str, kind: type) -> Any:
+    """A JSON object (kind dict) or list (kind list) of a file or standard input. Raises UsageFault naming the place."""
+    text = read_input(source)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageFault(f"{source} is no JSON: {error}", "see --help for the form") from None
+    if not isinstance(value, kind):
+        raise UsageFault(f"{source} is no JSON {'list' if kind is list else 'object'}", "see --help for the form")
+    return value
+
+
+def now() -> float:
+    """POSIX seconds."""
+    return time.time()

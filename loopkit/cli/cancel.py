@@ -1,0 +1,27 @@
+"""loopkit cancel: end the loop."""
+
+from __future__ import annotations
+
+import click
+
+from ..core import verdict
+from ..store import native
+from . import app
+
+
+@app.command("cancel", "loopkit cancel")
+@click.argument("reason", nargs=-1)
+def command(call: app.App, reason: tuple) -> None:
+    """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they are."""
+    loop = call.loop()
+    changes = call.change(loop, _changes, " ".join(reason) or "by hand")
+    if not changes:
+        call.answer(loop, f"loop {loop.name} was over already ({loop.state.session.verdict})")
+        return
+    native.withdraw(native.folder(call.environment, loop.state.session.owner), loop.name)
+    done = f"{loop.state.counts['completed']} of {len(loop.state.tasks)} tasks were completed"
+    call.answer(loop, f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}")
+
+
+def _changes(state, reason: str) -> list:
+    return [] if state.session.status in verdict.FINAL else [("loop_cancelled", {"reason": reason})]

@@ -1,0 +1,53 @@
+"""loopkit gate: what is missing before completion."""
+
+from __future__ import annotations
+
+import functools
+
+import click
+
+from ..core import gate
+from ..core.errors import Refused
+from ..store import digest
+from . import app
+
+
+def digests(call: app.App):
+    """A file's present digest, each file looked at once."""
+    return functools.cache(functools.partial(digest.of, call.project))
+
+
+@app.command("gate", "loopkit gate --file -")
+@click.option("--file", "source", metavar="FILE", help="The answers as JSON; - for standard input.")
+def command(call: app.App, source: str | None) -> int:
+    """Show what the gate still waits for, or answer for it. It needs every task completed with evidence that fits, the
+    thorough review passed, every criterion seen, and four points answered for the kind of work."""
+    loop = call.own_loop()
+    if source:
+        changes = call.change(loop, gate.decided, app.read_json(source, dict), digests(call))
+        result = next(change[1] for change in changes if change[0] == "gate_result")
+        if result["passed"]:
+            call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
+            return 0
+        made = [change[1]["task"]["id"] for change in changes if change[0] == "task_added"]
+        call.answer(loop, f"gate refused: {'; '.join(result['failed'])}\n{', '.join(made)} added to mend it", {"passed": False})
+        return 1
+    missing = gate.open_points(loop.state, digests(call))
+    if missing:
+        lines = [what for what, _ in missing]
+        lines.append(f"next: {missing[0][1]}")
+        call.answer(loop, "the gate waits:\n" + "\n".join(lines), {"missing": lines[:-1]}, step=False)
+        return 1
+    if loop.state.stage != "review":
+        raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
+    lines = ["every check is there; answer each point with PASS: how you know, or FAIL: what is wrong"]
+    for kind, points in gate.POINTS.items():
+        lines.append(f"  {kind}: " + ", ".join(f"{name} ({meaning})" for name, meaning in points.items()))
+    told = [row for row in loop.state.criteria.values() if not row.command and not row.must_not]
+    lines += [f"  criterion {row.id} ({row.type}): {row.text}" for row in told]
+    lines.append(
+        'form: {"kind":"build","points":{"runs":"PASS: …"},"criteria":{},"confidence":<0-100>,"reversal":"2A|2B|1",'
+        '"size":<1|3|5|8|13>,"alternative":"…","risk":"…"}'
+    )
+    call.answer(loop, "\n".join(lines) + "\nnext: loopkit gate --file -", step=False)
+    return 0

@@ -1,0 +1,24 @@
+"""loopkit pause: let the session go."""
+
+from __future__ import annotations
+
+import click
+
+from ..core import intake
+from . import app
+
+
+@app.command("pause", "loopkit pause")
+@click.argument("reason", nargs=-1)
+def command(call: app.App, reason: tuple) -> None:
+    """Pause the loop: the session is let go, nothing is lost; loopkit resume goes on."""
+    loop = call.loop()
+    call.change(loop, _changes, " ".join(reason) or "by hand")
+    call.answer(loop, f"loop {loop.name} paused; the session is free")
+
+
+def _changes(state, reason: str) -> list:
+    if state.session.status == "paused":
+        return []
+    intake.running(state)
+    return [("paused", {"reason": reason})]

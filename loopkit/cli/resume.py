@@ -1,0 +1,90 @@
+"""loopkit resume: go on with a loop, here."""
+
+from __future__ import annotations
+
+import click
+
+from ..core import clock, limits, snapshot, verdict
+from ..core.errors import LoopError, Refused
+from ..store import native, place
+from . import app
+
+
+@app.command("resume", "loopkit resume --iterations +25")
+@click.option("--take-over", is_flag=True, help="Also where another running session owns it.")
+@click.option("--iterations", metavar="N", help="Another limit: N, +N, none.")
+@click.option("--usd", metavar="N", help="Another limit: N, +N, none.")
+@click.option("--time", "seconds", metavar="T", help="Another limit: 2h, +30m, none.")
+@click.option("--answer", "text", metavar="TEXT", help="The person's answer to the open question.")
+@click.option("--ask", is_flag=True, hidden=True, help="Print a refusal and exit 0.")
+def command(call: app.App, ask: bool, **given: object) -> int:
+    """Go on with the loop in this session: same stage, same scores, same tasks. Limits may be raised on the way."""
+    try:
+        return _resume(call, **given)
+    except LoopError as error:
+        if not ask:
+            raise
+        click.echo(f"loopkit says no: {error}")
+        return 0
+
+
+def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -> int:
+    loop = call.loop()
+    session = loop.state.session
+    if session.status in verdict.FINAL:
+        raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
+    other = bool(call.session) and session.owner != call.session
+    if other and place.alive(session.owner_pid) and not take_over:
+        raise Refused(
+            f"loop {loop.name} belongs to session {session.owner}, which is running",
+            "ask the person; take it over: loopkit resume --take-over; or leave it there",
+        )
+    call.change(loop, _changes, call, other, text, given)
+    if call.session:
+        native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
+        call.follow(loop)
+    said = f"loop {loop.name} goes on" + (" in this session" if other else "")
+    call.answer(loop, said + "\n" + "\n".join(_stand(loop)))
+    return 0
+
+
+def _changes(state, call: app.App, other: bool, text: str | None, given: dict) -> list:
+    session = state.session
+    changes: list = []
+    present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
+    chosen = {kind: limits.amount(str(value), present[kind], kind) for kind, value in given.items() if value}
+    if chosen:
+        changes.append(("limits_set", chosen))
+    if other:
+        unattended = call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+        row = {"session_id": call.session, "client_pid": place.client_pid(call.environment), "unattended": unattended}
+        changes.append(("owner_changed", {**row, "why": "resume"}))
+    if text is not None:
+        changes.append(("question_answered", {"text": text}))
+    elif session.status != verdict.PAUSED and session.question is not None:
+        return changes
+    if session.verdict in verdict.LIMITS:
+        _check_raised(session, {**present, **chosen})
+    return [*changes, ("resumed", {"from": session.verdict})]
+
+
+def _check_raised(session, most: dict) -> None:
+    """Raises LimitReached where the limit that paused the loop still stands."""
+    from ..core import pricing
+    from ..core.errors import LimitReached
+
+    usd = pricing.cost(session.usage, session.prices)[0]
+    over = limits.reached(session.iteration, usd, session.spent_seconds, (most["iterations"], most["usd"], most["seconds"]))
+    if over:
+        raise LimitReached(f"still at its limit: {over[1].split('; ')[0]}", over[1].split("; ")[1])
+
+
+def _stand(loop) -> list[str]:
+    view = snapshot.build(loop.state, loop.offset)
+    work = view["tasks"]
+    spent = loop.state.session.spent_seconds
+    return [
+        f"stage {view['stage']}, spec {view['spec_score']}/10, fit {view['fit_score']}, {work['completed']}/{work['total']} tasks,"
+        f" wave {view['wave']['number']}, iteration {view['iteration']}, {clock.human(spent)} used",
+        f"goal: {' '.join(loop.state.text.split())[:300]}",
+    ]

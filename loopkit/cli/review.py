@@ -1,0 +1,112 @@
+"""loopkit review: expert reviews, light after a wave, thorough before the gate."""
+
+from __future__ import annotations
+
+import click
+
+from ..core import announce, nextstep, review
+from ..core import panel as panels
+from ..core.errors import UsageFault
+from ..store import place, profiles
+from . import app
+
+
+@click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--wave", type=int, metavar="N", help="Light review of this wave; never blocks.")
+@click.option("--thorough", is_flag=True, help="The review before the gate; blocks.")
+@click.option("--score", type=int, help="0 to 10, for a light review without a file.")
+@click.option("--issues", type=int, help="How many issues.")
+@click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
+@click.option("--experts", metavar="A,B", help="Who looked.")
+@click.option("--file", "source", metavar="FILE", help="The review as JSON; - for standard input.")
+@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
+@click.pass_context
+def command(context: click.Context, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object) -> None:
+    """Record a review, or (without --file) show what to ask whom. JSON: {"score", "experts", "findings": [{"severity":
+    "BLOCKER|WARNING|SUGGESTION", "issue", "guidance", "verify", "files", "violates"}]}.
+
+    Example: loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity
+    """
+    if context.invoked_subcommand:
+        return
+    if thorough == (wave is not None):
+        raise UsageFault("give --wave N or --thorough", "see loopkit review --help")
+    call = app.App(as_json)
+    loop = call.own_loop()
+    row = app.read_json(source, dict) if source else _options(given)
+    if not row:
+        _brief(call, loop, wave)
+        return
+    changes = call.change(loop, review.thorough, row) if thorough else call.change(loop, review.light, wave, row)
+    data = next(change[1] for change in changes if change[0].startswith("review_"))
+    call.answer(loop, _said(loop, data, thorough), {"findings": data["findings"]})
+
+
+def _options(given: dict) -> dict:
+    row = {name: value for name, value in given.items() if value is not None}
+    if "experts" in row:
+        row["experts"] = [one.strip() for one in str(row["experts"]).split(",")]
+    return row
+
+
+def _said(loop, data: dict, thorough: bool) -> str:
+    if not thorough:
+        return f"review of wave {data['wave']} recorded: {data['score']}/10, {data['issues']} issues, {data['blockers']} blockers"
+    lines = [f"thorough review {data['round']} recorded: {len(data['findings'])} findings"]
+    for row in data["findings"]:
+        task = f" → {row['task']}" if row.get("task") else ""
+        lines.append(f"{row['id']} {row['severity']}{task}: {announce.clean(row['issue'], 120)}")
+    lines.append("passed" if review.passed(loop.state) else f"blockers left: {review.blockers_left(loop.state)}")
+    return "\n".join(lines)
+
+
+def _brief(call: app.App, loop, wave: int | None) -> None:
+    """Whom to ask what; the form to hand in."""
+    state = loop.state
+    bounds = review.LIGHT_EXPERTS if wave is not None else review.THOROUGH_EXPERTS
+    topics = sorted(_topics(state)) or ["testing", "simplicity"]
+    experts = panels.choose(profiles.read(place.plugin_root()), topics, bounds[1])
+    lines = [f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"]
+    lines += [f"  {one.name} ({one.title}): {_first(one.asks)}" for one in experts]
+    if wave is None:
+        lines += [f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots]
+        lines += [f"  open from wave reviews: {one.issue[:100]}" for one in state.findings.values() if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution]
+        lines.append("a blocker needs verify: a command that exits 0 when it is mended; no finding: \"findings\": []")
+        lines.append("next: loopkit review --thorough --file -")
+    else:
+        lines.append(f"next: loopkit review --wave {wave} --score <0-10> --issues <n> --blockers <n> --experts <a,b>")
+    call.answer(loop, "\n".join(lines), step=False)
+
+
+def _topics(state) -> set:
+    words = (state.text + " " + " ".join(task.subject for task in list(state.tasks.values())[:50])).lower()
+    known = "data api ui auth performance error testing migration integration deployment observability documentation".split()
+    return {one for one in known if one in words} | {"testing"}
+
+
+def _first(asks: object) -> str:
+    return str(asks[0]) if isinstance(asks, (list, tuple)) and asks else str(asks)
+
+
+@command.command("resolve")
+@click.argument("finding")
+@click.option("--approve", "how", flag_value="approve", help="Right as it is; the guidance is followed or not needed.")
+@click.option("--task", "how", flag_value="task", help="A task mends it; needs --verify.")
+@click.option("--verify", default="", metavar="COMMAND", help="With --task: its check.")
+@click.option("--discuss", metavar="TEXT", help="What was said about it.")
+@click.option("--skip", metavar="TEXT", help="Why it is left.")
+@click.option("--waive", metavar="WHY", help="The person lets a blocker pass.")
+@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
+def resolve(finding: str, how: str | None, verify: str, as_json: bool, **texts: str | None) -> None:
+    """Settle a finding of the thorough review.
+
+    Example: loopkit review resolve F-003 --skip "covered by the next loop"
+    """
+    chosen = [name for name, text in texts.items() if text is not None] + ([how] if how else [])
+    if len(chosen) != 1:
+        raise UsageFault("give exactly one of --approve, --task, --discuss, --skip, --waive", "see loopkit review resolve --help")
+    call = app.App(as_json)
+    loop = call.own_loop()
+    call.change(loop, review.resolved, finding, chosen[0], texts.get(chosen[0]) or "", verify)
+    left = sum(nextstep.unsettled(one, loop.state) for one in loop.state.findings.values())
+    call.answer(loop, f"{finding.upper()} settled ({chosen[0]}), {left} left")

@@ -1,0 +1,42 @@
+"""loopkit shape: hand in SHAPE.md."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..core import intake, shape
+from ..store import atomic
+from ..store.loop import unwritable
+from . import app
+
+
+@app.command("shape", "loopkit shape --accept SHAPE.md")
+@click.option("--accept", metavar="FILE", help="SHAPE.md as a file, or - for standard input.")
+def command(call: app.App, accept: str | None) -> None:
+    """Check SHAPE.md strictly and store it: criteria, mustNot, a verification per criterion. Without --accept: the form."""
+    if accept is None:
+        click.echo("types, strongest first: " + ", ".join(shape.TYPES))
+        click.echo(shape.FORM.rstrip())
+        return
+    loop = call.own_loop()
+    text = app.read_input(accept)
+    changes = call.change(loop, intake.shaped, text)
+    target = os.path.join(loop.folder, "SHAPE.md")
+    try:
+        atomic.write(target, text.encode("utf-8"))
+    except OSError as error:
+        raise unwritable(target, error) from None
+    rows = changes[0][1]["criteria"]
+    musts = sum(row["must_not"] for row in rows)
+    said = f"shape recorded: {len(rows) - musts} criteria, {musts} mustNot"
+    weak = [row["id"] for row in rows if row["type"] == shape.ASSUMED]
+    if weak:
+        said += f"\n{', '.join(weak)} rests on assumption alone: that will block completion"
+    if loop.state.stage == "decompose":
+        said += (
+            "\ntasks as a JSON list, each: subject (one sentence), verify (a command that exits 0 when it is done, run without a shell),"
+            '\n  description, files, blocked_by ("#1": the first of this list, or "T-001"), criteria, complexity (simple, medium, complex)'
+        )
+    call.answer(loop, said)

@@ -1,0 +1,152 @@
+"""loopkit start: arm a loop on a task."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..core import announce, clock, limits, score, verdict
+from ..core.errors import LoopError, Refused, UsageFault
+from ..store import config, learnings, loops, native, place, prompts
+from ..store import loop as store
+from . import app
+
+USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
+
+
+@app.command("start", "loopkit start --task-file - <<'EOF'")
+@click.option("--task-file", metavar="FILE", help="The task's text; - for standard input.")
+@click.option("--from-prompt", is_flag=True, help="The words typed after /loop:start; a refusal is printed, exit 0.")
+@click.option("--iterations", metavar="N", help="Turns at most, or none.")
+@click.option("--usd", metavar="N", help="Dollars at most, or none.")
+@click.option("--time", "time_limit", metavar="T", help="Running time at most, like 90m or 2h, or none.")
+@click.option("--unattended", is_flag=True, help="Nobody can be asked; confirmations take their defaults.")
+@click.option("--approval", type=click.Choice(["evidence"]), help="What completes a task.")
+@click.option("--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it.")
+@click.option("--fresh", is_flag=True, help="Archive the unfinished loop first.")
+@click.option("--purge", is_flag=True, help="With --fresh: delete it instead.")
+def command(call: app.App, from_prompt: bool, **options: object) -> int:
+    """Start a loop: its text, limits and settings are recorded, scoring comes next."""
+    if not from_prompt:
+        return _start(call, options, _text(call, options["task_file"]))
+    try:
+        text = prompts.load(place.data_dir(call.environment), call.session)
+        if text is None:
+            return _nothing_typed(call)
+        return _start(call, options, text)
+    except LoopError as error:
+        click.echo(f"loopkit says no: {error}")
+        return 0
+
+
+def _text(call: app.App, source: object) -> str:
+    if not source:
+        raise UsageFault("no task given", USAGE)
+    return app.read_input(str(source))
+
+
+def _nothing_typed(call: app.App) -> int:
+    click.echo("No task text has arrived. Ask the person what is to be done, then hand it over unchanged:")
+    click.echo("next: loopkit start --task-file -")
+    return 0
+
+
+def _start(call: app.App, options: dict, text: str) -> int:
+    if not text.strip():
+        raise UsageFault("the task is empty", USAGE)
+    if not call.session:
+        raise UsageFault("the session id is missing (CLAUDE_CODE_SESSION_ID is not set)", "start the loop inside Claude Code: /loop:start <task>")
+    if call.environment.get("LOOPKIT_CHILD"):
+        raise Refused("an agent of a run starts no loop", "report to the run that started you")
+    if options["purge"] and not options["fresh"]:
+        raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
+    root = _root(call)
+    settings = config.read(root)
+    chosen = _limits(options, settings.pop("limits"))
+    store.prepare(root)
+    with store.locked(root):
+        _make_room(call, root, options)
+        unattended = bool(options["unattended"]) or call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+        first = {
+            "task": text,
+            "session_id": call.session,
+            "client_pid": place.client_pid(call.environment),
+            "unattended": unattended,
+            "approval": options["approval"] or settings.pop("approval"),
+            "list": _list_mode(call, options["list_mode"]),
+            "settings": settings,
+        }
+        loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)
+    prompts.forget(place.data_dir(call.environment), call.session)
+    call.root = root
+    native.ensure_folder(call.environment, call.session)
+    call.follow(loop)
+    call.answer(loop, _report(call, loop, first, chosen), {"task": text})
+    return 0
+
+
+def _root(call: app.App) -> str:
+    """Where the new loop goes: the project's `.loop`; a linked worktree's own where the main tree's loop is somebody else's."""
+    root = call.root or place.future(call.folder, call.environment)
+    tree = place.work_tree(call.folder)
+    if tree and not call.environment.get("LOOPKIT_DIR") and os.path.dirname(root) != tree:
+        view = loops.view(root)
+        if view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session:
+            return os.path.join(tree, place.FOLDER)
+    return root
+
+
+def _limits(options: dict, settings: dict) -> dict:
+    chosen = dict(settings)
+    for option, kind in (("iterations", "iterations"), ("usd", "usd"), ("time_limit", "seconds")):
+        if options[option]:
+            chosen[kind] = limits.amount(str(options[option]), None, kind)
+    return chosen
+
+
+def _list_mode(call: app.App, mode: object) -> str:
+    if mode == "existing" and not call.environment.get("CLAUDE_CODE_TASK_LIST_ID"):
+        raise UsageFault("--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set", "start Claude Code with it, or leave --list out")
+    return str(mode or ("existing" if call.environment.get("CLAUDE_CODE_TASK_LIST_ID") else "session"))
+
+
+def _make_room(call: app.App, root: str, options: dict) -> None:
+    """Raises Refused where an unfinished loop stands in the way; puts it away where the person said so."""
+    old = store.Loop.active(root)
+    if old is None or old.state.session.status in verdict.FINAL:
+        return
+    session = old.state.session
+    elsewhere = session.owner != call.session and place.alive(session.owner_pid)
+    if options["fresh"] and not elsewhere:
+        old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
+        store.archive(root, old.name, bool(options["purge"]))
+        return
+    whose = "this session" if session.owner == call.session else f"session {session.owner}" + (" (running)" if elsewhere else "")
+    scores = old.state.scores or {}
+    stand = f"stage {session.stage}, spec {scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}"
+    done = f"{old.state.counts['completed']}/{len(old.state.tasks)} tasks"
+    fresh = "" if elsewhere else "start fresh (archives it): loopkit start --fresh with --from-prompt or --task-file; "
+    again = "take over: loopkit resume --take-over" if elsewhere else "resume: loopkit resume"
+    raise Refused(
+        f"loop {old.name} is not finished: {stand}, {done}, {session.status}, owner {whose}",
+        f"ask the person: {again}; {fresh}look: loopkit status; or work in a new worktree: git worktree add ../<name>, and start there",
+    )
+
+
+def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
+    lines = [f"loop {loop.name} started, state in {os.path.relpath(loop.folder, call.folder)}"]
+    turns = "no limit on iterations" if chosen["iterations"] is None else f"{chosen['iterations']} iterations"
+    money = "no limit on money" if chosen["usd"] is None else f"${chosen['usd']:g}"
+    time = "no limit on time" if chosen["seconds"] is None else clock.human(chosen["seconds"])
+    lines.append(f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time T; none lifts one)")
+    if first["unattended"]:
+        lines.append("unattended: confirmations take their defaults")
+    lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
+    found = learnings.fitting(learnings.read(loop.root), loop.state.text, app.now())
+    if found:
+        lines.append("learnt before (confirm what applies, dismiss the rest: loopkit recall --confirm 1,2 --dismiss 3):")
+        lines += [f"  {place}. {one.title}: {announce.clean(one.text, 160)}" for place, one in enumerate(found, 1)]
+    lines.append("score the request, 0 to 2 each:")
+    lines += [f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name])) for name in score.DIMENSIONS]
+    return "\n".join(lines)

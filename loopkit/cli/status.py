@@ -1,0 +1,90 @@
+"""loopkit status: where the loop stands."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import click
+
+from ..core import announce, clock, verdict
+from ..core import snapshot as snapshots
+from ..store import loops, place
+from . import app
+
+
+@app.command("status", "loopkit status")
+@click.option("--list", "all_loops", is_flag=True, help="All loops of this project.")
+def command(call: app.App, all_loops: bool) -> None:
+    """Stage, scores, counts, reviews, times and the one next action. Changes nothing."""
+    if all_loops:
+        _list(call)
+        return
+    loop = call.loop()
+    snapshot = snapshots.build(loop.state, loop.offset)
+    if call.as_json:
+        del snapshot["session"]
+        del snapshot["check"]
+        snapshot["failure"] = loop.state.session.failure
+        click.echo(json.dumps(snapshot, ensure_ascii=False))
+        return
+    click.echo("\n".join(_lines(call, loop, snapshot)))
+
+
+def _lines(call: app.App, loop, snapshot: dict) -> list[str]:
+    session, work = loop.state.session, snapshot["tasks"]
+    why = f" ({session.verdict}): {session.reason}" if session.verdict else (f": {session.reason}" if session.reason else "")
+    lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
+    lines.append(announce.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
+    number = snapshot["wave"]["number"]
+    lines.append(f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}")
+    lines.append(f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running, {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}")
+    lines += [f"  {row['id']} {announce.clean(row['subject'], 70)}" + (f" ({row['block']}: {row['text']})" if row.get("text") else "") for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]]
+    for name, row in snapshot["reviews"].items():
+        if name == "thorough":
+            lines.append(f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}")
+        else:
+            lines.append(f"Review {name}: {_or(row['score'])}/10, {row['issues']} issues, {row['blockers']} blockers")
+    spent, limits = snapshot["spent"], snapshot["limits"]
+    turns = f"{session.iteration}" + (f" of {limits['iterations']}" if limits["iterations"] is not None else "")
+    money = f"${spent['usd']:.2f}" + (f" of ${limits['usd']:g}" if limits["usd"] is not None else "")
+    if spent["unpriced_models"]:
+        money = f"{spent['tokens']} tokens (no price for {', '.join(spent['unpriced_models'])}: no money limit can be kept)"
+    clock_now = clock.human(session.seconds(time.time())) + (f" of {clock.human(limits['seconds'])}" if limits["seconds"] is not None else "")
+    lines.append(f"Iterations: {turns} | Cost: {money} | Time: {clock_now}")
+    owner = "this session" if session.owner == call.session else f"session {session.owner}"
+    alive = "" if session.owner == call.session or place.alive(session.owner_pid) else " (not running)"
+    lines.append(f"Owner: {owner}{alive} | Started: {_local(session.started_at)} | Last change: {_local(session.last_updated)}")
+    if session.failure:
+        lines.append(f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: {announce.clean(str(session.failure['text']), 160)}")
+    if snapshot["next"]:
+        lines.append(f"next: {snapshot['next']}")
+    elif session.status in verdict.FINAL:
+        lines.append("Start another: /loop:start <task>")
+    return lines
+
+
+def _list(call: app.App) -> None:
+    names = loops.names(call.root) if call.root else []
+    rows = []
+    for name in names:
+        state, _ = loops.fold(call.root, name)
+        row = {"loop": name, "status": state.session.status, "verdict": state.session.verdict, "stage": state.stage}
+        rows.append({**row, "completed": state.counts["completed"], "tasks": len(state.tasks)})
+    if call.as_json:
+        click.echo(json.dumps(rows))
+        return
+    for row in rows:
+        click.echo(f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, {row['stage']}")
+    if not rows:
+        click.echo("no loops in this project" + ("" if call.root else f" ({os.path.basename(call.folder)})"))
+
+
+def _or(value: object) -> object:
+    return "–" if value is None else value
+
+
+def _local(stamp: str) -> str:
+    moment = clock.epoch(stamp)
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(moment)) if moment else "–"

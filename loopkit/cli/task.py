@@ -1,0 +1,192 @@
+"""loopkit task: the ledger of tasks."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ..core import announce, graph, panel, work
+from ..core import task as tasks
+from ..core.errors import UsageFault
+from . import app
+
+
+@click.group("task", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Tasks: each carries a verification command and may wait for others.
+
+    Example: loopkit task add "Add the counter store" --verify "pytest tests/test_store.py -q"
+    """
+
+
+def _add(name: str, example: str, **settings: object):
+    def wrap(function):
+        command.add_command(app.command(name, example, **settings)(function))
+        return function
+
+    return wrap
+
+
+@_add("add", 'loopkit task add "Add the counter store" --verify "pytest -q"')
+@click.argument("subject", required=False)
+@click.option("--verify", metavar="COMMAND", help="Exits 0 when the task is done; run without a shell.")
+@click.option("--description", default="", help="What the one who does it has to know.")
+@click.option("--blocked-by", multiple=True, metavar="ID", help="Waits for this task; may be given several times.")
+@click.option("--files", multiple=True, metavar="PATH", help="File it changes; its evidence is tied to them.")
+@click.option("--criteria", multiple=True, metavar="C1", help="Criterion of SHAPE.md it serves.")
+@click.option("--complexity", default="medium", help="simple, medium or complex.")
+@click.option("--active-form", default="", help="What the task list shows while it runs.")
+@click.option("--scaffold", is_flag=True, help="Comes before all others.")
+@click.option("--file", "source", metavar="FILE", help="Several tasks as a JSON list; - for standard input.")
+def add(call: app.App, subject: str | None, source: str | None, **fields: object) -> None:
+    """Add one task, or all of a JSON list at once: [{"subject", "verify", "description", "blocked_by": ["#1"], "files"}]."""
+    if (subject is None) == (source is None):
+        raise UsageFault("give either a subject or --file", 'loopkit task add "…" --verify "…"')
+    rows = app.read_json(source, list) if source else [{"subject": subject, **_plain(fields)}]
+    loop = call.own_loop()
+    changes = call.change(loop, work.hand_in, rows)
+    made = [change[1]["task"] for change in changes if change[0] == "task_added"]
+    lines = [f"{row['id']} added: {announce.clean(row['subject'], 100)}" for row in made]
+    doubtful = [row["id"] for row in made if " and " in row["subject"].lower()]
+    if doubtful:
+        lines.append(f"{', '.join(doubtful)}: a subject with “and” is often two tasks")
+    call.answer(loop, "\n".join(lines), {"added": [row["id"] for row in made]})
+
+
+def _plain(fields: dict) -> dict:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+
+
+@_add("list", "loopkit task list")
+def list_(call: app.App) -> None:
+    """All tasks with their states."""
+    loop = call.loop()
+    if call.as_json:
+        click.echo(json.dumps([task.to_json(loop.name) for task in loop.state.tasks.values()], ensure_ascii=False))
+        return
+    marks = {"pending": " ", "in_progress": ">", "completed": "x", "failed": "!", "blocked": "-"}
+    for task in loop.state.tasks.values():
+        waits = [one for one in task.blocked_by if one in loop.state.open]
+        note = f" (waits for {', '.join(waits)})" if waits else ""
+        if task.block_kind:
+            note = f" ({task.block_kind}: {announce.clean(task.block_text, 60)})" if task.block_text else f" ({task.block_kind})"
+        click.echo(f"[{marks[task.status]}] {task.id} {announce.clean(task.subject, 90)}{note}")
+    call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed")
+
+
+@_add("show", "loopkit task show T-003")
+@click.argument("task_id")
+def show(call: app.App, task_id: str) -> None:
+    """All that the one who does a task has to know: text, files, criteria, earlier attempts, advice, the check."""
+    loop = call.loop()
+    task = work.find(loop.state, task_id)
+    if call.as_json:
+        click.echo(json.dumps(task.to_json(loop.name), ensure_ascii=False))
+        return
+    state = loop.state
+    lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(state.text, 300)}"]
+    if task.description:
+        lines.append(task.description)
+    if task.files:
+        lines.append("files: " + ", ".join(task.files))
+    lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
+    lines += [f"must not: {one.text}" for one in state.must_nots]
+    for entry in task.history[-3:]:
+        lines.append(f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; {entry['error'][-400:].strip()}")
+    advice = panel.advice(state, task.id)
+    if advice:
+        lines.append(f"the panel says: {advice['consensus']}; if that fails: {advice['fallback']}")
+    if task.evidence:
+        lines.append(f"last check: exit {task.evidence.exit}, {loop.folder}/{task.evidence.log}")
+    lines.append("only this task; nothing in .loop/ is edited; when its check has passed, stop and report what verify printed")
+    click.echo("\n".join(lines))
+    click.echo(f"next: loopkit verify {task.id} -- {task.verify}" if task.verify else f'next: loopkit task set {task.id} --verify "<command>"')
+
+
+@_add("start", "loopkit task start T-003")
+@click.argument("task_id")
+def start(call: app.App, task_id: str) -> None:
+    """Start a task: within the open wave, or in a wave of its own."""
+    loop = call.own_loop()
+    changes = call.change(loop, work.started, task_id)
+    task = work.find(loop.state, task_id)
+    call.answer(loop, f"{task.id} {'started' if changes else 'runs already'} in wave {task.wave}")
+
+
+@_add("fail", "loopkit task fail T-003 --error 'the endpoint needs a token'")
+@click.argument("task_id")
+@click.option("--error", default="", help="What went wrong.")
+@click.option("--error-file", metavar="FILE", help="The same from a file, or - for standard input.")
+@click.option("--suggest", type=click.Choice(["retry", "replan", "impossible"]), help="What you would do; the rule decides.")
+def fail(call: app.App, task_id: str, error: str, error_file: str | None, suggest: str | None) -> None:
+    """Give the attempt up. The rule names what follows: retry, replan or impossible."""
+    loop = call.own_loop()
+    error = app.read_input(error_file) if error_file else error
+    changes = call.change(loop, work.failed, task_id, error, suggest)
+    data = changes[0][1]
+    task = work.find(loop.state, task_id)
+    row = {"task": task.id, "action": data["action"], "clamped": data["clamped"], "attempts": task.attempts, "depth": task.depth}
+    call.answer(loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}", row)
+
+
+@_add("block", "loopkit task block T-003 --kind permission --reason 'needs a signature'")
+@click.argument("task_id")
+@click.option("--kind", default="external", help=" | ".join(tasks.BLOCK_KINDS))
+@click.option("--reason", default="", help="What is needed to go on.")
+def block(call: app.App, task_id: str, kind: str, reason: str) -> None:
+    """Mark a task as waiting for something outside the loop."""
+    loop = call.own_loop()
+    call.change(loop, work.blocked, task_id, kind, reason)
+    call.answer(loop, f"{work.find(loop.state, task_id).id} blocked ({kind}): {reason}")
+
+
+@_add("unblock", "loopkit task unblock T-003")
+@click.argument("task_id")
+def unblock(call: app.App, task_id: str) -> None:
+    """What it waited for is there."""
+    loop = call.own_loop()
+    call.change(loop, work.unblocked, task_id)
+    call.answer(loop, f"{work.find(loop.state, task_id).id} is pending again")
+
+
+@_add("split", "loopkit task split T-003 --file -")
+@click.argument("task_id")
+@click.option("--file", "source", required=True, metavar="FILE", help="Subtasks as a JSON list, as for task add.")
+def split(call: app.App, task_id: str, source: str) -> None:
+    """Replace a task by smaller ones; it is completed with the last of them."""
+    loop = call.own_loop()
+    rows = app.read_json(source, list)
+    changes = call.change(loop, work.split, task_id, rows)
+    call.answer(loop, f"{changes[-1][1]['id']} split into {', '.join(changes[-1][1]['subtasks'])}")
+
+
+@_add("set", 'loopkit task set T-003 --verify "pytest -q"')
+@click.argument("task_id")
+@click.option("--verify", metavar="COMMAND", help="Another verification command.")
+@click.option("--blocked-by", multiple=True, metavar="ID", help="All it waits for; `none` for nothing.")
+@click.option("--files", multiple=True, metavar="PATH", help="All files it changes.")
+def set_(call: app.App, task_id: str, verify: str | None, blocked_by: tuple, files: tuple) -> None:
+    """Change the check, the blockers or the files of a task."""
+    loop = call.own_loop()
+    blockers = [one for one in blocked_by if one != "none"] if blocked_by else None
+    call.change(loop, work.changed, task_id, verify, blockers, list(files) or None)
+    call.answer(loop, f"{work.find(loop.state, task_id).id} changed")
+
+
+@_add("remove", "loopkit task remove T-003")
+@click.argument("task_id")
+def remove(call: app.App, task_id: str) -> None:
+    """Take a task out that has not been worked on; its id stays used."""
+    loop = call.own_loop()
+    changes = call.change(loop, work.removed, task_id)
+    call.answer(loop, f"{changes[0][1]['id']} removed")
+
+
+@_add("waves", "loopkit task waves")
+def waves(call: app.App) -> None:
+    """The order in which the open tasks can be worked on, wave by wave."""
+    loop = call.loop()
+    left = {one: [two for two in loop.state.tasks[one].blocked_by if two in loop.state.open] for one in loop.state.open}
+    layers = graph.waves(left)
+    call.answer(loop, "\n".join(f"{place}: {', '.join(layer)}" for place, layer in enumerate(layers, 1)), {"waves": layers})

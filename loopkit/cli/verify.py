@@ -1,0 +1,101 @@
+"""loopkit verify: evidence."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..core import gate, settings, work
+from ..core.errors import UsageFault
+from ..engine import verify as runner
+from . import app
+
+
+@app.command("verify", "loopkit verify T-003 -- pytest tests/test_store.py -q", context_settings={"ignore_unknown_options": True})
+@click.argument("target")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
+def command(call: app.App, target: str, words: tuple) -> int:
+    """Run the stored check of a task (T-003) or of a criterion (C1, M2) and keep its output as evidence.
+
+    The command stands here so that whoever approves commands sees it; another than the stored one is refused.
+    """
+    loop = call.own_loop()
+    if target[:2].upper() == "T-":
+        return _task(call, loop, target, list(words))
+    if target[:1].upper() in "CM" and target[1:].isdigit():
+        return _criterion(call, loop, target.upper(), list(words))
+    raise UsageFault(f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>")
+
+
+def _run(call: app.App, loop: object, name: str, line: str, files: list) -> dict:
+    environment = {key: value for key, value in call.environment.items() if not key.startswith("LOOPKIT_REPAIRED")}
+    seconds = settings.of(loop.state, "verify_seconds")  # type: ignore[attr-defined]
+    return runner.run(call.project, loop.folder, name, line, files, seconds, environment)  # type: ignore[attr-defined]
+
+
+def _shown(loop: object, outcome: dict) -> str:
+    log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))  # type: ignore[attr-defined]
+    return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s, evidence {log}"
+
+
+def _task(call: app.App, loop, target: str, words: list) -> int:
+    task = work.check_verify(loop.state, target, words)
+    name = f"{task.id}-{task.runs + 1}"
+    while os.path.exists(os.path.join(loop.folder, "evidence", name + ".log")):  # a run that was killed
+        name += "x"
+    outcome = _run(call, loop, name, task.verify, list(task.files))
+
+    def decide(state):
+        again = work.check_verify(state, target, words)  # the state may have moved while the check ran
+        return work.verified(state, again, outcome)
+
+    changes = call.change(loop, decide)
+    kinds = [change[0] for change in changes]
+    after = loop.state.tasks[task.id]
+    shown = _shown(loop, outcome)
+    if outcome["passed"]:
+        said = f"{task.id} completed: {shown}" if "task_completed" in kinds else f"{task.id} verified again: {shown}"
+        parents = [change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id]
+        said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
+        call.answer(loop, said, {"task": task.id, **_row(outcome)})
+        return 0
+    said = f"{task.id} not passed: {shown}\n{_end(outcome['output'])}"
+    if "task_failed" in kinds:
+        data = changes[kinds.index("task_failed")][1]
+        said += f"\n{task.id} failed, attempt {after.attempts}: {data['action']}"
+        call.answer(loop, said, {"task": task.id, **_row(outcome), "action": data["action"]})
+    elif "task_reopened" in kinds:
+        call.answer(loop, said + f"\n{task.id} is open again", {"task": task.id, **_row(outcome)})
+    else:
+        left = settings.of(loop.state, "max_fix_cycles") - after.fix_cycles + 1
+        said += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
+        call.answer(loop, f"{said}\nnext: loopkit verify {task.id} -- {task.verify}", {"task": task.id, **_row(outcome)}, step=False)
+    return 1
+
+
+def _criterion(call: app.App, loop, target: str, words: list) -> int:
+    line = gate.check_criterion(loop.state, target, words)
+    files = sorted({path for task in loop.state.tasks.values() for path in task.files})
+    number = 1
+    while os.path.exists(os.path.join(loop.folder, "evidence", f"{target}-{number}.log")):
+        number += 1
+    outcome = _run(call, loop, f"{target}-{number}", line, files)
+    call.change(loop, gate.criterion_verified, target, outcome)
+    if outcome["passed"]:
+        call.answer(loop, f"{target} holds: {_shown(loop, outcome)}", {"criterion": target, **_row(outcome)})
+        return 0
+    must_not = loop.state.criteria[target].must_not
+    said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"
+    call.answer(loop, f"{said}\n{_end(outcome['output'])}", {"criterion": target, **_row(outcome)})
+    return 1
+
+
+def _row(outcome: dict) -> dict:
+    return {key: outcome[key] for key in ("passed", "exit", "log", "seconds")}
+
+
+def _end(output: str) -> str:
+    """The last lines of what the check printed, without the log's own frame."""
+    lines = [line for line in output.rstrip().splitlines() if line.strip()]
+    return "\n".join("  " + line[:200] for line in lines[-12:])

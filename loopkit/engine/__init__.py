@@ -1,0 +1,1 @@
+"""Doing: programs that are run, agents, drives through a whole loop."""

@@ -1,0 +1,68 @@
+"""Run a verification and keep what it printed as evidence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from ..core import command
+from ..core.errors import Damaged
+from ..store import digest
+from . import process
+
+TAIL = 2000
+
+
+def run(project: str, folder: str, name: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
+    """Run a stored command line in the project; returns what a `…_verified` journal line needs, plus `output` (its end).
+
+    folder: the loop's folder, the log goes to `evidence/<name>.log` there · files: paths that the evidence vouches for,
+    taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be written.
+    """
+    relative = f"evidence/{name}.log"
+    log = os.path.join(folder, relative)
+    seen = {path: digest.of(project, path) for path in files}
+    commit = digest.head(project)
+    try:
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        with open(log, "wb") as file:
+            file.write(f"$ {line}\n".encode("utf-8", "surrogateescape"))
+        outcome = process.run(command.split(line), project, log, seconds, environment)
+        _shorten(log)
+        ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
+        with open(log, "ab") as file:
+            file.write(ending.encode("utf-8", "replace"))
+        output = _tail(log)
+    except OSError as error:
+        raise Damaged(f"cannot write {log}: {error.strerror}", "make room or give write access; nothing was recorded") from None
+    return {
+        "passed": outcome.exit == 0,
+        "exit": outcome.exit,
+        "log": relative,
+        "seconds": round(outcome.seconds, 3),
+        "head": commit,
+        "files": seen,
+        "output": output,
+    }
+
+
+def _tail(log: str) -> str:
+    with open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        return file.read().decode("utf-8", "replace")
+
+
+def _shorten(log: str) -> None:
+    """Keep head and tail of an output that would fill the disk."""
+    size = os.path.getsize(log)
+    if size <= process.MOST_OUTPUT:
+        return
+    half = process.MOST_OUTPUT // 2
+    with open(log, "rb") as file:
+        start = file.read(half)
+        file.seek(size - half)
+        end = file.read()
+    with open(log + ".tmp", "wb") as file:
+        file.write(start + f"\n[… {size - 2 * half} bytes left out …]\n".encode() + end)
+    shutil.move(log + ".tmp", log)

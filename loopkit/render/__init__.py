@@ -1,0 +1,26 @@
+"""Text for people: templates in, text out."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+
+@functools.cache
+def _environment():
+    import jinja2
+
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "templates")
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def text(template: str, **values: object) -> str:
+    """A template of `templates/` filled in; a missing value is an error, never a blank."""
+    return _environment().get_template(template).render(**values)

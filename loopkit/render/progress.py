@@ -1,0 +1,62 @@
+"""PROGRESS.md: the loop for people, from its state."""
+
+from __future__ import annotations
+
+from ..core import announce, graph, pricing, verdict
+from ..core import task as tasks
+from ..core.state import LoopState
+from . import text
+
+
+def render(state: LoopState) -> str:
+    """The whole file (rule: PROGRESS.md)."""
+    session = state.session
+    layers = _layers(state)
+    number = len(state.waves)
+    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    rows = {name: [] for name in ("done", "running", "waiting", "blocked")}
+    for task in state.tasks.values():
+        line = {"id": task.id, "subject": announce.clean(task.subject, 200), "task": task}
+        if task.status == tasks.COMPLETED:
+            rows["done"].append(line)
+        elif task.status == tasks.IN_PROGRESS:
+            rows["running"].append(line)
+        elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
+            rows["blocked"].append(line)
+        else:
+            waits = [one for one in task.blocked_by if one in state.open]
+            line["note"] = f" (blocked by {', '.join(waits)})" if waits else _note(task)
+            rows["waiting"].append(line)
+    return text(
+        "PROGRESS.md",
+        title=announce.clean(state.text.splitlines()[0] if state.text else "", 120),
+        status=session.status,
+        reason=announce.clean(session.reason, 300) if session.status != verdict.RUNNING else "",
+        wave=number,
+        waves=max(number, number + len(layers) - (1 if state.wave is not None else 0)),
+        iteration=session.iteration,
+        usd=usd,
+        limit=session.limit_usd,
+        tokens=tokens,
+        unpriced=unpriced,
+        stuck=sum(task.stuck_count for task in state.tasks.values()),
+        panels=len(state.panels),
+        total=len(state.tasks),
+        **rows,
+    )
+
+
+def _layers(state: LoopState) -> list:
+    left = {one: [two for two in state.tasks[one].blocked_by if two in state.open] for one in state.open}
+    try:
+        return graph.waves(left)
+    except ValueError:
+        return []
+
+
+def _note(task: tasks.Task) -> str:
+    if task.status == tasks.FAILED:
+        return " (failed, to be split)"
+    if task.block_kind == tasks.SPLIT:
+        return " (split into smaller tasks)"
+    return f" (failed {task.attempts}×)" if task.attempts else ""

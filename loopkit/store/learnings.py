@@ -1,0 +1,57 @@
+"""`.loop/learnings.jsonl`: what loops taught; found again by the words of a request."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import namedtuple
+
+from ..core import clock
+
+NAME = "learnings.jsonl"
+SHOWN = 5
+_RECENT = 30 * 86400
+_TEXT = {"failure": "prevention", "discovery": "discovery", "constraint": "constraint", "delegation": "prevention"}
+
+Learning = namedtuple("Learning", "title kind text")
+
+
+def read(root: str) -> list[dict]:
+    """All entries; lines that are none are passed over. No file: none."""
+    try:
+        with open(os.path.join(root, NAME), "rb") as file:
+            raw = file.read()
+    except OSError:
+        return []
+    found = []
+    for line in raw.decode("utf-8-sig", "replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and row.get("kind") in _TEXT:
+            found.append(row)
+    return found
+
+
+def fitting(rows: list[dict], request: str, now: float) -> list[Learning]:
+    """The best 5 of those that share a word with the request; fresh, sure and repeated ones first."""
+    words = _words(request)
+    ranked = []
+    for place, row in enumerate(rows):
+        shared = len(words & _words(f"{row.get('context', '')} {row.get('applies_to', '')}"))
+        if shared:
+            fresh = now - clock.epoch(str(row.get("ts", ""))) < _RECENT
+            sure = row.get("confidence", 0) >= 0.8 if isinstance(row.get("confidence", 0), (int, float)) else False
+            again = row.get("seen", 1) >= 2 if isinstance(row.get("seen", 1), (int, float)) else False
+            ranked.append((-(shared + fresh + sure + again), -place, row))
+    ranked.sort(key=lambda entry: entry[:2])
+    return [
+        Learning(str(row.get("context", ""))[:120], row["kind"], str(row.get(_TEXT[row["kind"]], ""))[:300])
+        for _, _, row in ranked[:SHOWN]
+    ]
+
+
+def _words(text: str) -> set:
+    return {word for word in re.findall(r"\w{3,}", str(text).lower())}

@@ -1,0 +1,195 @@
+"""One loop, opened for writing: journal lines go in under a lock, the snapshot follows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+
+import portalocker
+
+from ..core import clock, slug
+from ..core import snapshot as snapshots
+from ..core.errors import Damaged, Refused
+from ..core.events import Event
+from ..core.intake import Change
+from ..core.state import LoopState
+from . import atomic, journal, loops
+
+#: Seconds a command waits for another one to finish writing.
+LOCK_SECONDS = 60
+IGNORED = """\
+# made by loopkit: state is local, reasons and shapes are kept
+*
+!.gitignore
+!*/
+!*/learnings/
+!*/learnings/**
+!*/SHAPE.md
+!*/report.md
+!learnings.jsonl
+!stages/
+!stages/**
+!pipelines/
+!pipelines/**
+!config.toml
+"""
+
+
+@contextlib.contextmanager
+def locked(root: str) -> Iterator[None]:
+    """Hold the project's writing lock; the operating system gives it back when the process dies. Damaged on failure."""
+    try:
+        lock = portalocker.Lock(os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB)
+        lock.acquire()
+    except portalocker.exceptions.LockException:
+        raise Refused(f"{root}: another command has been writing for {LOCK_SECONDS} s", "wait for it, or end it") from None
+    except OSError as error:
+        raise unwritable(root, error) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def unwritable(path: str, error: OSError) -> Damaged:
+    return Damaged(f"cannot write {error.filename or path}: {error.strerror}", "make room or give write access; nothing was changed")
+
+
+class Loop:
+    """A loop's state and its journal. Refusals are the rules' own; nothing is written unless all lines are."""
+
+    def __init__(self, root: str, name: str) -> None:
+        self.root = root
+        self.name = name
+        self.folder = os.path.join(root, name)
+        self.path = os.path.join(self.folder, journal.NAME)
+        self.state = LoopState(name)
+        self.offset = 0
+        self.damaged: list = []
+        self.torn = False
+        self._lines = 0
+        self.refresh()
+
+    @classmethod
+    def active(cls, root: str) -> Loop | None:
+        """The project's active loop: the snapshot names it, else the journals do. None where there is no loop.
+
+        Raises Damaged where journals exist and none of them can be read.
+        """
+        snapshot = loops.read_snapshot(root)
+        if snapshot is not None and os.path.exists(loops.ledger(root, snapshot["loop"])):
+            return cls(root, snapshot["loop"])
+        name = loops.active(root)
+        if name is None:
+            damaged = loops.names(root)
+            if damaged:
+                return cls(root, damaged[-1])  # says what is wrong with it
+            return None
+        return cls(root, name)
+
+    @classmethod
+    def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
+        """A new numbered loop folder with its first lines. The caller holds the lock. Raises Damaged."""
+        try:
+            number = next_number(root)
+            while True:
+                name = slug.folder(number, text)
+                try:
+                    os.mkdir(os.path.join(root, name))
+                    break
+                except FileExistsError:
+                    number += 1
+            os.mkdir(os.path.join(root, name, "evidence"))
+            now = clock.stamp(time.time())
+            journal.create(loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes])
+        except OSError as error:
+            raise unwritable(root, error) from None
+        loop = cls(root, name)
+        loop.write_snapshot()
+        return loop
+
+    def refresh(self) -> None:
+        """Take in what others have appended since. Raises Damaged where the journal cannot be read."""
+        try:
+            tail = journal.read(self.path, self.offset)
+        except OSError as error:
+            raise Damaged(f"cannot read {self.path}: {error.strerror}", "see loopkit doctor") from None
+        if tail is None:  # rewritten by somebody else: from the start again
+            self.state, self.offset, self.damaged, self._lines = LoopState(self.name), 0, [], 0
+            tail = journal.read(self.path)
+            assert tail is not None
+        if not self.offset and (not tail.events or tail.events[0].type != "loop_started"):
+            raise Damaged(f"{self.path} does not begin with a loop's start", "see loopkit doctor")
+        for event in tail.events:
+            self.state.apply(event)
+        self.damaged += [self._lines + number for number in tail.damaged]
+        self._lines += len(tail.events) + len(tail.damaged)
+        self.offset, self.torn = tail.offset, tail.torn
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[LoopState]:
+        """The lock, and the state as it is now; use `record` inside."""
+        with locked(self.root):
+            self.refresh()
+            yield self.state
+
+    def record(self, changes: list[Change], by: str) -> None:
+        """Append lines and fold them; raises Damaged where they could not be written (then none counts)."""
+        if not changes:
+            return
+        now = clock.stamp(time.time())
+        try:
+            journal.append(self.path, [Event(kind, data, now, by) for kind, data in changes])
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        self.refresh()
+        self.write_snapshot()
+
+    def write_snapshot(self) -> None:
+        """The snapshot; it is derived, so a failure to write it loses nothing and is not raised."""
+        with contextlib.suppress(OSError):
+            loops.write_snapshot(self.root, snapshots.build(self.state, self.offset))
+
+
+def next_number(root: str) -> int:
+    """One more than the highest number ever used: loops, archive, purge marks."""
+    highest = 0
+    for folder in (root, os.path.join(root, "archive")):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                highest = max(highest, slug.number_of(name) or 0)
+    return highest + 1
+
+
+def prepare(root: str) -> None:
+    """Make `.loop/` with its ignore file. Raises Damaged."""
+    try:
+        os.makedirs(root, exist_ok=True)
+        ignore = os.path.join(root, ".gitignore")
+        if not os.path.exists(ignore):
+            atomic.write(ignore, IGNORED.encode())
+    except OSError as error:
+        raise unwritable(root, error) from None
+
+
+def archive(root: str, name: str, purge: bool) -> str:
+    """Put a loop away (or delete it, leaving its number used); returns where it is now. Raises Damaged."""
+    import shutil
+
+    source = os.path.join(root, name)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(root, loops.SNAPSHOT))
+        if purge:
+            mark = source + ".purged"
+            atomic.write(mark, b"")
+            shutil.rmtree(source)
+            return mark
+        target = os.path.join(root, "archive", name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(source, target)
+        return target
+    except OSError as error:
+        raise unwritable(root, error) from None

@@ -1,0 +1,37 @@
+"""The words a person typed after /loop:start, kept until the command's own call takes them. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import atomic
+
+
+def path(data: str, session: str) -> str:
+    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[:100]
+    return os.path.join(data, "prompts", name + ".json")
+
+
+def save(data: str, session: str, text: str) -> None:
+    """Keep the words for the session; raises OSError."""
+    target = path(data, session)
+    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+    atomic.write(target, json.dumps({"text": text}).encode())
+
+
+def load(data: str, session: str) -> str | None:
+    """The words, or None where none are kept."""
+    try:
+        with open(path(data, session), "rb") as file:
+            text = json.loads(file.read())["text"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def forget(data: str, session: str) -> None:
+    try:
+        os.unlink(path(data, session))
+    except OSError:
+        pass
