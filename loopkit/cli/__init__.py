@@ -60,7 +60,9 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
-@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version.")
+@click.option(
+    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version."
+)
 def cli() -> None:
     """Autonomous loops for Claude Code: tasks that are done when their checks ran.
 

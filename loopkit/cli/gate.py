@@ -30,7 +30,9 @@ def command(call: app.App, source: str | None) -> int:
             call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
             return 0
         made = [change[1]["task"]["id"] for change in changes if change[0] == "task_added"]
-        call.answer(loop, f"gate refused: {'; '.join(result['failed'])}\n{', '.join(made)} added to mend it", {"passed": False})
+        call.answer(
+            loop, f"gate refused: {'; '.join(result['failed'])}\n{', '.join(made)} added to mend it", {"passed": False}
+        )
         return 1
     missing = gate.open_points(loop.state, digests(call))
     if missing:

@@ -22,8 +22,14 @@ def command(call: app.App, confirm: str | None, dismiss: str | None) -> None:
         call.change(loop, intake.recall_answered, titles, _numbers(confirm), _numbers(dismiss))
         call.answer(loop, f"recorded: {len(_numbers(confirm))} confirmed, {len(_numbers(dismiss))} dismissed")
         return
-    lines = [f"{place}. [{one.kind}] {one.title}: {announce.clean(one.text, 200)}" for place, one in enumerate(found, 1)]
-    call.answer(loop, "\n".join(lines) or "nothing learnt before fits this request", {"learnings": [one._asdict() for one in found]})
+    lines = [
+        f"{place}. [{one.kind}] {one.title}: {announce.clean(one.text, 200)}" for place, one in enumerate(found, 1)
+    ]
+    call.answer(
+        loop,
+        "\n".join(lines) or "nothing learnt before fits this request",
+        {"learnings": [one._asdict() for one in found]},
+    )
 
 
 def _numbers(text: str | None) -> list[int]:

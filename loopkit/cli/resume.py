@@ -74,7 +74,9 @@ def _check_raised(session, most: dict) -> None:
     from ..core.errors import LimitReached
 
     usd = pricing.cost(session.usage, session.prices)[0]
-    over = limits.reached(session.iteration, usd, session.spent_seconds, (most["iterations"], most["usd"], most["seconds"]))
+    over = limits.reached(
+        session.iteration, usd, session.spent_seconds, (most["iterations"], most["usd"], most["seconds"])
+    )
     if over:
         raise LimitReached(f"still at its limit: {over[1].split('; ')[0]}", over[1].split("; ")[1])
 

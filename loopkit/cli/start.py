@@ -23,7 +23,9 @@ USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-f
 @click.option("--time", "time_limit", metavar="T", help="Running time at most, like 90m or 2h, or none.")
 @click.option("--unattended", is_flag=True, help="Nobody can be asked; confirmations take their defaults.")
 @click.option("--approval", type=click.Choice(["evidence"]), help="What completes a task.")
-@click.option("--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it.")
+@click.option(
+    "--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it."
+)
 @click.option("--fresh", is_flag=True, help="Archive the unfinished loop first.")
 @click.option("--purge", is_flag=True, help="With --fresh: delete it instead.")
 def command(call: app.App, from_prompt: bool, **options: object) -> int:
@@ -56,7 +58,10 @@ def _start(call: app.App, options: dict, text: str) -> int:
     if not text.strip():
         raise UsageFault("the task is empty", USAGE)
     if not call.session:
-        raise UsageFault("the session id is missing (CLAUDE_CODE_SESSION_ID is not set)", "start the loop inside Claude Code: /loop:start <task>")
+        raise UsageFault(
+            "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)",
+            "start the loop inside Claude Code: /loop:start <task>",
+        )
     if call.environment.get("LOOPKIT_CHILD"):
         raise Refused("an agent of a run starts no loop", "report to the run that started you")
     if options["purge"] and not options["fresh"]:
@@ -107,7 +112,9 @@ def _limits(options: dict, settings: dict) -> dict:
 
 def _list_mode(call: app.App, mode: object) -> str:
     if mode == "existing" and not call.environment.get("CLAUDE_CODE_TASK_LIST_ID"):
-        raise UsageFault("--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set", "start Claude Code with it, or leave --list out")
+        raise UsageFault(
+            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set", "start Claude Code with it, or leave --list out"
+        )
     return str(mode or ("existing" if call.environment.get("CLAUDE_CODE_TASK_LIST_ID") else "session"))
 
 
@@ -122,7 +129,11 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
         store.archive(root, old.name, bool(options["purge"]))
         return
-    whose = "this session" if session.owner == call.session else f"session {session.owner}" + (" (running)" if elsewhere else "")
+    whose = (
+        "this session"
+        if session.owner == call.session
+        else f"session {session.owner}" + (" (running)" if elsewhere else "")
+    )
     scores = old.state.scores or {}
     stand = f"stage {session.stage}, spec {scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}"
     done = f"{old.state.counts['completed']}/{len(old.state.tasks)} tasks"
@@ -139,14 +150,21 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     turns = "no limit on iterations" if chosen["iterations"] is None else f"{chosen['iterations']} iterations"
     money = "no limit on money" if chosen["usd"] is None else f"${chosen['usd']:g}"
     time = "no limit on time" if chosen["seconds"] is None else clock.human(chosen["seconds"])
-    lines.append(f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time T; none lifts one)")
+    lines.append(
+        f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time T; none lifts one)"
+    )
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
     lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
     found = learnings.fitting(learnings.read(loop.root), loop.state.text, app.now())
     if found:
-        lines.append("learnt before (confirm what applies, dismiss the rest: loopkit recall --confirm 1,2 --dismiss 3):")
+        lines.append(
+            "learnt before (confirm what applies, dismiss the rest: loopkit recall --confirm 1,2 --dismiss 3):"
+        )
         lines += [f"  {place}. {one.title}: {announce.clean(one.text, 160)}" for place, one in enumerate(found, 1)]
     lines.append("score the request, 0 to 2 each:")
-    lines += [f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name])) for name in score.DIMENSIONS]
+    lines += [
+        f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))
+        for name in score.DIMENSIONS
+    ]
     return "\n".join(lines)

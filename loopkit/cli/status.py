@@ -34,30 +34,52 @@ def command(call: app.App, all_loops: bool) -> None:
 
 def _lines(call: app.App, loop, snapshot: dict) -> list[str]:
     session, work = loop.state.session, snapshot["tasks"]
-    why = f" ({session.verdict}): {session.reason}" if session.verdict else (f": {session.reason}" if session.reason else "")
+    why = (
+        f" ({session.verdict}): {session.reason}"
+        if session.verdict
+        else (f": {session.reason}" if session.reason else "")
+    )
     lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
     lines.append(announce.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
     number = snapshot["wave"]["number"]
-    lines.append(f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}")
-    lines.append(f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running, {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}")
-    lines += [f"  {row['id']} {announce.clean(row['subject'], 70)}" + (f" ({row['block']}: {row['text']})" if row.get("text") else "") for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]]
+    lines.append(
+        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}"
+    )
+    lines.append(
+        f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running, {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}"
+    )
+    lines += [
+        f"  {row['id']} {announce.clean(row['subject'], 70)}"
+        + (f" ({row['block']}: {row['text']})" if row.get("text") else "")
+        for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]
+    ]
     for name, row in snapshot["reviews"].items():
         if name == "thorough":
-            lines.append(f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}")
+            lines.append(
+                f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}"
+            )
         else:
             lines.append(f"Review {name}: {_or(row['score'])}/10, {row['issues']} issues, {row['blockers']} blockers")
     spent, limits = snapshot["spent"], snapshot["limits"]
     turns = f"{session.iteration}" + (f" of {limits['iterations']}" if limits["iterations"] is not None else "")
     money = f"${spent['usd']:.2f}" + (f" of ${limits['usd']:g}" if limits["usd"] is not None else "")
     if spent["unpriced_models"]:
-        money = f"{spent['tokens']} tokens (no price for {', '.join(spent['unpriced_models'])}: no money limit can be kept)"
-    clock_now = clock.human(session.seconds(time.time())) + (f" of {clock.human(limits['seconds'])}" if limits["seconds"] is not None else "")
+        money = (
+            f"{spent['tokens']} tokens (no price for {', '.join(spent['unpriced_models'])}: no money limit can be kept)"
+        )
+    clock_now = clock.human(session.seconds(time.time())) + (
+        f" of {clock.human(limits['seconds'])}" if limits["seconds"] is not None else ""
+    )
     lines.append(f"Iterations: {turns} | Cost: {money} | Time: {clock_now}")
     owner = "this session" if session.owner == call.session else f"session {session.owner}"
     alive = "" if session.owner == call.session or place.alive(session.owner_pid) else " (not running)"
-    lines.append(f"Owner: {owner}{alive} | Started: {_local(session.started_at)} | Last change: {_local(session.last_updated)}")
+    lines.append(
+        f"Owner: {owner}{alive} | Started: {_local(session.started_at)} | Last change: {_local(session.last_updated)}"
+    )
     if session.failure:
-        lines.append(f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: {announce.clean(str(session.failure['text']), 160)}")
+        lines.append(
+            f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: {announce.clean(str(session.failure['text']), 160)}"
+        )
     if snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")
     elif session.status in verdict.FINAL:

@@ -70,7 +70,11 @@ def list_(call: app.App) -> None:
         waits = [one for one in task.blocked_by if one in loop.state.open]
         note = f" (waits for {', '.join(waits)})" if waits else ""
         if task.block_kind:
-            note = f" ({task.block_kind}: {announce.clean(task.block_text, 60)})" if task.block_text else f" ({task.block_kind})"
+            note = (
+                f" ({task.block_kind}: {announce.clean(task.block_text, 60)})"
+                if task.block_text
+                else f" ({task.block_kind})"
+            )
         click.echo(f"[{marks[task.status]}] {task.id} {announce.clean(task.subject, 90)}{note}")
     call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed")
 
@@ -93,15 +97,23 @@ def show(call: app.App, task_id: str) -> None:
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
     for entry in task.history[-3:]:
-        lines.append(f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; {entry['error'][-400:].strip()}")
+        lines.append(
+            f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; {entry['error'][-400:].strip()}"
+        )
     advice = panel.advice(state, task.id)
     if advice:
         lines.append(f"the panel says: {advice['consensus']}; if that fails: {advice['fallback']}")
     if task.evidence:
         lines.append(f"last check: exit {task.evidence.exit}, {loop.folder}/{task.evidence.log}")
-    lines.append("only this task; nothing in .loop/ is edited; when its check has passed, stop and report what verify printed")
+    lines.append(
+        "only this task; nothing in .loop/ is edited; when its check has passed, stop and report what verify printed"
+    )
     click.echo("\n".join(lines))
-    click.echo(f"next: loopkit verify {task.id} -- {task.verify}" if task.verify else f'next: loopkit task set {task.id} --verify "<command>"')
+    click.echo(
+        f"next: loopkit verify {task.id} -- {task.verify}"
+        if task.verify
+        else f'next: loopkit task set {task.id} --verify "<command>"'
+    )
 
 
 @_add("start", "loopkit task start T-003")
@@ -118,7 +130,9 @@ def start(call: app.App, task_id: str) -> None:
 @click.argument("task_id")
 @click.option("--error", default="", help="What went wrong.")
 @click.option("--error-file", metavar="FILE", help="The same from a file, or - for standard input.")
-@click.option("--suggest", type=click.Choice(["retry", "replan", "impossible"]), help="What you would do; the rule decides.")
+@click.option(
+    "--suggest", type=click.Choice(["retry", "replan", "impossible"]), help="What you would do; the rule decides."
+)
 def fail(call: app.App, task_id: str, error: str, error_file: str | None, suggest: str | None) -> None:
     """Give the attempt up. The rule names what follows: retry, replan or impossible."""
     loop = call.own_loop()
@@ -126,7 +140,13 @@ def fail(call: app.App, task_id: str, error: str, error_file: str | None, sugges
     changes = call.change(loop, work.failed, task_id, error, suggest)
     data = changes[0][1]
     task = work.find(loop.state, task_id)
-    row = {"task": task.id, "action": data["action"], "clamped": data["clamped"], "attempts": task.attempts, "depth": task.depth}
+    row = {
+        "task": task.id,
+        "action": data["action"],
+        "clamped": data["clamped"],
+        "attempts": task.attempts,
+        "depth": task.depth,
+    }
     call.answer(loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}", row)
 
 
@@ -189,4 +209,6 @@ def waves(call: app.App) -> None:
     loop = call.loop()
     left = {one: [two for two in loop.state.tasks[one].blocked_by if two in loop.state.open] for one in loop.state.open}
     layers = graph.waves(left)
-    call.answer(loop, "\n".join(f"{place}: {', '.join(layer)}" for place, layer in enumerate(layers, 1)), {"waves": layers})
+    call.answer(
+        loop, "\n".join(f"{place}: {', '.join(layer)}" for place, layer in enumerate(layers, 1)), {"waves": layers}
+    )

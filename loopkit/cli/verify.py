@@ -12,7 +12,9 @@ from ..engine import verify as runner
 from . import app
 
 
-@app.command("verify", "loopkit verify T-003 -- pytest tests/test_store.py -q", context_settings={"ignore_unknown_options": True})
+@app.command(
+    "verify", "loopkit verify T-003 -- pytest tests/test_store.py -q", context_settings={"ignore_unknown_options": True}
+)
 @click.argument("target")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(call: app.App, target: str, words: tuple) -> int:
@@ -56,7 +58,9 @@ def _task(call: app.App, loop, target: str, words: list) -> int:
     shown = _shown(loop, outcome)
     if outcome["passed"]:
         said = f"{task.id} completed: {shown}" if "task_completed" in kinds else f"{task.id} verified again: {shown}"
-        parents = [change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id]
+        parents = [
+            change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id
+        ]
         said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
         call.answer(loop, said, {"task": task.id, **_row(outcome)})
         return 0
@@ -70,7 +74,12 @@ def _task(call: app.App, loop, target: str, words: list) -> int:
     else:
         left = settings.of(loop.state, "max_fix_cycles") - after.fix_cycles + 1
         said += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
-        call.answer(loop, f"{said}\nnext: loopkit verify {task.id} -- {task.verify}", {"task": task.id, **_row(outcome)}, step=False)
+        call.answer(
+            loop,
+            f"{said}\nnext: loopkit verify {task.id} -- {task.verify}",
+            {"task": task.id, **_row(outcome)},
+            step=False,
+        )
     return 1
 
 

@@ -49,7 +49,9 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
         known = ", ".join(state.criteria) or "none yet"
         raise Refused(f"there is no criterion or mustNot {name}", f"SHAPE.md has: {known}")
     if not criterion.command:
-        raise Refused(f"{name} has no command ({criterion.type or 'not verified'})", "answer for it in loopkit gate --file -")
+        raise Refused(
+            f"{name} has no command ({criterion.type or 'not verified'})", "answer for it in loopkit gate --file -"
+        )
     if not command.same(criterion.command, given):
         raise Refused(f"not the stored command of {name}", f"next: loopkit verify {name} -- {criterion.command}")
     return criterion.command
@@ -115,7 +117,10 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
     faults: list[tuple[str, str]] = []
     answers = given.get("points")
     if not isinstance(answers, dict):
-        raise UsageFault("points is no object", 'give "points": {' + ", ".join(f'"{one}": "PASS: how I know"' for one in POINTS[kind]) + "}")
+        raise UsageFault(
+            "points is no object",
+            'give "points": {' + ", ".join(f'"{one}": "PASS: how I know"' for one in POINTS[kind]) + "}",
+        )
     for name, meaning in POINTS[kind].items():
         good, words = _answer(answers.get(name), f"point {name} ({meaning})")
         if not good:
@@ -127,7 +132,10 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
                 faults.append((f"{row.id} {row.text}", row.command))
         elif not row.must_not:
             if row.type == shape.ASSUMED:
-                raise Refused(f"{row.id} rests on assumption alone", "give it a type that can be seen; start fresh to change the shape")
+                raise Refused(
+                    f"{row.id} rests on assumption alone",
+                    "give it a type that can be seen; start fresh to change the shape",
+                )
             good, words = _answer(told.get(row.id), f"criterion {row.id} ({row.text[:60]})")
             if not good:
                 faults.append((f"{row.id} {row.text}: {words}", ""))
@@ -135,7 +143,14 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
     changes: list = []
     for place, (what, verify) in enumerate(faults):
         changes.append(work.remediation(state, f"Gate: {what}", verify, f"The gate refused: {what}", [], place))
-    result = {"passed": not faults, "kind": kind, "points": answers, "criteria": told, "failed": [what for what, _ in faults], **card}
+    result = {
+        "passed": not faults,
+        "kind": kind,
+        "points": answers,
+        "criteria": told,
+        "failed": [what for what, _ in faults],
+        **card,
+    }
     result["card"] = card_kind(state, card)
     changes.append(("gate_result", result))
     if faults:
@@ -190,7 +205,10 @@ def completed(state: LoopState, digest: Callable[[str], str]) -> list:
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
         raise Refused("the gate has not passed", "next: loopkit gate")
     if gate["card"] == RESEARCH:
-        raise Refused(f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}", "find out more, then: loopkit gate --file -")
+        raise Refused(
+            f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}",
+            "find out more, then: loopkit gate --file -",
+        )
     return [("stage_moved", {"from": stage.REVIEW, "to": stage.COMPLETE}), ("loop_completed", {"card": gate["card"]})]
 
 

@@ -23,7 +23,10 @@ def running(state: LoopState) -> None:
         from .errors import LimitReached
 
         kind = LimitReached if session.verdict in verdict.LIMITS else Refused
-        raise kind(f"loop {state.name} is paused ({session.verdict or 'by hand'}): {session.reason or 'pause'}", "next: loopkit resume")
+        raise kind(
+            f"loop {state.name} is paused ({session.verdict or 'by hand'}): {session.reason or 'pause'}",
+            "next: loopkit resume",
+        )
     if session.question is not None:
         raise Refused(f"a question is open: {session.question[:120]}", 'next: loopkit answer "<text>"')
 

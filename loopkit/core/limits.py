@@ -37,7 +37,10 @@ def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[
     """(verdict, reason) of the first limit reached, else None. `limits` is (iterations, usd, seconds), None for none."""
     most, money, time = limits
     if most is not None and iteration >= most:
-        return verdict.LIMIT_ITERATIONS, f"{iteration} of {most} iterations used; raise: loopkit resume --iterations +{most}"
+        return (
+            verdict.LIMIT_ITERATIONS,
+            f"{iteration} of {most} iterations used; raise: loopkit resume --iterations +{most}",
+        )
     if time is not None and seconds >= time:
         text = f"{clock.human(seconds)} of {clock.human(time)} used; raise: loopkit resume --time +{_short(time)}"
         return verdict.LIMIT_TIME, text

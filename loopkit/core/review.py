@@ -112,7 +112,9 @@ def _experts(given: dict, bounds: tuple) -> list:
     if not isinstance(names, list) or not all(isinstance(one, str) and one.strip() for one in names):
         raise UsageFault("experts is not a list of names", f'give "experts": {bounds[0]} to {bounds[1]} names')
     if not bounds[0] <= len(set(names)) <= bounds[1]:
-        raise Refused(f"{len(set(names))} experts", f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own")
+        raise Refused(
+            f"{len(set(names))} experts", f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own"
+        )
     return names
 
 
@@ -138,12 +140,20 @@ def thorough(state: LoopState, given: dict) -> list:
     for row in rows:
         broken = [one for one in row["violates"] if one in known]
         if broken and row["guidance"]:
-            raise Refused(f"the guidance of {row['issue'][:60]!r} would break {', '.join(broken)}", "give an alternative that does not")
+            raise Refused(
+                f"the guidance of {row['issue'][:60]!r} would break {', '.join(broken)}",
+                "give an alternative that does not",
+            )
         if row["severity"] == BLOCKER:
             if not row["verify"]:
-                raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", 'give "verify": "<command that exits 0 when it is mended>"')
+                raise UsageFault(
+                    f"blocker {row['issue'][:60]!r} has no verify",
+                    'give "verify": "<command that exits 0 when it is mended>"',
+                )
             command.split(row["verify"])
-            change = work.remediation(state, f"Mend: {row['issue']}", row["verify"], row["guidance"], row["files"], made)
+            change = work.remediation(
+                state, f"Mend: {row['issue']}", row["verify"], row["guidance"], row["files"], made
+            )
             row["task"] = change[1]["task"]["id"]
             changes.append(change)
             made += 1
@@ -169,7 +179,8 @@ def resolved(state: LoopState, finding_id: str, how: str, text: str, verify: str
         raise Refused(f"there is no finding {finding_id[:20]}", "see loopkit review --thorough")
     if finding.severity == BLOCKER and how != "waive":
         raise Refused(
-            f"{finding.id} is a blocker", f'its task {finding.task} settles it, or the person: review resolve {finding.id} --waive "<why>"'
+            f"{finding.id} is a blocker",
+            f'its task {finding.task} settles it, or the person: review resolve {finding.id} --waive "<why>"',
         )
     if how == "waive" and not text.strip():
         raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
@@ -177,7 +188,9 @@ def resolved(state: LoopState, finding_id: str, how: str, text: str, verify: str
     if how != "task":
         return [("finding_resolved", data)]
     if not verify:
-        raise UsageFault("a task needs a verification command", f'loopkit review resolve {finding.id} --task --verify "<command>"')
+        raise UsageFault(
+            "a task needs a verification command", f'loopkit review resolve {finding.id} --task --verify "<command>"'
+        )
     command.split(verify)
     change = work.remediation(state, f"Mend: {finding.issue}", verify, finding.guidance, [], 0)
     changes = [change, ("finding_resolved", {**data, "task": change[1]["task"]["id"]})]

@@ -77,7 +77,9 @@ def check_leave_decompose(state: LoopState, most: int) -> None:
         raise Refused(f"{state.planned} tasks, at most {most}", "remove some, or start several loops")
     for task in state.tasks.values():
         if not task.verify and task.id in state.open:
-            raise Refused(f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"')
+            raise Refused(
+                f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"'
+            )
     if len(state.must_nots) < 2 or not state.criteria:
         raise Refused("the shape is not fixed", "next: loopkit shape --accept -")
 

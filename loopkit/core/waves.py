@@ -84,7 +84,11 @@ def closed(state: LoopState) -> list[Change]:
             done.append(task_id)
         elif task.status == tasks.IN_PROGRESS:
             evidence = task.evidence
-            what = "no verification ran" if task.fix_cycles == 0 else f"verification exits {evidence.exit if evidence else 1}"
+            what = (
+                "no verification ran"
+                if task.fix_cycles == 0
+                else f"verification exits {evidence.exit if evidence else 1}"
+            )
             changes += work.failure(state, task, "closed without passing evidence", what)
             failed.append(task_id)
         elif task.wave == wave.number and task.attempts:

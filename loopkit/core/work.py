@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .task import Task
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
-KEYS = frozenset("subject verify description blocked_by files criteria complexity active_form scaffold group kind parent".split())
+KEYS = frozenset(
+    "subject verify description blocked_by files criteria complexity active_form scaffold group kind parent".split()
+)
 
 
 def find(state: LoopState, task_id: str) -> Task:
@@ -34,15 +36,23 @@ def draft(row: object, place: int) -> dict:
         raise UsageFault(f"task {place} is no object", 'give {"subject": …, "verify": …}')
     unknown = sorted(set(row) - KEYS)
     if unknown:
-        raise UsageFault(f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS)))
+        raise UsageFault(
+            f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS))
+        )
     subject = " ".join(str(row.get("subject", "")).split())
     if not subject:
         raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")
     if len(subject) > LONGEST_SUBJECT:
-        raise UsageFault(f"the subject of task {place} has {len(subject)} characters", f"at most {LONGEST_SUBJECT}; put the rest into the description")
+        raise UsageFault(
+            f"the subject of task {place} has {len(subject)} characters",
+            f"at most {LONGEST_SUBJECT}; put the rest into the description",
+        )
     verify = str(row.get("verify") or "").strip()
     if not verify:
-        raise UsageFault(f"task {place} ({subject[:40]}) has no verification command", 'give verify: "<command that exits 0 when it is done>"')
+        raise UsageFault(
+            f"task {place} ({subject[:40]}) has no verification command",
+            'give verify: "<command that exits 0 when it is done>"',
+        )
     command.split(verify)
     complexity = row.get("complexity") or "medium"
     if complexity not in tasks.COMPLEXITIES:
@@ -73,7 +83,8 @@ def check_size(state: LoopState, more: int) -> None:
     total = state.planned + more
     if total > settings.MOST_TASKS:
         raise Refused(
-            f"{total} tasks, at most {settings.MOST_TASKS} in one loop", "cut the work into several loops, one after the other"
+            f"{total} tasks, at most {settings.MOST_TASKS} in one loop",
+            "cut the work into several loops, one after the other",
         )
 
 
@@ -122,7 +133,9 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     return changes
 
 
-def changed(state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None) -> list[Change]:
+def changed(
+    state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None
+) -> list[Change]:
     """`task set`: another command, other blockers, other files. Raises Refused for a circle, by name."""
     intake.running(state)
     task = find(state, task_id)
@@ -164,7 +177,9 @@ def check_start(state: LoopState, task: Task) -> None:
     if task.panel_due:
         raise Refused(f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}")
     if not task.verify:
-        raise Refused(f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"')
+        raise Refused(
+            f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"'
+        )
 
 
 def started(state: LoopState, task_id: str) -> list[Change]:
@@ -210,7 +225,9 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         return [*changes, *completed(state, task)]
     cycles = task.fix_cycles + 1
     if cycles > settings.of(state, "max_fix_cycles"):
-        changes += failure(state, task, f"verification exits {outcome['exit']} after {cycles - 1} fixes", outcome["output"])
+        changes += failure(
+            state, task, f"verification exits {outcome['exit']} after {cycles - 1} fixes", outcome["output"]
+        )
     return changes
 
 
@@ -246,7 +263,9 @@ def failure(state: LoopState, task: Task, result: str, error: str, suggested: st
     }
     changes: list[Change] = [("task_failed", data)]
     if action == escalation.IMPOSSIBLE:
-        changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": _explain(state, task, attempts, error)}))
+        changes.append(
+            ("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": _explain(state, task, attempts, error)})
+        )
     return changes
 
 

@@ -34,7 +34,9 @@ def run(project: str, folder: str, name: str, line: str, files: list[str], secon
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
     except OSError as error:
-        raise Damaged(f"cannot write {log}: {error.strerror}", "make room or give write access; nothing was recorded") from None
+        raise Damaged(
+            f"cannot write {log}: {error.strerror}", "make room or give write access; nothing was recorded"
+        ) from None
     return {
         "passed": outcome.exit == 0,
         "exit": outcome.exit,

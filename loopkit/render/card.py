@@ -37,7 +37,8 @@ def render(state: LoopState) -> str:
 def columns(line: str) -> int:
     """Terminal columns that a line takes."""
     return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in line
     )
 
 

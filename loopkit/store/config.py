@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+
 import tomllib
 
 from ..core import limits, settings
@@ -56,11 +57,14 @@ def _checked(given: dict, path: str) -> dict:
             given["prices"][name] = tuple(float(one) for one in given["prices"][name])
         config = Config.model_validate(given)
         chosen = {
-            kind: limits.amount(str(getattr(config.limits, kind)), None, kind) for kind in ("iterations", "usd", "seconds")
+            kind: limits.amount(str(getattr(config.limits, kind)), None, kind)
+            for kind in ("iterations", "usd", "seconds")
         }
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageFault(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}", "see the README for the settings") from None
+        raise UsageFault(
+            f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}", "see the README for the settings"
+        ) from None
     except (UsageFault, TypeError, ValueError) as error:
         raise UsageFault(f"{path}: {error}", "see the README for the settings") from None
     values = config.model_dump()

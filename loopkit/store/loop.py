@@ -41,10 +41,14 @@ IGNORED = """\
 def locked(root: str) -> Iterator[None]:
     """Hold the project's writing lock; the operating system gives it back when the process dies. Damaged on failure."""
     try:
-        lock = portalocker.Lock(os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB)
+        lock = portalocker.Lock(
+            os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB
+        )
         lock.acquire()
     except portalocker.exceptions.LockException:
-        raise Refused(f"{root}: another command has been writing for {LOCK_SECONDS} s", "wait for it, or end it") from None
+        raise Refused(
+            f"{root}: another command has been writing for {LOCK_SECONDS} s", "wait for it, or end it"
+        ) from None
     except OSError as error:
         raise unwritable(root, error) from None
     try:
@@ -54,7 +58,10 @@ def locked(root: str) -> Iterator[None]:
 
 
 def unwritable(path: str, error: OSError) -> Damaged:
-    return Damaged(f"cannot write {error.filename or path}: {error.strerror}", "make room or give write access; nothing was changed")
+    return Damaged(
+        f"cannot write {error.filename or path}: {error.strerror}",
+        "make room or give write access; nothing was changed",
+    )
 
 
 class Loop:

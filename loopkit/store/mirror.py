@@ -61,5 +61,7 @@ def _pulled(loop: Loop, result: native.SyncResult) -> list:
             changes.append(("task_added", {"task": task}))
         if fresh and not loop.state.session.native_seen:
             changes.append(("native_seen", {}))
-    changes += [("native_conflict", {"id": one, "list": there, "ledger": here}) for one, there, here in result.conflicts]
+    changes += [
+        ("native_conflict", {"id": one, "list": there, "ledger": here}) for one, there, here in result.conflicts
+    ]
     return changes

@@ -278,7 +278,9 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
         blocked_by = [names[blocker] for blocker in task.blocked_by if blocker in unfinished]
         links = (blocks.get(task.id, []), blocked_by)
         if old is not None:
-            if (old["status"] == "completed") != (task.status == "completed") and _metadata(old).get("loopId") == loop_name:
+            if (old["status"] == "completed") != (task.status == "completed") and _metadata(old).get(
+                "loopId"
+            ) == loop_name:
                 conflicts.append((task.id, old["status"], task.status))
             if _wanted(task, old, *links) == old:
                 continue
@@ -288,7 +290,14 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
             skipped += 1
     known = set(names.values())
     created = [
-        Created(name, row["subject"], row["description"], row.get("activeForm") or "", row["status"], tuple(row["blockedBy"]))
+        Created(
+            name,
+            row["subject"],
+            row["description"],
+            row.get("activeForm") or "",
+            row["status"],
+            tuple(row["blockedBy"]),
+        )
         for name, row in sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
         if is_number(name) and name not in known and row["status"] != "completed"
         if not is_ours(row) and not _metadata(row).get("_internal")

@@ -70,7 +70,9 @@ def future(folder: str, environment: dict) -> str:
 
 def config_dir(environment: dict) -> str:
     """Claude Code's own folder."""
-    return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".claude")
+    return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(
+        environment.get("HOME") or os.path.expanduser("~"), ".claude"
+    )
 
 
 def plugin_root() -> str:

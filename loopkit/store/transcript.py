@@ -36,7 +36,9 @@ class _Count:
                 return
             message = record["message"]
             if not self.active:
-                self.active = any(block.get("type") == "tool_use" for block in message["content"] if type(block) is dict)
+                self.active = any(
+                    block.get("type") == "tool_use" for block in message["content"] if type(block) is dict
+                )
             name, model, usage = message["id"], message["model"], message["usage"]
             if name in self.seen or model == "<synthetic>":
                 return
