@@ -269,6 +269,11 @@ def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotP
     """
     if re.search(r"no space left|disk quota|errno 28\b|os error 28\b", output, re.IGNORECASE):
         return DiskFull(data)
+    if re.search(r"peer certificate|certificate_verify_failed", output, re.IGNORECASE):
+        return CannotPrepare(
+            f"the package index shows a certificate that is not trusted here ({step}): name your network's "
+            f"certificates in SSL_CERT_FILE or PIP_CERT and run this again; details in {log}"
+        )
     if OFFLINE.search(output):
         return NoNetwork(
             f"cannot reach the package index for the first-use set-up ({step}): connect to the network, or set "

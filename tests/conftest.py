@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,12 +72,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """pip and uv install from the folder of wheels that script/setup downloaded; no network."""
     wheels = os.environ.get("LOOPKIT_TEST_WHEELS")
     if not wheels:
         pytest.skip("needs the wheels that script/test downloads")
-    for tool in ("PIP", "UV"):
-        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
-        monkeypatch.setenv(f"{tool}_FIND_LINKS", wheels)
-    yield
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", wheels)
+    monkeypatch.setenv("UV_FIND_LINKS", wheels)

@@ -269,7 +269,7 @@ def test_python_settings_of_the_person_do_not_matter(faked: Setup) -> None:
 # From anywhere
 
 
-@pytest.mark.parametrize("shell", ["sh", "dash", "bash", "busybox", "ksh", "mksh", "zsh", "yash"])
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash", "busybox", "ksh", "mksh", "zsh"])
 def test_every_shell_with_the_exec_bit_lost(ready: Setup, shell: str) -> None:
     found = shutil.which(shell)
     if not found:
@@ -278,6 +278,10 @@ def test_every_shell_with_the_exec_bit_lost(ready: Setup, shell: str) -> None:
     program.chmod(0o644)
     command = [found, "sh"] if shell == "busybox" else [found]
     assert told(ready.run(command=[*command, str(program)]))["root"] == str(ready.root)
+
+
+def test_the_shell_part_is_plain_ascii() -> None:
+    (ROOT / "bin/loopkit").read_text(encoding="ascii")
 
 
 def test_from_other_folders_by_relative_paths(ready: Setup) -> None:
@@ -614,6 +618,7 @@ def test_no_venv_module(setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: p
         ("NoNetwork", "WARNING: Retrying: NewConnectionError(... [Errno -3] Temporary failure in name resolution)"),
         ("NoNetwork", "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool: Max retries exceeded"),
         ("NoNetwork", "pip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out."),
+        ("CannotPrepare", "error sending request for url (x)\n  cause: invalid peer certificate: UnknownIssuer"),
         ("DiskFull", "OSError: [Errno 28] No space left on device"),
         ("DiskFull", "error: Disk quota exceeded (os error 122)"),
         ("CannotPrepare", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n  more\n"),
@@ -641,7 +646,7 @@ def test_settings_that_redirect_an_installation_are_dropped(monkeypatch: pytest.
 @pytest.mark.parametrize("tool", ["uv", "pip"])
 def test_real_environment(setup: Setup, offline: None, tool: str) -> None:
     setup.env |= {
-        name: value for name, value in os.environ.items() if re.match(r"(PIP|UV)_(NO_INDEX|FIND_LINKS)$", name)
+        name: value for name, value in os.environ.items() if re.match(r"(PIP|UV)_(NO_INDEX|OFFLINE|FIND_LINKS)$", name)
     }
     setup.env |= {"PIP_USER": "1", "PIP_TARGET": str(setup.base / "elsewhere"), "UV_SYSTEM_PYTHON": "1"}
     if tool == "uv":
