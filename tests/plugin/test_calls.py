@@ -7,6 +7,7 @@ import json
 import click
 import pytest
 
+from loopkit.core import shape
 from tests.plugin.bundle import DOCUMENTS, PROSE, Call, calls, rules
 
 CALLS = [call for path in PROSE if path.exists() for call in calls(path)]
@@ -16,18 +17,14 @@ def root_command() -> click.Group:
     """The top of the command tree."""
     import loopkit.cli
 
-    groups = [one for one in vars(loopkit.cli).values() if isinstance(one, click.Group)]
-    assert groups, "loopkit.cli has no command group"
-    return groups[0]
+    return loopkit.cli.cli
 
 
-def check(words: list[str], here_document: str | None) -> None:
-    """Walk the command tree along the words; raises click.UsageError where it has no such command or option."""
-    command, context = root_command(), None
-    info = "loopkit"
+def check(words: list[str]) -> None:
+    """Walk the command tree along the words; raises click.UsageError where it has no such command, option or choice."""
+    command, context, name = root_command(), None, "loopkit"
     while True:
-        context = click.Context(command, info_name=info, parent=context, resilient_parsing=True)
-        context.allow_interspersed_args = command.allow_interspersed_args
+        context = click.Context(command, info_name=name, parent=context)
         values, words, _ = command.make_parser(context).parse_args(args=list(words))
         for parameter in command.params:
             value = values.get(parameter.name)
@@ -35,29 +32,38 @@ def check(words: list[str], here_document: str | None) -> None:
                 parameter.type.convert(value, parameter, context)
         if not isinstance(command, click.Group) or not words:
             break
-        if words[0].startswith("<"):
-            break
-        info, command, words = command.resolve_command(context, words)
-    assert not words or command.allow_extra_args or not isinstance(command, click.Group), words
+        name, command, words = command.resolve_command(context, words)
 
 
-@pytest.mark.parametrize(
-    "call", CALLS, ids=lambda call: f"{call.path.parent.name}/{call.path.stem}:{' '.join(call.words)[:50]}"
-)
+def label(call: Call) -> str:
+    return f"{call.path.parent.name}/{call.path.stem}:{' '.join(call.words)[:50]}"
+
+
+def test_the_check_itself_refuses():
+    for wrong in (
+        "frobnicate",
+        "task frobnicate",
+        "status --frobnicate",
+        "confirm nothing",
+        "task fail T-1 --suggest x",
+    ):
+        with pytest.raises(click.UsageError):
+            check(wrong.split())
+
+
+@pytest.mark.parametrize("call", CALLS, ids=label)
 def test_call_parses(call: Call):
-    check(call.words, call.here_document)
+    check(call.words)
 
 
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if rules(one)], ids=lambda one: one.name)
 def test_permission_rules_name_real_commands(document):
     for rule in rules(document):
         words = rule.removeprefix("Bash(loopkit ").removesuffix(")").removesuffix(" *").split()
-        if words[-1].startswith("--") and rule.endswith(" *)"):
-            words.append("1")
         try:
-            check(words, None)
-        except click.BadOptionUsage:
-            check([*words[:-1]], None)
+            check(words)
+        except click.BadOptionUsage:  # the rule ends where the option's value begins
+            check([*words, "1"])
 
 
 def test_here_documents_are_what_the_command_reads():
@@ -71,5 +77,5 @@ def test_here_documents_are_what_the_command_reads():
             assert isinstance(given, list) == (call.words[:2] == ["task", "add"])
         else:
             assert call.words[:2] == ["shape", "--accept"]
-            assert call.here_document.startswith("# Shape: ")
+            assert shape.parse(call.here_document)["criteria"]
     assert seen >= 5
