@@ -38,7 +38,7 @@ class App:
 
     @property
     def project(self) -> str:
-        """Where verifications run: the working tree that we stand in, if it belongs to the project; else the project."""
+        """Where verifications run: the working tree we stand in, if it belongs to the project; else the project."""
         root = self.root or place.future(self.folder, self.environment)
         own = os.path.dirname(root)
         tree = place.work_tree(self.folder)
@@ -126,7 +126,7 @@ def command(name: str, example: str, **settings: Any) -> Callable:
 
 
 def read_input(source: str) -> str:
-    """Text of a file, or of standard input for `-`, as UTF-8 with any byte order mark removed. Raises UsageFault, Damaged."""
+    """Text of a file, or of standard input for `-`, UTF-8, without a byte order mark. Raises UsageFault, Damaged."""
     try:
         if source == "-":
             raw = sys.stdin.buffer.read(MOST_INPUT + 1)

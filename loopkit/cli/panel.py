@@ -6,7 +6,7 @@ import click
 
 from ..core import announce, panel, work
 from ..store import place, profiles
-from . import app
+from . import app, experts
 
 FORM = '{"experts":[{"name":"…","question":"…","diagnosis":"…"}],"recommendations":[{"approach":"…","confidence":7}],"consensus":"…","fallback":"…"}'
 
@@ -21,26 +21,25 @@ def command(call: app.App, task_id: str, source: str | None) -> None:
     if source:
         changes = call.change(loop, panel.recorded, task_id, app.read_json(source, dict))
         data = changes[0][1]
-        call.answer(loop, f"panel on {task.id} recorded; the next attempt is told: {announce.clean(data['consensus'], 200)}", data)
+        call.answer(
+            loop,
+            f"panel on {task.id} recorded; the next attempt is told: {announce.clean(data['consensus'], 200)}",
+            data,
+        )
         return
     lines = [f"{task.id} ({announce.clean(task.subject, 100)}), {task.attempts} failed attempts"]
     for entry in task.history[-3:]:
-        lines.append(f"tried: {announce.clean(entry['approach'], 120)}; error: {announce.clean(entry['error'][-300:], 300)}")
-    topics = _topics(task)
+        lines.append(
+            f"tried: {announce.clean(entry['approach'], 120)}; error: {announce.clean(entry['error'][-300:], 300)}"
+        )
+    said = f"{task.subject} {task.description} {task.history[-1]['error'] if task.history else ''}"
+    topics = panel.topics_in(said, "debugging")
     chosen = panel.choose(profiles.read(place.plugin_root()), topics)
     lines.append(f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:")
     for one in chosen:
         value = panel.confidence(one, topics)
-        lines.append(f"  {one.name} ({one.title}), confidence at most {value}: {announce.clean(str(_first(one.asks)), 120)}")
+        lines.append(
+            f"  {one.name} ({one.title}), confidence at most {value}: {announce.clean(experts.question(one), 120)}"
+        )
     lines.append("hand in: " + FORM)
     call.answer(loop, "\n".join(lines) + f"\nnext: loopkit panel {task.id} --file -", step=False)
-
-
-def _topics(task) -> list:
-    words = f"{task.subject} {task.description} {task.history[-1]['error'] if task.history else ''}".lower()
-    known = "data api ui auth performance error testing migration integration deployment observability documentation concurrency".split()
-    return ["debugging", *[one for one in known if one in words]]
-
-
-def _first(asks: object) -> object:
-    return asks[0] if isinstance(asks, (list, tuple)) and asks else asks

@@ -86,7 +86,8 @@ def _stand(loop) -> list[str]:
     work = view["tasks"]
     spent = loop.state.session.spent_seconds
     return [
-        f"stage {view['stage']}, spec {view['spec_score']}/10, fit {view['fit_score']}, {work['completed']}/{work['total']} tasks,"
-        f" wave {view['wave']['number']}, iteration {view['iteration']}, {clock.human(spent)} used",
+        f"stage {view['stage']}, spec {view['spec_score']}/10, fit {view['fit_score']},"
+        f" {work['completed']}/{work['total']} tasks, wave {view['wave']['number']},"
+        f" iteration {view['iteration']}, {clock.human(spent)} used",
         f"goal: {' '.join(loop.state.text.split())[:300]}",
     ]

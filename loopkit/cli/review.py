@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from ..core import announce, nextstep, review
-from ..core import panel as panels
 from ..core.errors import UsageFault
-from ..store import place, profiles
-from . import app
+from . import app, experts
 
 
 @click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,7 +19,9 @@ from . import app
 @click.option("--file", "source", metavar="FILE", help="The review as JSON; - for standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 @click.pass_context
-def command(context: click.Context, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object) -> None:
+def command(
+    context: click.Context, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object
+) -> None:
     """Record a review, or (without --file) show what to ask whom. JSON: {"score", "experts", "findings": [{"severity":
     "BLOCKER|WARNING|SUGGESTION", "issue", "guidance", "verify", "files", "violates"}]}.
 
@@ -63,29 +63,19 @@ def _said(loop, data: dict, thorough: bool) -> str:
 def _brief(call: app.App, loop, wave: int | None) -> None:
     """Whom to ask what; the form to hand in."""
     state = loop.state
-    bounds = review.LIGHT_EXPERTS if wave is not None else review.THOROUGH_EXPERTS
-    topics = sorted(_topics(state)) or ["testing", "simplicity"]
-    experts = panels.choose(profiles.read(place.plugin_root()), topics, bounds[1])
-    lines = [f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"]
-    lines += [f"  {one.name} ({one.title}): {_first(one.asks)}" for one in experts]
+    lines = experts.lines(state, experts.THOROUGH if wave is None else experts.LIGHT)
     if wave is None:
         lines += [f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots]
-        lines += [f"  open from wave reviews: {one.issue[:100]}" for one in state.findings.values() if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution]
-        lines.append("a blocker needs verify: a command that exits 0 when it is mended; no finding: \"findings\": []")
+        lines += [
+            f"  open from wave reviews: {one.issue[:100]}"
+            for one in state.findings.values()
+            if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
+        ]
+        lines.append('a blocker needs verify: a command that exits 0 when it is mended; no finding: "findings": []')
         lines.append("next: loopkit review --thorough --file -")
     else:
-        lines.append(f"next: loopkit review --wave {wave} --score <0-10> --issues <n> --blockers <n> --experts <a,b>")
+        lines.append("next: " + nextstep.light_review(wave))
     call.answer(loop, "\n".join(lines), step=False)
-
-
-def _topics(state) -> set:
-    words = (state.text + " " + " ".join(task.subject for task in list(state.tasks.values())[:50])).lower()
-    known = "data api ui auth performance error testing migration integration deployment observability documentation".split()
-    return {one for one in known if one in words} | {"testing"}
-
-
-def _first(asks: object) -> str:
-    return str(asks[0]) if isinstance(asks, (list, tuple)) and asks else str(asks)
 
 
 @command.command("resolve")
@@ -104,7 +94,9 @@ def resolve(finding: str, how: str | None, verify: str, as_json: bool, **texts: 
     """
     chosen = [name for name, text in texts.items() if text is not None] + ([how] if how else [])
     if len(chosen) != 1:
-        raise UsageFault("give exactly one of --approve, --task, --discuss, --skip, --waive", "see loopkit review resolve --help")
+        raise UsageFault(
+            "give exactly one of --approve, --task, --discuss, --skip, --waive", "see loopkit review resolve --help"
+        )
     call = app.App(as_json)
     loop = call.own_loop()
     call.change(loop, review.resolved, finding, chosen[0], texts.get(chosen[0]) or "", verify)

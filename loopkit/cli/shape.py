@@ -15,7 +15,7 @@ from . import app
 @app.command("shape", "loopkit shape --accept SHAPE.md")
 @click.option("--accept", metavar="FILE", help="SHAPE.md as a file, or - for standard input.")
 def command(call: app.App, accept: str | None) -> None:
-    """Check SHAPE.md strictly and store it: criteria, mustNot, a verification per criterion. Without --accept: the form."""
+    """Check SHAPE.md strictly and store it: criteria, mustNot, a verification each. Without --accept: the form."""
     if accept is None:
         click.echo("types, strongest first: " + ", ".join(shape.TYPES))
         click.echo(shape.FORM.rstrip())
@@ -36,7 +36,9 @@ def command(call: app.App, accept: str | None) -> None:
         said += f"\n{', '.join(weak)} rests on assumption alone: that will block completion"
     if loop.state.stage == "decompose":
         said += (
-            "\ntasks as a JSON list, each: subject (one sentence), verify (a command that exits 0 when it is done, run without a shell),"
-            '\n  description, files, blocked_by ("#1": the first of this list, or "T-001"), criteria, complexity (simple, medium, complex)'
+            "\ntasks as a JSON list, each: subject (one sentence), "
+            "verify (a command that exits 0 when it is done, run without a shell),"
+            '\n  description, files, blocked_by ("#1": the first of this list, or "T-001"), criteria, '
+            "complexity (simple, medium, complex)"
         )
     call.answer(loop, said)

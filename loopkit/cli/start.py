@@ -92,7 +92,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
 
 
 def _root(call: app.App) -> str:
-    """Where the new loop goes: the project's `.loop`; a linked worktree's own where the main tree's loop is somebody else's."""
+    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where that one is taken."""
     root = call.root or place.future(call.folder, call.environment)
     tree = place.work_tree(call.folder)
     if tree and not call.environment.get("LOOPKIT_DIR") and os.path.dirname(root) != tree:
@@ -141,7 +141,8 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
     again = "take over: loopkit resume --take-over" if elsewhere else "resume: loopkit resume"
     raise Refused(
         f"loop {old.name} is not finished: {stand}, {done}, {session.status}, owner {whose}",
-        f"ask the person: {again}; {fresh}look: loopkit status; or work in a new worktree: git worktree add ../<name>, and start there",
+        f"ask the person: {again}; {fresh}look: loopkit status; "
+        "or work in a new worktree: git worktree add ../<name>, and start there",
     )
 
 

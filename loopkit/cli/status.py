@@ -34,19 +34,17 @@ def command(call: app.App, all_loops: bool) -> None:
 
 def _lines(call: app.App, loop, snapshot: dict) -> list[str]:
     session, work = loop.state.session, snapshot["tasks"]
-    why = (
-        f" ({session.verdict}): {session.reason}"
-        if session.verdict
-        else (f": {session.reason}" if session.reason else "")
-    )
+    why = (f" ({session.verdict})" if session.verdict else "") + (f": {session.reason}" if session.reason else "")
     lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
     lines.append(announce.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
     number = snapshot["wave"]["number"]
     lines.append(
-        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}"
+        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])}"
+        f" | Shape: {_or(snapshot['shape_chosen'])}"
     )
     lines.append(
-        f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running, {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}"
+        f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running,"
+        f" {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}"
     )
     lines += [
         f"  {row['id']} {announce.clean(row['subject'], 70)}"
@@ -78,7 +76,8 @@ def _lines(call: app.App, loop, snapshot: dict) -> list[str]:
     )
     if session.failure:
         lines.append(
-            f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: {announce.clean(str(session.failure['text']), 160)}"
+            f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
+            + announce.clean(str(session.failure["text"]), 160)
         )
     if snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")

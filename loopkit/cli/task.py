@@ -40,7 +40,7 @@ def _add(name: str, example: str, **settings: object):
 @click.option("--scaffold", is_flag=True, help="Comes before all others.")
 @click.option("--file", "source", metavar="FILE", help="Several tasks as a JSON list; - for standard input.")
 def add(call: app.App, subject: str | None, source: str | None, **fields: object) -> None:
-    """Add one task, or all of a JSON list at once: [{"subject", "verify", "description", "blocked_by": ["#1"], "files"}]."""
+    """Add one task, or a whole JSON list: [{"subject", "verify", "description", "blocked_by": ["#1"], "files"}]."""
     if (subject is None) == (source is None):
         raise UsageFault("give either a subject or --file", 'loopkit task add "…" --verify "…"')
     rows = app.read_json(source, list) if source else [{"subject": subject, **_plain(fields)}]
@@ -98,7 +98,8 @@ def show(call: app.App, task_id: str) -> None:
     lines += [f"must not: {one.text}" for one in state.must_nots]
     for entry in task.history[-3:]:
         lines.append(
-            f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; {entry['error'][-400:].strip()}"
+            f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; "
+            + entry["error"][-400:].strip()
         )
     advice = panel.advice(state, task.id)
     if advice:

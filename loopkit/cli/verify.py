@@ -106,5 +106,7 @@ def _row(outcome: dict) -> dict:
 
 def _end(output: str) -> str:
     """The last lines of what the check printed, without the log's own frame."""
-    lines = [line for line in output.rstrip().splitlines() if line.strip()]
+    lines = [line for line in output.rstrip().splitlines() if line.strip()][:-1]
+    if lines and lines[0].startswith("$ "):
+        del lines[0]
     return "\n".join("  " + line[:200] for line in lines[-12:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..core import waves
-from . import app
+from ..core import nextstep, waves
+from . import app, experts
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,7 +29,10 @@ def _next(call: app.App, sequential: bool) -> None:
     wave = loop.state.wave
     if not changes:
         left = [one for one in wave.tasks if one in loop.state.running]
-        call.answer(loop, f"wave {wave.number} is open: " + (f"{', '.join(left)} still to report" if left else "all have reported"))
+        call.answer(
+            loop,
+            f"wave {wave.number} is open: " + (f"{', '.join(left)} still to report" if left else "all have reported"),
+        )
         return
     said = f"wave {wave.number} opened: {', '.join(wave.tasks)}"
     if _tell_about_tools(call, loop):
@@ -57,7 +60,8 @@ def _close(call: app.App) -> None:
     data = next(change[1] for change in changes if change[0] == "wave_closed")
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
     said = f"wave {data['wave']} closed: {counts}"
-    said += f"\na light review by two or three experts may be recorded: loopkit review --wave {data['wave']}"
+    if nextstep.unreviewed(loop.state):
+        said += "\nlight review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT))
     call.answer(loop, said, data)
 
 

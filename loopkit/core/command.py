@@ -11,7 +11,7 @@ _OPERATORS = "|&;<>`\n"
 
 
 def split(text: str) -> list[str]:
-    """The arguments of a command line. Raises UsageFault for an unquoted shell operator, an assignment in front, nothing."""
+    """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in front, nothing."""
     operator = _operator(text)
     if operator:
         raise UsageFault(

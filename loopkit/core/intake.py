@@ -1,4 +1,4 @@
-"""From a request to a shape: recall answers, scores, SHAPE.md, confirmations. Deciders: (state, input) → journal lines."""
+"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders: (state, input) → journal lines."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def amount(text: str, now: float | None, kind: str) -> float | None:
 
 
 def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[str, str] | None:
-    """(verdict, reason) of the first limit reached, else None. `limits` is (iterations, usd, seconds), None for none."""
+    """(verdict, reason) of the first limit reached, else None. `limits`: (iterations, usd, seconds), None for none."""
     most, money, time = limits
     if most is not None and iteration >= most:
         return (

@@ -36,15 +36,32 @@ def command(state: LoopState) -> str | None:
         return _work(state)
     if state.open or state.wave is not None:
         return _work(state)
+    if unreviewed(state):
+        return light_review(len(state.waves))
     if state.stage == stage.EXECUTING:
         return "loopkit review --thorough"
     return _review(state)
+
+
+def unreviewed(state: LoopState) -> bool:
+    """The newest wave brought something and no expert has looked at it yet (the review is offered, it never blocks)."""
+    if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
+        return False
+    wave = state.waves[-1]
+    return wave.closed and bool(wave.completed) and f"wave_{wave.number}" not in state.reviews
+
+
+def light_review(number: int) -> str:
+    """The call that records a light review of a wave, its judgement left open."""
+    return f"loopkit review --wave {number} --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
 
 
 def _work(state: LoopState) -> str:
     wave = state.wave
     if wave is not None:
         return "loopkit wave next" if state.running else "loopkit wave close"
+    if unreviewed(state):
+        return light_review(len(state.waves))
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
@@ -68,7 +85,7 @@ def _review(state: LoopState) -> str:
         if unsettled(finding, state):
             if finding.severity == "BLOCKER":
                 return f'loopkit review resolve {finding.id} --waive "<why>"'
-            return f"loopkit review resolve {finding.id} --approve"
+            return f"loopkit review resolve {finding.id} <--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
     if state.gate is None or not state.gate.get("passed") or state.gate["line"] < state.last_completion:
         return "loopkit gate"
     return "loopkit complete"

@@ -13,8 +13,35 @@ if TYPE_CHECKING:
 LEAST, MOST, NORMAL = 2, 4, 3
 WEAK, SILENT = 6, 3
 
+#: Topics that requests, tasks and profiles share: the twelve aspects of a shape, and what goes across them.
+TOPICS = (
+    "data",
+    "api",
+    "ui",
+    "auth",
+    "performance",
+    "error",
+    "testing",
+    "migration",
+    "integration",
+    "deployment",
+    "observability",
+    "documentation",
+    "debugging",
+    "simplicity",
+    "concurrency",
+    "data-modelling",
+    "release",
+)
+
 #: A profile as data: name, title, viewpoint, asks, evidence, blind spots, and topics by how well it knows them.
 Profile = namedtuple("Profile", "name title viewpoint asks evidence blind_spots depth core current")
+
+
+def topics_in(text: str, *always: str) -> list:
+    """The topics that a text names, after those that are always meant."""
+    words = text.lower()
+    return list(dict.fromkeys([*always, *[topic for topic in TOPICS if topic in words]]))
 
 
 def confidence(profile: Profile | None, topics: list) -> int:
@@ -71,7 +98,11 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
     if len({str(one["question"]).strip().lower() for one in experts}) < len(experts):
         raise Refused("two experts have the same question", "each looks at it with a question of its own")
     ranked = given.get("recommendations")
-    if not isinstance(ranked, list) or not ranked or not all(isinstance(one, dict) and one.get("approach") for one in ranked):
+    if (
+        not isinstance(ranked, list)
+        or not ranked
+        or not all(isinstance(one, dict) and one.get("approach") for one in ranked)
+    ):
         raise UsageFault("recommendations is missing", 'give "recommendations": [{"approach", "confidence"}]')
     for key in ("consensus", "fallback"):
         if not str(given.get(key, "")).strip():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 #: USD per million tokens: input, output, cache write (5 minutes), cache read. Source: the vendor's public price list.
-#: `[prices]` in config.toml overrides or adds (same four numbers). Matched as a prefix of the model's name, longest first.
+#: `[prices]` in config.toml overrides or adds (same four numbers). Matched as a prefix of the model's name, longest
+#: first.
 PRICES = {
     "claude-opus-4-1": (15.0, 75.0, 18.75, 1.5),
     "claude-opus-4": (5.0, 25.0, 6.25, 0.5),

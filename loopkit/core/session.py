@@ -13,7 +13,8 @@ class Session:
 
     iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
     (POSIX seconds or None) · hold_*: the last hold's fingerprint, how many on it in a row, anything recorded since,
-    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: [input, output, cache write, cache read]}.
+    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: [input, output, cache write, cache
+    read]}.
     """
 
     __slots__ = (

@@ -1,7 +1,8 @@
 """`workflow-state.json`: what is derived from the journal for readers in a hurry (hooks, people, other programs).
 
-Its size does not grow with the number of tasks. `check` is a checksum over the canonical text of everything else, so that a
-hand-edited or half-written file is noticed and rebuilt; white space, key order, CRLF and a byte order mark do not matter.
+Its size does not grow with the number of tasks. `check` is a checksum over the canonical text of everything else, so
+that a hand-edited or half-written file is noticed and rebuilt; white space, key order, CRLF and a byte order mark do
+not matter.
 """
 
 from __future__ import annotations

@@ -216,7 +216,14 @@ class LoopState:
         task = self._task(data)
         if task is None:
             return
-        names = {"subject": str, "verify": str, "description": str, "files": tuple, "criteria": tuple, "complexity": str}
+        names = {
+            "subject": str,
+            "verify": str,
+            "description": str,
+            "files": tuple,
+            "criteria": tuple,
+            "complexity": str,
+        }
         changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
         if "verify" in changes and changes["verify"] != task.verify:
             changes["evidence"] = None
@@ -312,7 +319,13 @@ class LoopState:
 
     def _on_review_thorough(self, data: dict, event: Event) -> None:
         self.records += 1
-        self.thorough = {"experts": data.get("experts", []), "timestamp": event.at, "round": data.get("round", 1), "line": self.lines}
+        self.thorough = {
+            "experts": data.get("experts", []),
+            "timestamp": event.at,
+            "round": data.get("round", 1),
+            "line": self.lines,
+            "wave": len(self.waves),
+        }
         self._take_findings(data, "thorough")
 
     def _take_findings(self, data: dict, source: str) -> None:

@@ -16,7 +16,8 @@ SILENT = "silent"
 def first_rows(session, snapshot: dict, session_id: str, background: bool) -> Decision | None:
     """Rows 2 to 4, which need nothing but the state. None: go on with `last_rows`.
 
-    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background: anything still running.
+    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background: anything still
+    running.
     """
     if session.owner != session_id or not session_id:
         return Decision(2, "allow", None, "")

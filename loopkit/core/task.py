@@ -30,7 +30,7 @@ MOVES = frozenset(
 
 @dataclass(frozen=True)
 class Evidence:
-    """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, and the tree it saw.
+    """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, the tree it saw.
 
     files: {path relative to the project: digest, "" for absent} of the files it vouches for.
     """

@@ -31,7 +31,7 @@ def find(state: LoopState, task_id: str) -> Task:
 
 
 def draft(row: object, place: int) -> dict:
-    """A task description as handed in, checked and completed. Raises UsageFault naming the place (1-based) and field."""
+    """A task description as handed in, checked and completed. UsageFault names the place (1-based) and field."""
     if not isinstance(row, dict):
         raise UsageFault(f"task {place} is no object", 'give {"subject": …, "verify": …}')
     unknown = sorted(set(row) - KEYS)
@@ -89,7 +89,7 @@ def check_size(state: LoopState, more: int) -> None:
 
 
 def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
-    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set on each (parent, …).
+    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set on each.
 
     Raises Refused for an unknown blocker or a circle, by name.
     """
@@ -201,7 +201,7 @@ def started(state: LoopState, task_id: str) -> list[Change]:
 
 
 def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
-    """The task that a verification is about. Raises Refused unless it runs (or is looked at again) and the command is its own."""
+    """The task that a verification is about. Refused unless it runs (or is looked at again) with its own command."""
     intake.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED):
