@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core.errors import Refused
+from ..core.state import LoopState
 from . import app
 
 
@@ -18,7 +19,7 @@ def command(call: app.App, text: str) -> None:
     call.answer(loop, f"answered: {asked}: {text}")
 
 
-def _changes(state, text: str) -> list:
+def _changes(state: LoopState, text: str) -> list:
     if state.session.question is None:
         raise Refused("no question is open", "see loopkit status")
     return [("question_answered", {"text": text})]

@@ -6,6 +6,7 @@ import click
 
 from ..core import intake
 from ..core.errors import UsageFault
+from ..core.state import LoopState
 from . import app
 
 
@@ -20,6 +21,6 @@ def command(call: app.App, text: str) -> None:
     call.answer(loop, f"asked: {text}")
 
 
-def _changes(state, text: str) -> list:
+def _changes(state: LoopState, text: str) -> list:
     intake.running(state)
     return [("question_asked", {"text": text})]

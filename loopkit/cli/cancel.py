@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core import verdict
+from ..core.state import LoopState
 from ..store import native
 from . import app
 
@@ -23,5 +24,5 @@ def command(call: app.App, reason: tuple) -> None:
     call.answer(loop, f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}")
 
 
-def _changes(state, reason: str) -> list:
+def _changes(state: LoopState, reason: str) -> list:
     return [] if state.session.status in verdict.FINAL else [("loop_cancelled", {"reason": reason})]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import click
 
@@ -12,7 +13,7 @@ from ..store import digest
 from . import app
 
 
-def digests(call: app.App):
+def digests(call: app.App) -> Callable[[str], str]:
     """A file's present digest, each file looked at once."""
     return functools.cache(functools.partial(digest.of, call.project))
 

@@ -8,7 +8,10 @@ from ..core import announce, panel, work
 from ..store import place, profiles
 from . import app, experts
 
-FORM = '{"experts":[{"name":"…","question":"…","diagnosis":"…"}],"recommendations":[{"approach":"…","confidence":7}],"consensus":"…","fallback":"…"}'
+FORM = (
+    '{"experts":[{"name":"…","question":"…","diagnosis":"…"}],'
+    '"recommendations":[{"approach":"…","confidence":7}],"consensus":"…","fallback":"…"}'
+)
 
 
 @app.command("panel", "loopkit panel T-003 --file -")

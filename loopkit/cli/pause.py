@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core import intake
+from ..core.state import LoopState
 from . import app
 
 
@@ -17,7 +18,7 @@ def command(call: app.App, reason: tuple) -> None:
     call.answer(loop, f"loop {loop.name} paused; the session is free")
 
 
-def _changes(state, reason: str) -> list:
+def _changes(state: LoopState, reason: str) -> list:
     if state.session.status == "paused":
         return []
     intake.running(state)

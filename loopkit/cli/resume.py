@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ..core import clock, limits, snapshot, verdict
 from ..core.errors import LoopError, Refused
+from ..core.session import Session
+from ..core.state import LoopState
 from ..store import native, place
+from ..store.loop import Loop
 from . import app
 
 
@@ -17,7 +22,7 @@ from . import app
 @click.option("--time", "seconds", metavar="T", help="Another limit: 2h, +30m, none.")
 @click.option("--answer", "text", metavar="TEXT", help="The person's answer to the open question.")
 @click.option("--ask", is_flag=True, hidden=True, help="Print a refusal and exit 0.")
-def command(call: app.App, ask: bool, **given: object) -> int:
+def command(call: app.App, ask: bool, **given: Any) -> int:
     """Go on with the loop in this session: same stage, same scores, same tasks. Limits may be raised on the way."""
     try:
         return _resume(call, **given)
@@ -48,7 +53,7 @@ def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -
     return 0
 
 
-def _changes(state, call: app.App, other: bool, text: str | None, given: dict) -> list:
+def _changes(state: LoopState, call: app.App, other: bool, text: str | None, given: dict) -> list:
     session = state.session
     changes: list = []
     present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
@@ -68,7 +73,7 @@ def _changes(state, call: app.App, other: bool, text: str | None, given: dict) -
     return [*changes, ("resumed", {"from": session.verdict})]
 
 
-def _check_raised(session, most: dict) -> None:
+def _check_raised(session: Session, most: dict) -> None:
     """Raises LimitReached where the limit that paused the loop still stands."""
     from ..core import pricing
     from ..core.errors import LimitReached
@@ -81,7 +86,7 @@ def _check_raised(session, most: dict) -> None:
         raise LimitReached(f"still at its limit: {over[1].split('; ')[0]}", over[1].split("; ")[1])
 
 
-def _stand(loop) -> list[str]:
+def _stand(loop: Loop) -> list[str]:
     view = snapshot.build(loop.state, loop.offset)
     work = view["tasks"]
     spent = loop.state.session.spent_seconds

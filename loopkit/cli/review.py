@@ -51,7 +51,8 @@ def _options(given: dict) -> dict:
 
 def _said(loop, data: dict, thorough: bool) -> str:
     if not thorough:
-        return f"review of wave {data['wave']} recorded: {data['score']}/10, {data['issues']} issues, {data['blockers']} blockers"
+        counts = f"{data['score']}/10, {data['issues']} issues, {data['blockers']} blockers"
+        return f"review of wave {data['wave']} recorded: {counts}"
     lines = [f"thorough review {data['round']} recorded: {len(data['findings'])} findings"]
     for row in data["findings"]:
         task = f" → {row['task']}" if row.get("task") else ""

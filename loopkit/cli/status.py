@@ -11,6 +11,7 @@ import click
 from ..core import announce, clock, verdict
 from ..core import snapshot as snapshots
 from ..store import loops, place
+from ..store.loop import Loop
 from . import app
 
 
@@ -32,7 +33,7 @@ def command(call: app.App, all_loops: bool) -> None:
     click.echo("\n".join(_lines(call, loop, snapshot)))
 
 
-def _lines(call: app.App, loop, snapshot: dict) -> list[str]:
+def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     session, work = loop.state.session, snapshot["tasks"]
     why = (f" ({session.verdict})" if session.verdict else "") + (f": {session.reason}" if session.reason else "")
     lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
@@ -90,7 +91,7 @@ def _list(call: app.App) -> None:
     names = loops.names(call.root) if call.root else []
     rows = []
     for name in names:
-        state, _ = loops.fold(call.root, name)
+        state, _ = loops.fold(str(call.root), name)
         row = {"loop": name, "status": state.session.status, "verdict": state.session.verdict, "stage": state.stage}
         rows.append({**row, "completed": state.counts["completed"], "tasks": len(state.tasks)})
     if call.as_json:

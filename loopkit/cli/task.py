@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import click
 
@@ -20,8 +21,8 @@ def command() -> None:
     """
 
 
-def _add(name: str, example: str, **settings: object):
-    def wrap(function):
+def _add(name: str, example: str, **settings: object) -> Callable:
+    def wrap(function: Callable) -> Callable:
         command.add_command(app.command(name, example, **settings)(function))
         return function
 

@@ -8,7 +8,9 @@ import click
 
 from ..core import gate, settings, work
 from ..core.errors import UsageFault
+from ..core.state import LoopState
 from ..engine import verify as runner
+from ..store.loop import Loop
 from . import app
 
 
@@ -30,25 +32,25 @@ def command(call: app.App, target: str, words: tuple) -> int:
     raise UsageFault(f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>")
 
 
-def _run(call: app.App, loop: object, name: str, line: str, files: list) -> dict:
+def _run(call: app.App, loop: Loop, name: str, line: str, files: list) -> dict:
     environment = {key: value for key, value in call.environment.items() if not key.startswith("LOOPKIT_REPAIRED")}
-    seconds = settings.of(loop.state, "verify_seconds")  # type: ignore[attr-defined]
-    return runner.run(call.project, loop.folder, name, line, files, seconds, environment)  # type: ignore[attr-defined]
+    seconds = settings.of(loop.state, "verify_seconds")
+    return runner.run(call.project, loop.folder, name, line, files, seconds, environment)
 
 
-def _shown(loop: object, outcome: dict) -> str:
-    log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))  # type: ignore[attr-defined]
+def _shown(loop: Loop, outcome: dict) -> str:
+    log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))
     return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s, evidence {log}"
 
 
-def _task(call: app.App, loop, target: str, words: list) -> int:
+def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     task = work.check_verify(loop.state, target, words)
     name = f"{task.id}-{task.runs + 1}"
     while os.path.exists(os.path.join(loop.folder, "evidence", name + ".log")):  # a run that was killed
         name += "x"
     outcome = _run(call, loop, name, task.verify, list(task.files))
 
-    def decide(state):
+    def decide(state: LoopState) -> list:
         again = work.check_verify(state, target, words)  # the state may have moved while the check ran
         return work.verified(state, again, outcome)
 
@@ -64,7 +66,7 @@ def _task(call: app.App, loop, target: str, words: list) -> int:
         said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
         call.answer(loop, said, {"task": task.id, **_row(outcome)})
         return 0
-    said = f"{task.id} not passed: {shown}\n{_end(outcome['output'])}"
+    said = f"{task.id} not passed: {shown}{_end(outcome['output'])}"
     if "task_failed" in kinds:
         data = changes[kinds.index("task_failed")][1]
         said += f"\n{task.id} failed, attempt {after.attempts}: {data['action']}"
@@ -83,7 +85,7 @@ def _task(call: app.App, loop, target: str, words: list) -> int:
     return 1
 
 
-def _criterion(call: app.App, loop, target: str, words: list) -> int:
+def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     line = gate.check_criterion(loop.state, target, words)
     files = sorted({path for task in loop.state.tasks.values() for path in task.files})
     number = 1
@@ -96,7 +98,7 @@ def _criterion(call: app.App, loop, target: str, words: list) -> int:
         return 0
     must_not = loop.state.criteria[target].must_not
     said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"
-    call.answer(loop, f"{said}\n{_end(outcome['output'])}", {"criterion": target, **_row(outcome)})
+    call.answer(loop, said + _end(outcome["output"]), {"criterion": target, **_row(outcome)})
     return 1
 
 
@@ -109,4 +111,4 @@ def _end(output: str) -> str:
     lines = [line for line in output.rstrip().splitlines() if line.strip()][:-1]
     if lines and lines[0].startswith("$ "):
         del lines[0]
-    return "\n".join("  " + line[:200] for line in lines[-12:])
+    return "".join("\n  " + line[:200] for line in lines[-12:])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from . import verdict
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .session import Session
+
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
 
@@ -22,7 +26,7 @@ def _open(work: dict, each: int) -> str:
     return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
 
 
-def hold(snapshot: dict, session, turn: int, usd: float) -> str:
+def hold(snapshot: dict, session: Session, turn: int, usd: float) -> str:
     """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters."""
     most = session.limit_iterations
     money = f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
@@ -42,7 +46,7 @@ def paused(snapshot: dict, name: str, reason: str) -> str:
     return (text + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
 
 
-def resume(snapshot: dict, session, mine: bool) -> str:
+def resume(snapshot: dict, session: Session, mine: bool) -> str:
     """The announcement at a session's start, five lines. `mine`: this session owns the loop."""
     work = snapshot["tasks"]
     rows = []

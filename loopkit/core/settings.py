@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from . import escalation, session
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .state import LoopState
+
 #: Tasks of one loop, and tasks of one wave (rule: Decomposition, waves, failure).
 MOST_TASKS, MOST_IN_WAVE = 25, 6
 #: Seconds a verification may run, and characters of its output that are kept.
@@ -18,6 +22,6 @@ DEFAULTS = {
 }
 
 
-def of(state, name: str) -> int:
+def of(state: LoopState, name: str) -> int:
     """A setting of a loop: what was stored at its start, else the default."""
     return state.settings.get(name, DEFAULTS[name])

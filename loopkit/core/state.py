@@ -19,9 +19,9 @@ Finding = namedtuple("Finding", "id severity issue guidance violates source roun
 class LoopState:
     """One loop. `tasks` keeps the ledger's order; counters are kept up line by line, so that a fold costs O(lines).
 
-    waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open: unfinished tasks in order ·
-    running: tasks in progress · free: pending tasks that wait for nothing · records: everything that counts as progress
-    beside tasks (reviews, findings settled, panels, gates, criteria seen).
+    waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open: unfinished tasks in
+    order · running: tasks in progress · free: pending tasks that wait for nothing · records: everything that counts as
+    progress beside tasks (reviews, findings settled, panels, gates, criteria seen).
     """
 
     def __init__(self, name: str = "") -> None:

@@ -6,6 +6,10 @@ from collections import namedtuple
 
 from . import announce, limits, pricing, verdict
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .session import Session
+
 #: row: number in the table · decision: allow or hold · record: data of the journal line to append, or None ·
 #: text: what Claude reads (hold) or the person reads (allow), "" for silence.
 Decision = namedtuple("Decision", "row decision record text")
@@ -13,7 +17,7 @@ Decision = namedtuple("Decision", "row decision record text")
 SILENT = "silent"
 
 
-def first_rows(session, snapshot: dict, session_id: str, background: bool) -> Decision | None:
+def first_rows(session: Session, snapshot: dict, session_id: str, background: bool) -> Decision | None:
     """Rows 2 to 4, which need nothing but the state. None: go on with `last_rows`.
 
     session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background: anything still
@@ -32,7 +36,7 @@ def first_rows(session, snapshot: dict, session_id: str, background: bool) -> De
     return None
 
 
-def last_rows(session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float) -> Decision:
+def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float) -> Decision:
     """Rows 5 to 9.
 
     forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the transcript ·

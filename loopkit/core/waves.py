@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def choose(state: LoopState, most: int) -> list[Task]:
     """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another."""
-    chosen, taken = [], set()
+    chosen: list[Task] = []
+    taken: set[str] = set()
     for task_id in state.open:
         task = state.tasks[task_id]
         if len(chosen) == most:

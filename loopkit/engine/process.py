@@ -9,7 +9,8 @@ import subprocess
 import time
 from collections import namedtuple
 
-#: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run time.
+#: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run
+#: time.
 Outcome = namedtuple("Outcome", "exit seconds note")
 
 #: Bytes of output that are kept at the most; the end is what matters, so a longer log keeps its head and tail.

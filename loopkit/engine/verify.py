@@ -14,10 +14,11 @@ TAIL = 2000
 
 
 def run(project: str, folder: str, name: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
-    """Run a stored command line in the project; returns what a `…_verified` journal line needs, plus `output` (its end).
+    """Run a stored command line in the project; gives what a `…_verified` journal line needs, plus `output` (its end).
 
     folder: the loop's folder, the log goes to `evidence/<name>.log` there · files: paths that the evidence vouches for,
-    taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be written.
+    taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be
+    written.
     """
     relative = f"evidence/{name}.log"
     log = os.path.join(folder, relative)

@@ -31,7 +31,11 @@ def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | No
         if result.unreadable:
             log.note(call.data, call.event, "task list: unreadable " + ", ".join(result.unreadable[:5]))
         for task, there, here in result.conflicts[:5]:
-            log.note(call.data, call.event, f"task list: {task} is {there} there but {here} by its evidence; the ledger stands")
+            log.note(
+                call.data,
+                call.event,
+                f"task list: {task} is {there} there but {here} by its evidence; the ledger stands",
+            )
         lines = native.pulled(state, result.created) if lock.held else []
         if not lines:
             return None

@@ -25,7 +25,9 @@ def handle(call: Call) -> dict | None:
     text = announce.resume(found.snapshot, found.session, mine)
     if not mine:
         alive = "a live session" if place.alive(found.session.owner_pid) else "a session that is gone"
-        return reply.announce(text, f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it (/loop:resume).")
+        return reply.announce(
+            text, f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it (/loop:resume)."
+        )
     folder = native.ensure_folder(call.env, session_id, found.session.native_seen)
     if folder is not None:
         from . import mirror

@@ -41,4 +41,6 @@ def _not_taken_in(call: Call, found: loops.View, name: str) -> dict | None:
     record = native.read_tasks(folder)[0].get(name) if folder else None
     if record is None or native.is_ours(record):
         return None
-    return reply.refuse(f"task {name} is not in the loop's ledger yet; run loopkit task list, which takes it in and says how it is verified")
+    return reply.refuse(
+        f"task {name} is not in the loop's ledger yet; run loopkit task list, which takes it in and says how it is verified"
+    )

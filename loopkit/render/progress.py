@@ -14,7 +14,7 @@ def render(state: LoopState) -> str:
     layers = _layers(state)
     number = len(state.waves)
     usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
-    rows = {name: [] for name in ("done", "running", "waiting", "blocked")}
+    rows: dict[str, list] = {name: [] for name in ("done", "running", "waiting", "blocked")}
     for task in state.tasks.values():
         line = {"id": task.id, "subject": announce.clean(task.subject, 200), "task": task}
         if task.status == tasks.COMPLETED:

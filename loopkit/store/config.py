@@ -13,7 +13,7 @@ NAME = "config.toml"
 
 
 def read(root: str) -> dict:
-    """Settings for a new loop: `limits` (iterations, usd, seconds; None for none), `approval` and all of settings.DEFAULTS.
+    """Settings for a new loop: `limits` (iterations, usd, seconds; None for none), `approval`, settings.DEFAULTS.
 
     Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong value.
     """

@@ -11,7 +11,7 @@ LARGEST = 100_000_000
 
 
 def of(project: str, path: str) -> str:
-    """The digest of a file, or of all files below a folder; "" where it is absent. `path` is relative to the project."""
+    """The digest of a file, or of all files below a folder; "" where it is absent. `path`: relative to the project."""
     full = os.path.join(project, path)
     if os.path.isdir(full) and not os.path.islink(full):
         digest = hashlib.sha256()

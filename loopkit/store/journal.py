@@ -18,7 +18,8 @@ Tail = namedtuple("Tail", "events offset damaged torn")
 def append(path: str, events_: list, sync: bool = True) -> int:
     """Append lines with one write; returns the file's size afterwards. An unfinished last line is closed first.
 
-    Raises OSError where nothing could be written; a write cut short is completed or left as a torn line, which readers skip.
+    Raises OSError where nothing could be written; a write cut short is completed or left as a torn line, which readers
+    skip.
     """
     data = b"".join(events.encode(event) for event in events_)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))

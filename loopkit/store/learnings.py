@@ -54,4 +54,4 @@ def fitting(rows: list[dict], request: str, now: float) -> list[Learning]:
 
 
 def _words(text: str) -> set:
-    return {word for word in re.findall(r"\w{3,}", str(text).lower())}
+    return set(re.findall(r"\w{3,}", str(text).lower()))

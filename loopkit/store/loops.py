@@ -12,6 +12,10 @@ from ..core.session import Session
 from ..core.session import fold as fold_session
 from . import atomic, journal
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from ..core.state import LoopState
+
 SNAPSHOT = "workflow-state.json"
 
 #: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date).
@@ -92,11 +96,12 @@ def _catch_up(root: str, snapshot: dict) -> Session | None:
     return session
 
 
-def fold(root: str, name: str):
+def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
     """(LoopState, Tail) of a loop from its whole journal. Raises OSError."""
     from ..core.state import LoopState
 
     tail = journal.read(ledger(root, name))
+    assert tail is not None  # it was read from the start
     state = LoopState(name)
     if tail.events and tail.events[0].type == "loop_started":
         for event in tail.events:
@@ -117,7 +122,7 @@ def active(root: str) -> str | None:
             tail = journal.read(ledger(root, name))
         except OSError:
             continue
-        if not tail.events or tail.events[0].type != "loop_started":
+        if tail is None or not tail.events or tail.events[0].type != "loop_started":
             continue
         session, last = Session(), ""
         for event in tail.events:

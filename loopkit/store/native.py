@@ -1,8 +1,9 @@
 """The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger, under the client's locks.
 
-Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a lock is a folder, taken over
-when its time stamp is older than 10 s; readers lock nothing, so a file may be seen half written. Our tasks keep their own
-ids (`T-003.json`); a number is a task that Claude made. That a file is missing says nothing: the client empties lists by itself.
+Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a lock is a folder,
+taken over when its time stamp is older than 10 s; readers lock nothing, so a file may be seen half written. Our tasks
+keep their own ids (`T-003.json`); a number is a task that Claude made. That a file is missing says nothing: the client
+empties lists by itself.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ LONGEST_SUBJECT = 1000
 Mirrored = namedtuple("Mirrored", "id subject description active_form status blocked_by metadata native_id")
 #: A task that Claude made and the ledger does not know. blocked_by: ids as they stand in the list.
 Created = namedtuple("Created", "native_id subject description active_form status blocked_by")
-#: created: Created records · conflicts: (task id, status in the list, status in the ledger), the ledger's one was written ·
-#: pushed, skipped: files written, and left for the next time · unreadable: file names that say nothing.
+#: created: Created records · conflicts: (task id, status in the list, status in the ledger), the ledger's one was
+#: written · pushed, skipped: files written, and left for the next time · unreadable: file names that say nothing.
 SyncResult = namedtuple("SyncResult", "created conflicts pushed skipped unreadable")
 
 NOTHING = SyncResult((), (), 0, 0, ())
@@ -38,7 +39,7 @@ NOTHING = SyncResult((), (), 0, 0, ())
 
 
 def list_id(env: dict, session_id: str) -> str:
-    """The id of the list a session uses: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
+    """The id of a session's list: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
     name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
     return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-" for letter in name)
 
@@ -61,7 +62,7 @@ def has_task_tools(env: dict, seen: bool) -> bool:
 
 
 def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
-    """The folder, made where the session has task tools: the client's panel follows only a folder that stood at its start."""
+    """The folder, made where the session has task tools: the client follows only one that stood at its start."""
     name = list_id(env, session_id)
     if name and has_task_tools(env, seen):
         try:
@@ -142,8 +143,9 @@ def read_task(path: str) -> dict | None:
 
 
 def read_tasks(path: str) -> tuple:
-    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) where there is none."""
-    found, unreadable = {}, []
+    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) without one."""
+    found: dict = {}
+    unreadable: list = []
     try:
         names = os.listdir(path)
     except OSError:
@@ -256,9 +258,9 @@ def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) ->
 def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE) -> SyncResult:
     """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
 
-    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) · loop_name: the
-    loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written; a finished task gets
-    no new file, since the client deletes a finished list. Never raises OSError.
+    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) ·
+    loop_name: the loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written; a finished
+    task gets no new file, since the client deletes a finished list. Never raises OSError.
     """
     if path is None or not os.path.isdir(path):
         return NOTHING
@@ -320,7 +322,7 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience) -> bool:
 
 
 def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE) -> int:
-    """Take a loop's own unfinished tasks out of a list (it was cancelled or put away); tasks that Claude made stay, unmarked.
+    """Take a loop's own unfinished tasks out of a list (cancelled or put away); tasks that Claude made stay, unmarked.
 
     Returns how many files were changed. Never raises OSError.
     """

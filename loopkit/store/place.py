@@ -1,4 +1,4 @@
-"""Where things are: the project's `.loop/`, the plugin's data folder, the session's variables. Standard library only."""
+"""Where things are: the project's `.loop/`, the plugin's data folder, the session. Standard library only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _climb(folder: str, name: str) -> str | None:
 
 
 def find(folder: str, environment: dict) -> str | None:
-    """The `.loop` folder that serves `folder`: LOOPKIT_DIR, the nearest one upwards, the main working tree's; or None."""
+    """The `.loop` that serves `folder`: LOOPKIT_DIR, the nearest one upwards, the main working tree's; or None."""
     given = environment.get("LOOPKIT_DIR")
     if given:
         return os.path.abspath(given) if os.path.isdir(given) else None

@@ -8,7 +8,7 @@ from ..core.panel import Profile
 
 
 def read(root: str) -> list[Profile]:
-    """All profiles below `plugins/counsel/profiles` of the plugin root, or of the installed plugin beside it; by name."""
+    """All profiles below `plugins/counsel/profiles` of the plugin root, or of the plugin beside it; by name."""
     import yaml
 
     found = []

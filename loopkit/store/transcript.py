@@ -1,8 +1,8 @@
 """What a session did and used, read from the client's transcripts from a byte on; never what it said.
 
-Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant` line holds one content
-block; the lines of one message repeat its id and its full usage, so each id counts once. Subagents have files of their
-own beside the main one: `<session>/subagents/agent-<id>.jsonl`.
+Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant` line holds one
+content block; the lines of one message repeat its id and its full usage, so each id counts once. Subagents have files
+of their own beside the main one: `<session>/subagents/agent-<id>.jsonl`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tu
 
 
 def key(path: str) -> str:
-    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the file's name will do."""
+    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the file's name does."""
     return os.path.basename(path)
 
 

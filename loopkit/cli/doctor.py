@@ -1,0 +1,38 @@
+"""loopkit doctor: what is wrong, and how to put it right."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ..engine import doctor
+from . import app
+
+
+@app.command("doctor", "loopkit doctor --fix")
+@click.option("--fix", is_flag=True, help="Rebuild derived files: snapshot, PROGRESS.md, ignore file.")
+@click.option("--permissions", is_flag=True, help="Print permission rules that a person may want to add.")
+def command(call: app.App, fix: bool, permissions: bool) -> int:
+    """Check programs, hooks, ownership, the task list and the files of the loop. Exit 0: a loop would work; 1: it would
+    not, or not as wished; 3: damaged files."""
+    if permissions:
+        _print_rules()
+        return 0
+    case = doctor.Case(call.environment, call.folder, call.session, call.root, call.follow)
+    report = doctor.examine(case, fix)
+    if call.as_json:
+        click.echo(
+            json.dumps({"exit": report.exit, "findings": [list(row) for row in report.rows]}, ensure_ascii=False)
+        )
+    else:
+        for level, text in report.rows:
+            click.echo(f"{level:>8}  {text}")
+        click.echo("a loop would work" if not report.exit else "see the lines marked fault or damaged")
+    return report.exit
+
+
+def _print_rules() -> None:
+    click.echo("Rules for permissions.allow in your Claude Code settings; add those you agree with.")
+    click.echo("`loopkit verify` runs your project's own checks without a question from then on.")
+    click.echo(json.dumps({"permissions": {"allow": list(doctor.RULES)}}, indent=2))
