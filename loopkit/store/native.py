@@ -259,8 +259,8 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
 
     state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) ·
-    loop_name: the loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written; a finished
-    task gets no new file, since the client deletes a finished list. Never raises OSError.
+    loop_name: the loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written;
+    a finished task gets no new file, since the client deletes a finished list. Never raises OSError.
     """
     if path is None or not os.path.isdir(path):
         return NOTHING
