@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from binascii import crc32
-from typing import TYPE_CHECKING
 
 from . import pricing, verdict
-from . import task as tasks
 from .session import Session
 
+TYPE_CHECKING = False  # hooks read snapshots: no import that reading does not need
 if TYPE_CHECKING:
     from .state import LoopState
 
@@ -24,7 +23,7 @@ SHOWN, SUBJECT = 3, 120
 
 def fingerprint(state: LoopState) -> str:
     """Progress in one short text: it changes exactly when stage, tasks, evidence, attempts or reviews do."""
-    counts = ",".join(str(state.counts[name]) for name in tasks.STATUSES)
+    counts = ",".join(map(str, state.counts.values()))
     return f"{state.stage}|{counts}|e{state.evidence_count}|a{state.attempts}|r{state.records}"
 
 
@@ -57,6 +56,8 @@ def _open_ids(state: LoopState) -> list:
 
 
 def _blocked_ids(state: LoopState) -> list:
+    from . import task as tasks
+
     if not state.counts[tasks.BLOCKED]:
         return []
     found = []
