@@ -7,9 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 
-import portalocker
-
-from ..core import clock, slug
+from ..core import clock
 from ..core import snapshot as snapshots
 from ..core.errors import Damaged, Refused
 from ..core.events import Event
@@ -40,6 +38,8 @@ IGNORED = """\
 @contextlib.contextmanager
 def locked(root: str) -> Iterator[None]:
     """Hold the project's writing lock; the operating system gives it back when the process dies. Damaged on failure."""
+    import portalocker  # slower to import than all of ours together, and commands that only read do without
+
     try:
         lock = portalocker.Lock(
             os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB
@@ -99,6 +99,8 @@ class Loop:
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
         """A new numbered loop folder with its first lines. The caller holds the lock. Raises Damaged."""
+        from ..core import slug
+
         try:
             number = next_number(root)
             while True:
@@ -162,6 +164,8 @@ class Loop:
 
 def next_number(root: str) -> int:
     """One more than the highest number ever used: loops, archive, purge marks."""
+    from ..core import slug
+
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
         with contextlib.suppress(OSError):
