@@ -359,7 +359,7 @@ def in_use(env: Path) -> bool:
     import fcntl
 
     try:
-        with open(env / "pyvenv.cfg", "rb") as file:
+        with open(env / "pyvenv.cfg", "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

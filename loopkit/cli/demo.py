@@ -8,11 +8,15 @@ import re
 import shlex
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 import click
 
 from ..engine import demo
 from . import app
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _COLOURS = {"step": "bold cyan", "agent": "green", "hook": "yellow", "project": "bold"}
 
@@ -39,7 +43,7 @@ def command(call: app.App, folder: str | None, verbose: bool) -> None:
 class Teller:
     """Prints what happens while it happens; agents of a wave speak from several threads."""
 
-    def __init__(self, console, verbose: bool) -> None:
+    def __init__(self, console: Console, verbose: bool) -> None:
         self.console = console
         self.verbose = verbose
         self.lock = threading.Lock()

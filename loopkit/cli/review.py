@@ -6,6 +6,7 @@ import click
 
 from ..core import announce, nextstep, review
 from ..core.errors import UsageFault
+from ..store.loop import Loop
 from . import app, experts
 
 
@@ -20,7 +21,7 @@ from . import app, experts
 @click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object
+    context: click.Context, /, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object
 ) -> None:
     """Record a review, or (without --file) show what to ask whom. JSON: {"score", "experts", "findings": [{"severity":
     "BLOCKER|WARNING|SUGGESTION", "issue", "guidance", "verify", "files", "violates"}]}.
@@ -49,7 +50,7 @@ def _options(given: dict) -> dict:
     return row
 
 
-def _said(loop, data: dict, thorough: bool) -> str:
+def _said(loop: Loop, data: dict, thorough: bool) -> str:
     if not thorough:
         counts = f"{data['score']}/10, {data['issues']} issues, {data['blockers']} blockers"
         return f"review of wave {data['wave']} recorded: {counts}"
@@ -61,7 +62,7 @@ def _said(loop, data: dict, thorough: bool) -> str:
     return "\n".join(lines)
 
 
-def _brief(call: app.App, loop, wave: int | None) -> None:
+def _brief(call: app.App, loop: Loop, wave: int | None) -> None:
     """Whom to ask what; the form to hand in."""
     state = loop.state
     lines = experts.lines(state, experts.THOROUGH if wave is None else experts.LIGHT)

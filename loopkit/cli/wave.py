@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from ..core import nextstep, waves
+from ..store import native
+from ..store.loop import Loop
 from . import app, experts
 
 
@@ -26,7 +28,7 @@ def _next(call: app.App, sequential: bool) -> None:
     """Open the next wave and hand out its tasks; while one is open, show who still has to report."""
     loop = call.own_loop()
     changes = call.change(loop, waves.next_wave, sequential)
-    wave = loop.state.wave
+    wave = loop.state.waves[-1]
     if not changes:
         left = [one for one in wave.tasks if one in loop.state.running]
         call.answer(
@@ -40,10 +42,8 @@ def _next(call: app.App, sequential: bool) -> None:
     call.answer(loop, said, {"wave": wave.number, "tasks": list(wave.tasks)})
 
 
-def _tell_about_tools(call: app.App, loop) -> bool:
+def _tell_about_tools(call: app.App, loop: Loop) -> bool:
     """Once per loop, when the first wave opens and nothing speaks for a native task list."""
-    from ..store import native
-
     session = loop.state.session
     if "no_task_tools" in session.notices or native.has_task_tools(call.environment, session.native_seen):
         return False

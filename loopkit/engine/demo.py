@@ -95,7 +95,7 @@ class Session:
     def stop(self) -> str | None:
         """What the Stop hook tells this session when it wants to end its turn: the hold, or None when it may."""
         event = {"session_id": self.id, "cwd": self.project, "hook_event_name": "Stop", "stop_hook_active": False}
-        event["background_tasks"] = []  # type: ignore[assignment]
+        event["background_tasks"] = []
         done = subprocess.run(
             ["sh", self.launcher, "stop"],
             cwd=self.project,

@@ -201,7 +201,7 @@ def _ledger(report: Report, root: str, name: str) -> None:
     except OSError as error:
         report.add(DAMAGE, f"{path} cannot be read: {error.strerror}")
         return
-    if not tail.events or tail.events[0].type != "loop_started":
+    if tail is None or not tail.events or tail.events[0].type != "loop_started":
         report.add(
             DAMAGE,
             f"{path} does not begin with a loop's start: restore it from a backup, or move the folder {name} away",
@@ -236,8 +236,7 @@ def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
         what = "is missing" if not os.path.exists(path) else "is damaged or was edited by hand"
         report.add(
             WARN,
-            f"{path} {what}; it is rebuilt from the ledger by the next command that records something"
-            + (", done now" if fix else ", or by loopkit doctor --fix"),
+            f"{path} {what}; it is rebuilt from the ledger by the next command" + (", done now" if fix else ""),
         )
     if fix:
         prepare(loop.root)

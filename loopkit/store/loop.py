@@ -81,7 +81,9 @@ class Loop:
 
     @classmethod
     def active(cls, root: str) -> Loop | None:
-        """The project's active loop: the snapshot names it, else the journals do. None where there is no loop.
+        """The project's active loop: the snapshot names it, else the journals do, and the snapshot is made anew.
+
+        None where there is no loop.
 
         Raises Damaged where journals exist and none of them can be read.
         """
@@ -94,7 +96,9 @@ class Loop:
             if damaged:
                 return cls(root, damaged[-1])  # says what is wrong with it
             return None
-        return cls(root, name)
+        found = cls(root, name)
+        found.write_snapshot()
+        return found
 
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
