@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections import namedtuple
 
 #: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
@@ -85,7 +86,7 @@ def _files(path: str, extra: tuple) -> list:
         folder = os.path.join(stem, "subagents")
         try:
             names = sorted(os.listdir(folder))
-        except OSError:
+        except (OSError, ValueError):
             names = []
         found += [os.path.join(folder, name) for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
     known = {key(one) for one in found}
@@ -96,8 +97,9 @@ def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
     """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced: from its start."""
     total = 0
     try:
-        size = os.stat(path).st_size
-        if size == offset:
+        state = os.stat(path)
+        size = state.st_size
+        if size == offset or not stat.S_ISREG(state.st_mode):
             return offset, 0
         if size < offset:
             offset = 0
@@ -123,6 +125,6 @@ def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
                     rest = b""
             if total >= most and len(rest) > most // 2:
                 offset += len(rest)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a path that cannot be one
         pass
     return offset, total

@@ -1,0 +1,187 @@
+"""Transcripts: usage once a message, activity, bounded pieces, bytes that are no text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopkit.store import transcript
+
+USAGE = {"input_tokens": 3, "output_tokens": 50, "cache_creation_input_tokens": 7, "cache_read_input_tokens": 1000}
+
+
+def line(name: str, block: dict | None = None, model: str = "claude-sonnet-5", at: str = "2026-12-01T10:00:00.000Z", **usage: Any) -> str:
+    message = {"id": name, "model": model, "role": "assistant", "content": [block or {"type": "text", "text": "hm"}], "usage": {**USAGE, **usage}}
+    return json.dumps({"type": "assistant", "timestamp": at, "message": message}, ensure_ascii=False) + "\n"
+
+
+TOOL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
+USER = '{"type":"user","timestamp":"2026-12-01T10:00:00Z","message":{"role":"user","content":"say \\"assistant\\" and \\"tool_use\\""}}\n'
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    return tmp_path / "3f2c.jsonl"
+
+
+def read(main: Path, offsets: dict | None = None, ids: list | None = None, **more: Any) -> transcript.Reading:
+    return transcript.read(str(main), offsets or {}, ids or [], **more)
+
+
+def test_each_message_counts_once(main: Path) -> None:
+    main.write_text(USER + line("m1") + line("m1", TOOL) + line("m2", output_tokens=1) + line("m3", model="other"))
+    reading = read(main)
+    assert reading.usage == {"claude-sonnet-5": [6, 51, 14, 2000], "other": [3, 50, 7, 1000]}
+    assert reading.active
+    assert reading.offsets == {"3f2c.jsonl": main.stat().st_size}
+    assert reading.message_ids == ["m1", "m2", "m3"]
+
+
+def test_the_next_reading_goes_on_where_the_last_one_ended(main: Path) -> None:
+    main.write_text(line("m1", TOOL))
+    first = read(main)
+    with main.open("a") as file:
+        file.write(line("m1") + USER + line("m2"))
+    second = read(main, first.offsets, first.message_ids)
+    assert second.usage == {"claude-sonnet-5": [3, 50, 7, 1000]} and not second.active
+    third = read(main, second.offsets, second.message_ids)
+    assert third == transcript.Reading(False, {}, {}, ["m1", "m2"])
+
+
+def test_a_line_without_its_end_waits(main: Path) -> None:
+    whole = line("m1") + line("m2", TOOL)
+    main.write_text(whole[:-20])
+    first = read(main)
+    assert first.offsets == {"3f2c.jsonl": len(line("m1"))} and not first.active
+    main.write_text(whole)
+    second = read(main, first.offsets, first.message_ids)
+    assert second.active and second.usage["claude-sonnet-5"][1] == 50
+
+
+def test_subagents_and_noted_transcripts_are_read_too(main: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "3f2c" / "subagents"
+    folder.mkdir(parents=True)
+    main.write_text(line("m1"))
+    (folder / "agent-a.jsonl").write_text(line("m2", TOOL))
+    (folder / "agent-a.meta.json").write_text("{}")
+    (folder / "other.jsonl").write_text(line("m9"))
+    (tmp_path / "agent-b.jsonl").write_text(line("m3"))
+    extra = (str(tmp_path / "agent-b.jsonl"), str(folder / "agent-a.jsonl"), str(tmp_path / "gone.jsonl"), "")
+    reading = read(main, extra=extra)
+    assert reading.active and reading.usage["claude-sonnet-5"][1] == 150
+    assert sorted(reading.offsets) == ["3f2c.jsonl", "agent-a.jsonl", "agent-b.jsonl"]
+
+
+def test_what_was_said_before_the_loop_does_not_count(main: Path) -> None:
+    main.write_text(line("m1", TOOL, at="2026-12-01T09:59:59.999Z") + line("m2", at="2026-12-01T10:00:00.001Z"))
+    reading = read(main, since="2026-12-01T10:00:00Z")
+    assert reading.usage == {"claude-sonnet-5": [3, 50, 7, 1000]} and not reading.active
+    assert reading.offsets["3f2c.jsonl"] == main.stat().st_size
+
+
+def test_words_are_not_deeds(main: Path) -> None:
+    main.write_text(USER + line("m1", {"type": "text", "text": 'a "tool_use" of "assistant"'}) + line("e", model="<synthetic>"))
+    reading = read(main)
+    assert not reading.active and list(reading.usage) == ["claude-sonnet-5"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x8f",
+        b"\x8f\n",
+        b'"assistant"\n' * 3,
+        b'{"type":"assistant"}\n',
+        b'{"type":"assistant","message":[1]}\n',
+        b'{"type":"assistant","message":{"id":["x"],"model":{},"usage":7,"content":{}}}\n',
+        b'{"type":"assistant","message":{"id":[],"model":"m","usage":{},"content":[{"type":"text"}]}}\n',
+        b'{"type":"assistant","message":' + b"[" * 100_000 + b"\n",
+        b"\0" * 100 + b"\n",
+    ],
+)
+def test_bytes_that_say_nothing(main: Path, raw: bytes) -> None:
+    main.write_bytes(raw + line("m1", TOOL).encode())
+    assert read(main).usage.keys() <= {"claude-sonnet-5"}
+    main.write_bytes(line("m1", TOOL).encode() + raw)
+    reading = read(main)
+    assert reading.active and reading.usage == {"claude-sonnet-5": [3, 50, 7, 1000]}
+
+
+def test_stray_bytes_inside_a_line_are_skipped(main: Path) -> None:
+    main.write_bytes(line("m1", {"type": "text", "text": "PLACE"}).encode().replace(b"PLACE", b"\x8f\xff"))
+    assert read(main).usage
+
+
+@given(st.binary(max_size=400), st.integers(0, 500))
+def test_any_bytes_any_offset(tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int) -> None:
+    main = tmp_path_factory.mktemp("t") / "s.jsonl"
+    main.write_bytes(raw)
+    reading = read(main, {"s.jsonl": offset})
+    assert 0 <= reading.offsets.get("s.jsonl", offset) <= max(offset, len(raw))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 4096])
+def test_pieces_of_any_size_give_the_same(main: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    main.write_text((USER + line("m1", {"type": "text", "text": "ü" * 300}) + line("m2", TOOL)) * 2 + "torn")
+    whole = read(main)
+    monkeypatch.setattr(transcript, "PIECE", piece)
+    assert read(main) == whole and whole.active
+
+
+def test_a_reading_is_bounded_and_goes_on_later(main: Path) -> None:
+    lines = [line(f"m{number}") for number in range(50)]
+    main.write_text("".join(lines))
+    offsets: dict = {}
+    ids: list = []
+    counted, rounds = 0, 0
+    while offsets.get("3f2c.jsonl", 0) < main.stat().st_size:
+        reading = read(main, offsets, ids, most=1000)
+        assert reading.offsets, "no progress"
+        offsets, ids = {**offsets, **reading.offsets}, reading.message_ids
+        counted += reading.usage.get("claude-sonnet-5", [0, 0])[1]
+        rounds += 1
+    assert counted == 50 * 50 and rounds > 10
+
+
+def test_a_line_too_long_to_keep_is_passed_over(main: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "PIECE", 256)
+    monkeypatch.setattr(transcript, "LONGEST_LINE", 2000)
+    main.write_text(line("m1", {"type": "text", "text": "x" * 10_000}) + line("m2", TOOL))
+    reading = read(main)
+    assert reading.usage == {"claude-sonnet-5": [3, 50, 7, 1000]} and reading.message_ids == ["m2"]
+    assert reading.offsets["3f2c.jsonl"] == main.stat().st_size
+
+
+def test_a_line_longer_than_one_reading_does_not_stop_all_later_ones(main: Path) -> None:
+    main.write_text(line("m1", {"type": "text", "text": "x" * 10_000}) + line("m2", TOOL))
+    offsets: dict = {}
+    active = False
+    for _ in range(20):
+        reading = read(main, offsets, most=1000)
+        offsets.update(reading.offsets)
+        active = active or reading.active
+    assert active and offsets["3f2c.jsonl"] == main.stat().st_size
+
+
+def test_a_file_that_was_replaced_is_read_anew(main: Path) -> None:
+    main.write_text(line("m1"))
+    assert read(main, {"3f2c.jsonl": 10_000}).offsets == {"3f2c.jsonl": main.stat().st_size}
+
+
+def test_files_that_are_not_there_or_cannot_be_read(main: Path, tmp_path: Path) -> None:
+    nothing = transcript.Reading(False, {}, {}, [])
+    assert read(main) == nothing
+    main.mkdir()
+    assert read(main) == nothing
+    assert transcript.read("", {}, []) == nothing
+    assert transcript.read("a\0b", {}, []) == nothing
+
+
+def test_ids_that_are_carried_stay_few(main: Path) -> None:
+    main.write_text("".join(line(f"m{number}") for number in range(500)))
+    assert read(main).message_ids == [f"m{number}" for number in range(500 - transcript.CARRIED, 500)]
