@@ -1,9 +1,8 @@
-"""Loops for the benchmarks, written through the store's API (the rule on how many tasks a loop may have is the CLI's)."""
+"""Loops for the benchmarks, written through the store's API: how many tasks a loop may have is a rule of the CLI's."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import _measure  # noqa: F401  (puts the package on the path)
@@ -15,12 +14,7 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 BY = f"session:{SESSION}"
 
 _CRITERIA = [
-    {
-        "id": "C1",
-        "text": "The 101st request of a minute is answered with 429",
-        "type": "execution output",
-        "command": "true",
-    },
+    {"id": "C1", "text": "The 101st request of a minute is answered with 429", "type": "execution output"},
     {"id": "M1", "text": "A public route changes its signature", "must_not": True},
     {"id": "M2", "text": "A runtime dependency is added", "must_not": True},
 ]
@@ -65,28 +59,13 @@ def running(project: Path, tasks: int) -> store.Loop:
 
 def transcript(path: Path, messages: int) -> None:
     """A turn of the client: that many calls of a tool, each with its result of some 2 kB."""
-    usage = {
-        "input_tokens": 4,
-        "output_tokens": 120,
-        "cache_creation_input_tokens": 800,
-        "cache_read_input_tokens": 30000,
-    }
+    tokens = (("input", 4), ("output", 120), ("cache_creation_input", 800), ("cache_read_input", 30_000))
+    usage = {f"{kind}_tokens": count for kind, count in tokens}
     lines = []
     for number in range(messages):
-        call = {
-            "type": "tool_use",
-            "id": f"toolu_{number}",
-            "name": "Bash",
-            "input": {"command": "python -m pytest -q"},
-        }
-        message = {
-            "id": f"msg_{number}",
-            "role": "assistant",
-            "model": "claude-opus-5",
-            "content": [call],
-            "usage": usage,
-        }
-        lines.append({"type": "assistant", "timestamp": "2100-01-01T00:00:00.000Z", "message": message})
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": "pytest -q"}}
+        said = {"id": f"msg_{number}", "role": "assistant", "model": "claude-opus-5", "content": [call], "usage": usage}
+        lines.append({"type": "assistant", "timestamp": "2100-01-01T00:00:00.000Z", "message": said})
         result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "." * 2000}
         lines.append({"type": "user", "timestamp": "2100-01-01T00:00:01.000Z", "message": {"content": [result]}})
-    path.write_text("".join(json.dumps(line) + os.linesep for line in lines), encoding="utf-8")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -8,10 +8,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -21,7 +21,7 @@ _WHAT = 36
 
 
 class Program(NamedTuple):
-    """A program to be timed: argument list, folder, environment, bytes on standard input, and what puts things back first."""
+    """A program to be timed: arguments, folder, environment, bytes on standard input, and what puts things back first."""
 
     argv: list[str]
     cwd: Path
@@ -33,7 +33,7 @@ class Program(NamedTuple):
 def once(program: Program, stdout: Path | None = None) -> float:
     """Seconds from the start of a program to its end; its output goes to the file, or nowhere.
 
-    As little of our own as can be lies between the two clocks. Raises RuntimeError where it ends with another code than 0.
+    As little of our own as can be lies between the two clocks. Raises RuntimeError where the exit code is not 0.
     """
     program.before()
     with tempfile.TemporaryFile() as given:
@@ -68,7 +68,7 @@ def output(program: Program) -> bytes:
 def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, float]:
     """Median seconds of each program. Every round runs each of them once, so that a busy moment hits all."""
     taken: dict[str, list[float]] = {name: [] for name in programs}
-    for name, program in programs.items():  # caches warm
+    for program in programs.values():  # caches warm
         once(program)
     for number in range(rounds):
         names = list(programs)

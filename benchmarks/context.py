@@ -1,0 +1,170 @@
+"""What Claude has to read: holds, announcements, `/loop:start` with its skills, the descriptions of every session.
+
+    .venv/bin/python benchmarks/context.py
+
+Four characters count as one token. The client's own count is used where LOOPKIT_TEST_CLIENT names one, or script/test
+has put one into its cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import _loops
+import _measure
+from _measure import ROOT, Program
+
+from loopkit.core import announce, work
+from loopkit.core import snapshot as snapshots
+
+PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
+
+
+def tokens(text: str) -> float:
+    return len(text) / 4
+
+
+def body(path: Path) -> str:
+    """What Claude reads of a Markdown file: all after its front matter."""
+    return re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def skills_of(command: Path) -> list[Path]:
+    """The skills that a command names, as `plugin:skill`, each once."""
+    found = {}
+    for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", command.read_text(encoding="utf-8")):
+        path = PLUGINS[plugin] / "skills" / name / "SKILL.md"
+        if path.exists():
+            found[path] = None
+    return list(found)
+
+
+def worst_hold(home: Path) -> tuple[str, str]:
+    """The hold and the announcement of a loop whose tasks have very long subjects and whose numbers are large."""
+    project = home / "project"
+    project.mkdir()
+    loop = _loops.started(project, "a request " * 2000)
+    rows = [
+        {**_loops.row(number), "subject": f"{number} " + "a very long subject " * 48} for number in range(1, 10_001)
+    ]
+    loop.record(work.added(loop.state, rows), _loops.BY)
+    changes: list = [("stage_moved", {"from": "decompose", "to": "executing"})]
+    for wave in range(1, 41):
+        changes.append(("wave_opened", {"wave": wave, "tasks": [f"T-{wave:03d}"], "sequential": False}))
+        changes.append(("wave_closed", {"wave": wave, "completed": [f"T-{wave:03d}"], "failed": []}))
+        changes.append(("review_light", {"wave": wave, "score": 10, "issues": 100, "blockers": 100, "findings": []}))
+    finding = {"id": "F-001", "severity": "BLOCKER", "issue": "wrong " * 200, "task": "T-9999"}
+    changes.append(("review_thorough", {"round": 1, "experts": ["a", "b", "c"], "findings": [finding]}))
+    loop.record(changes, _loops.BY)
+    snapshot = snapshots.build(loop.state, loop.offset)
+    session = loop.state.session
+    return announce.hold(snapshot, session, 999_999, 24.99), announce.resume(snapshot, session, mine=True)
+
+
+def hook_output(home: Path, data: Path, project: Path, event: str, **given: object) -> str:
+    """What a hook prints, and so what it puts into a session."""
+    common = {"session_id": _loops.SESSION, "cwd": str(project), "transcript_path": str(home / "none.jsonl")}
+    program = ["sh", str(ROOT / "hooks" / "run"), event]
+    environment = _measure.clean(home, data, CLAUDE_PROJECT_DIR=str(project))
+    return _measure.output(Program(program, project, environment, json.dumps({**common, **given}).encode())).decode()
+
+
+def started(home: Path, data: Path) -> str:
+    """What `loopkit start` puts into the command."""
+    project = home / "fresh"
+    (project / ".git").mkdir(parents=True)
+    environment = _measure.clean(home, data, CLAUDE_CODE_SESSION_ID=_loops.SESSION)
+    argv = [str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
+    return _measure.output(Program(argv, project, environment, b"add rate limiting to the API")).decode()
+
+
+def client() -> str | None:
+    """The real client: LOOPKIT_TEST_CLIENT, else the pinned one in the cache of script/test."""
+    given = os.environ.get("LOOPKIT_TEST_CLIENT")
+    cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.path.expanduser("~/.cache/loopkit-tests")
+    version = json.loads((ROOT / "tests" / "package.json").read_text())["dependencies"]["@anthropic-ai/claude-code"]
+    path = given or os.path.join(cache, version, "node_modules", ".bin", "claude")
+    return path if os.access(path, os.X_OK) else None
+
+
+def always_on(home: Path) -> tuple[float, str]:
+    """(tokens of the descriptions of all three plugins, who counted)."""
+    program = client()
+    if program:
+        total = 0
+        for name in PLUGINS:
+            argv = [
+                program,
+                "--plugin-dir",
+                str(ROOT),
+                "--plugin-dir",
+                str(ROOT / "plugins"),
+                "plugin",
+                "details",
+                name,
+            ]
+            environment = {"PATH": os.environ["PATH"], "HOME": str(home), "DISABLE_AUTOUPDATER": "1"}
+            done = subprocess.run(argv, cwd=home, env=environment, capture_output=True, text=True, timeout=60)
+            found = re.search(r"Always-on:\s+~?([0-9,.]+)(k?)", done.stdout)
+            if not found:
+                break
+            total += float(found[1].replace(",", "")) * (1000 if found[2] else 1)
+        else:
+            return total, "claude plugin details"
+    text = ""
+    for folder in PLUGINS.values():
+        for path in sorted(
+            [*folder.glob("commands/*.md"), *folder.glob("agents/*.md"), *folder.glob("skills/*/SKILL.md")]
+        ):
+            found = re.search(r"^description: *(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            name = path.parent.name if path.name == "SKILL.md" else path.stem
+            text += f"{name}: {found[1] if found else ''}\n"
+    return tokens(text), "front matter / 4"
+
+
+def main() -> int:
+    data = _measure.data_folder()
+    start = ROOT / "commands" / "start.md"
+    with _measure.folder() as home:
+        held, announced = worst_hold(home)
+        empty = home / "empty"
+        (empty / ".git").mkdir(parents=True)
+        nothing = hook_output(home, data, empty, "session_start", hook_event_name="SessionStart", source="startup")
+        nothing += hook_output(home, data, empty, "stop", hook_event_name="Stop", stop_hook_active=False)
+        in_project = hook_output(home, data, home / "project", "session_start", source="resume")
+        injected = json.loads(in_project)["hookSpecificOutput"]["additionalContext"]
+        printed = started(home, data)
+        described, counted_by = always_on(home)
+    skills = skills_of(start)
+    read = tokens(body(start)) + sum(tokens(body(path)) for path in skills)
+    _measure.head("reference: the most that is allowed; characters, or tokens of four characters")
+    _measure.row("a hold, at its longest", len(held), 500, 1, characters)
+    _measure.row("an announcement, at its longest", len(announced), 1200, 1, characters)
+    _measure.row("the same, as its hook injects it", len(injected), 1200, 1, characters)
+    _measure.row(f"/loop:start and {len(skills)} skills", read, 4000, 1, count)
+    _measure.row("the same, with what start prints", read + tokens(printed), 4000, 1, count)
+    _measure.row("descriptions, in every session", described, 400, 1, count)
+    _measure.row("injected where no loop is", len(nothing), 0, 0, characters)
+    print(
+        f"descriptions counted by: {counted_by}; start.md {tokens(body(start)):.0f}, what it prints {tokens(printed):.0f}, ",
+        end="",
+    )
+    print(", ".join(f"{path.parent.name} {tokens(body(path)):.0f}" for path in skills))
+    return 0
+
+
+def characters(number: float) -> str:
+    return f"{number:.0f} ch"
+
+
+def count(number: float) -> str:
+    return f"{number:.0f} tk"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
