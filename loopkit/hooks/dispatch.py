@@ -45,7 +45,7 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
         if event not in EVENTS:
             return b""
         given = parse(raw)
-        handler = getattr(__import__("loopkit.hooks." + event, fromlist=["handle"]), "handle")
+        handler = __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
         reply = handler(Call(event, given or {}, given is not None, env, data, now))
         return json.dumps(reply).encode("ascii") if reply else b""
     except Exception as fault:  # whatever it is, the session must not suffer from it
@@ -60,7 +60,7 @@ def main(argv: list) -> NoReturn:
         raw = sys.stdin.buffer.read()
     except (OSError, AttributeError):
         pass
-    said = answer(argv[1], raw, os.environ, argv[2], time.time())
+    said = answer(argv[1], raw, dict(os.environ), argv[2], time.time())
     try:
         while said:
             said = said[os.write(1, said) :]

@@ -8,23 +8,34 @@ from ..store import journal, loops, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..core.events import Event
     from .dispatch import Call
 
 
-def view(call: Call) -> loops.View | None:
-    """The active loop of the event's project, or None where there is none that can be read."""
+def _views(call: Call) -> Iterator[loops.View]:
+    """The loops that can be read at the places the event may be about, nearest first."""
     tried = set()
     for folder in (call.given.get("cwd"), _here(), call.env.get("CLAUDE_PROJECT_DIR")):
         if type(folder) is str and folder and folder not in tried:
             tried.add(folder)
-            root = place.find(folder, call.env)
-            if root is not None and root not in tried:
-                tried.add(root)
-                found = loops.view(root)
-                if found is not None:
-                    return found
-    return None
+            for root in (place.find(folder, call.env), place.main_loop(folder, call.env)):
+                if root is not None and root not in tried:
+                    tried.add(root)
+                    found = loops.view(root)
+                    if found is not None:
+                        yield found
+
+
+def view(call: Call) -> loops.View | None:
+    """The loop an event is about: the session's own one, else the nearest; None where there is none that can be read."""
+    nearest = None
+    for found in _views(call):
+        if found.session.owner == session_id(call) != "":
+            return found
+        nearest = nearest or found
+    return nearest
 
 
 def own_view(call: Call) -> loops.View | None:

@@ -124,7 +124,11 @@ class Project:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def hook(self, event: str, given: dict, **more: Any) -> Answer:
-        session = {"session_id": S1, "cwd": str(more.get("cwd") or self.folder), "transcript_path": str(self.transcript)}
+        session = {
+            "session_id": S1,
+            "cwd": str(more.get("cwd") or self.folder),
+            "transcript_path": str(self.transcript),
+        }
         answer = self.call(event, json.dumps({**session, **given}, ensure_ascii=False).encode(), **more)
         assert answer.exit == 0 and answer.err == b"", answer
         return answer
@@ -143,7 +147,14 @@ class Project:
         """A file of the client's own task list."""
         folder = self.list_folder(name)
         folder.mkdir(parents=True, exist_ok=True)
-        record = {"id": task, "subject": f"task {task}", "description": "d", "status": status, "blocks": [], "blockedBy": []}
+        record = {
+            "id": task,
+            "subject": f"task {task}",
+            "description": "d",
+            "status": status,
+            "blocks": [],
+            "blockedBy": [],
+        }
         file = folder / f"{task}.json"
         file.write_text(json.dumps({**record, **fields}))
         return file

@@ -93,7 +93,8 @@ def test_the_working_folder_may_be_gone(project: Project, tmp_path: Path) -> Non
     (tmp_path / "gone").mkdir()
     given = json.dumps({"session_id": S1, "cwd": str(tmp_path / "gone"), "stop_hook_active": False}).encode()
     done = subprocess.run(["sh", "-c", line], input=given, env=project.env, capture_output=True)
-    assert done.returncode == 0 and b"T-001" in done.stdout  # what stands on stderr is the shell's own, before our first line
+    # what stands on stderr is the shell's own, before our first line
+    assert done.returncode == 0 and b"T-001" in done.stdout
 
 
 def test_loopkit_dir_names_the_only_place(project: Project, tmp_path: Path) -> None:
@@ -110,7 +111,9 @@ def test_loopkit_dir_names_the_only_place(project: Project, tmp_path: Path) -> N
 ODD = ("Ünï cødé's (x)", 'a"b$HOME`c`', "-n *", "line\nbreak", "back\\slash")
 
 
-@pytest.mark.parametrize(("shell", "odd"), [*(("sh", odd) for odd in ODD), *((shell, ODD[0]) for shell in shells()[1:])])
+@pytest.mark.parametrize(
+    ("shell", "odd"), [*(("sh", odd) for odd in ODD), *((shell, ODD[0]) for shell in shells()[1:])]
+)
 def test_any_path(tmp_path: Path, shell: str, odd: str) -> None:
     project = Project(tmp_path / odd)
     plugin = tmp_path / odd / "plugin"
@@ -135,7 +138,9 @@ def test_any_path(tmp_path: Path, shell: str, odd: str) -> None:
         done = subprocess.run([*argv, "session_start"], input=b"{}", env=env, cwd=project.folder, capture_output=True)
         assert done.returncode == 0 and done.stderr == b""
     show = '. "$0"; printf "%s|%s|" "$LOOPKIT_ROOT" "$LOOPKIT_DATA"; loopkit'
-    told = subprocess.run(["sh", "-c", show, str(exports)], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    told = subprocess.run(
+        ["sh", "-c", show, str(exports)], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True
+    )
     assert told.stdout == f"{plugin}|{project.data}|found us\n"
     if "\n" not in odd:
         assert exports.read_text().count("export PATH") == 1
@@ -213,7 +218,9 @@ def test_no_python_lets_everything_through_and_says_so_at_the_start(project: Pro
     assert project.stop(PATH=path, shell="/bin/sh").silent
     told = project.session_start("startup", PATH=path, shell="/bin/sh").json
     assert "Python" in told["systemMessage"] and "doctor" in told["systemMessage"]
-    assert project.log().splitlines() == [f"{event}: no Python 3.9 or newer found on PATH" for event in ("stop", "session_start")]
+    assert project.log().splitlines() == [
+        f"{event}: no Python 3.9 or newer found on PATH" for event in ("stop", "session_start")
+    ]
 
 
 def test_the_log_stays_small_without_python(project: Project, tmp_path: Path) -> None:

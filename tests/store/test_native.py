@@ -20,14 +20,24 @@ from loopkit.store import native
 LOOP = "001-limiter"
 
 
-def mirrored(name: str, status: str = "pending", blocked_by: tuple = (), native_id: str | None = None, **more: Any) -> native.Mirrored:
+def mirrored(
+    name: str, status: str = "pending", blocked_by: tuple = (), native_id: str | None = None, **more: Any
+) -> native.Mirrored:
     metadata = {"wave": 1, "loopId": LOOP, "verification": "execution output", "stuckCount": 0}
     values = {"subject": f"do {name}", "description": "d", "active_form": "", "metadata": metadata, **more}
     return native.Mirrored(id=name, status=status, blocked_by=blocked_by, native_id=native_id, **values)
 
 
 def record(name: str, status: str = "pending", **fields: Any) -> dict:
-    return {"id": name, "subject": f"task {name}", "description": "d", "status": status, "blocks": [], "blockedBy": [], **fields}
+    return {
+        "id": name,
+        "subject": f"task {name}",
+        "description": "d",
+        "status": status,
+        "blocks": [],
+        "blockedBy": [],
+        **fields,
+    }
 
 
 def put(folder: Path, name: str, status: str = "pending", **fields: Any) -> None:
@@ -150,7 +160,13 @@ def test_what_the_client_keeps_in_a_file_stays(tmp_path: Path) -> None:
     put(tmp_path, "T-001", owner="agent-1", metadata={"mine": 1, "wave": 7})
     native.sync([mirrored("T-001")], str(tmp_path), LOOP)
     assert read(tmp_path, "T-001")["owner"] == "agent-1"
-    assert read(tmp_path, "T-001")["metadata"] == {"mine": 1, "wave": 1, "loopId": LOOP, "verification": "execution output", "stuckCount": 0}
+    assert read(tmp_path, "T-001")["metadata"] == {
+        "mine": 1,
+        "wave": 1,
+        "loopId": LOOP,
+        "verification": "execution output",
+        "stuckCount": 0,
+    }
 
 
 def test_absence_means_nothing(tmp_path: Path) -> None:
@@ -239,7 +255,9 @@ def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
     lines = native.pulled(state, created)
     for kind, data in lines:
         apply(kind, **data)
-    assert [(task.id, task.native, task.subject, task.blocked_by, task.verify, task.status) for task in state.tasks.values()] == [
+    assert [
+        (task.id, task.native, task.subject, task.blocked_by, task.verify, task.status) for task in state.tasks.values()
+    ] == [
         ("T-001", "1", "one", (), "", "pending"),
         ("T-002", "2", "two", ("T-001",), "", "pending"),
         ("T-003", "3", "three", ("T-002",), "", "pending"),
@@ -271,7 +289,9 @@ def test_a_lock_that_stays_costs_its_time_once_and_the_files_are_left(tmp_path: 
     assert (result.pushed, result.skipped) == (1, 5), "the free one is written"
     assert time.monotonic() - began < 2
     assert read(tmp_path, "T-001")["subject"] == "task T-001"
-    assert len([name for name in files(tmp_path) if name.endswith(".lock")]) == 5, "somebody else's lock is not ours to remove"
+    assert len([name for name in files(tmp_path) if name.endswith(".lock")]) == 5, (
+        "somebody else's lock is not ours to remove"
+    )
 
 
 @pytest.mark.parametrize(("name", "lock"), [("T-001", "T-001.json.lock"), ("T-002", ".lock.lock")])

@@ -15,13 +15,29 @@ from loopkit.store import transcript
 USAGE = {"input_tokens": 3, "output_tokens": 50, "cache_creation_input_tokens": 7, "cache_read_input_tokens": 1000}
 
 
-def line(name: str, block: dict | None = None, model: str = "claude-sonnet-5", at: str = "2026-12-01T10:00:00.000Z", **usage: Any) -> str:
-    message = {"id": name, "model": model, "role": "assistant", "content": [block or {"type": "text", "text": "hm"}], "usage": {**USAGE, **usage}}
+def line(
+    name: str,
+    block: dict | None = None,
+    model: str = "claude-sonnet-5",
+    at: str = "2026-12-01T10:00:00.000Z",
+    **usage: Any,
+) -> str:
+    message = {
+        "id": name,
+        "model": model,
+        "role": "assistant",
+        "content": [block or {"type": "text", "text": "hm"}],
+        "usage": {**USAGE, **usage},
+    }
     return json.dumps({"type": "assistant", "timestamp": at, "message": message}, ensure_ascii=False) + "\n"
 
 
 TOOL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
-USER = '{"type":"user","timestamp":"2026-12-01T10:00:00Z","message":{"role":"user","content":"say \\"assistant\\" and \\"tool_use\\""}}\n'
+SAID = 'say "assistant" and "tool_use"'
+USER = (
+    json.dumps({"type": "user", "timestamp": "2026-12-01T10:00:00Z", "message": {"role": "user", "content": SAID}})
+    + "\n"
+)
 
 
 @pytest.fixture
@@ -85,7 +101,9 @@ def test_what_was_said_before_the_loop_does_not_count(main: Path) -> None:
 
 
 def test_words_are_not_deeds(main: Path) -> None:
-    main.write_text(USER + line("m1", {"type": "text", "text": 'a "tool_use" of "assistant"'}) + line("e", model="<synthetic>"))
+    main.write_text(
+        USER + line("m1", {"type": "text", "text": 'a "tool_use" of "assistant"'}) + line("e", model="<synthetic>")
+    )
     reading = read(main)
     assert not reading.active and list(reading.usage) == ["claude-sonnet-5"]
 
