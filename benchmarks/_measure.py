@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 #: Width of the first column; the whole line stays within 80.
-_WHAT = 36
+_WHAT = 38
 
 
 class Program(NamedTuple):
