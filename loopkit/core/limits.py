@@ -26,7 +26,7 @@ def amount(text: str, now: float | None, kind: str) -> float | None:
             value = int(body) if kind == "iterations" else float(body.lstrip("$"))
         except ValueError:
             value = -1
-        if not 0 < value < 1e9:
+        if body.startswith("+") or not 0 < value < 1e9:
             raise UsageFault(f"not a limit for {kind}: {text!r}", "write a positive number, +N to add, or none")
     if raise_by and now is not None:
         value += now

@@ -141,7 +141,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         _halt(session, at)
     elif kind == "question_answered":
         session.question = None
-        if session.status == verdict.RUNNING:
+        if session.status == verdict.RUNNING and session.running_since is None:
             session.running_since = clock.epoch(at)
     elif kind == "paused":
         session.status = verdict.PAUSED

@@ -105,9 +105,7 @@ class LoopState:
 
     def _on_recall_answered(self, data: dict, event: Event) -> None:
         self.recall_shown = data.get("shown", self.recall_shown)
-        self.recall_surfaced = self.recall_surfaced + [
-            title for title in data.get("confirmed", []) if title not in self.recall_surfaced
-        ]
+        self.recall_surfaced = list(dict.fromkeys([*self.recall_surfaced, *data.get("confirmed", [])]))
 
     def _on_scored(self, data: dict, event: Event) -> None:
         self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
@@ -150,6 +148,7 @@ class LoopState:
         self.highest = max(self.highest, tasks.number(task.id))
         self.tasks[task.id] = task
         self.waiting[task.id] = 0
+        self._release(task.id, 1)  # tasks that named it before it was there
         self._wait_for(task.id, task.blocked_by)
         self._count(task, 1)
         self.open[task.id] = None

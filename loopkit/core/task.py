@@ -11,6 +11,7 @@ STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
 COMPLEXITIES = ("simple", "medium", "complex")
 BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
 SPLIT = "split"
+LONGEST_ID = 12
 #: (from, to) pairs that the rules know; everything else is refused (rule: task states).
 MOVES = frozenset(
     (
@@ -125,7 +126,7 @@ def moved(task: Task, to: str, **changes: object) -> Task:
 
 def number(task_id: str) -> int:
     """3 for `T-003`; raises UsageFault for anything that is not a task id."""
-    if task_id[:2].upper() == "T-" and task_id[2:].isdigit() and task_id[2:].isascii():
+    if task_id[:2].upper() == "T-" and task_id[2:].isdigit() and task_id.isascii() and len(task_id) <= LONGEST_ID:
         return int(task_id[2:])
     raise UsageFault(f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list")
 

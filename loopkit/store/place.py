@@ -54,10 +54,16 @@ def find(folder: str, environment: dict) -> str | None:
         # a .loop of the home folder would serve every project below it
         if near != home or os.path.abspath(folder) == near:
             return os.path.join(near, FOLDER)
+    return main_loop(folder, environment)
+
+
+def main_loop(folder: str, environment: dict) -> str | None:
+    """The main working tree's `.loop`, seen from a linked worktree that may have one of its own; or None."""
+    if environment.get("LOOPKIT_DIR"):
+        return None
     top = main_tree(folder)
-    if top is not None and os.path.isdir(os.path.join(top, FOLDER)):
-        return os.path.join(top, FOLDER)
-    return None
+    root = os.path.join(top, FOLDER) if top is not None else None
+    return root if root is not None and os.path.isdir(root) else None
 
 
 def future(folder: str, environment: dict) -> str:
