@@ -35,4 +35,4 @@ def command(call: app.App, fix: bool, permissions: bool) -> int:
 def _print_rules() -> None:
     click.echo("Rules for permissions.allow in your Claude Code settings; add those you agree with.")
     click.echo("`loopkit verify` runs your project's own checks without a question from then on.")
-    click.echo(json.dumps({"permissions": {"allow": list(doctor.RULES)}}, indent=2))
+    click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}, indent=2))

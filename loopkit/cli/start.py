@@ -8,7 +8,7 @@ import click
 
 from ..core import announce, clock, limits, score, verdict
 from ..core.errors import LoopError, Refused, UsageFault
-from ..store import config, learnings, loops, native, place, prompts
+from ..store import config, learnings, loops, mirror, native, place, prompts
 from ..store import loop as store
 from . import app
 
@@ -86,6 +86,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
     prompts.forget(place.data_dir(call.environment), call.session)
     call.root = root
     native.ensure_folder(call.environment, call.session)
+    mirror.make(loop, call.environment)
     call.follow(loop)
     call.answer(loop, _report(call, loop, first, chosen), {"task": text})
     return 0
@@ -156,6 +157,8 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     )
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
+    if first["list"] == mirror.NEW:
+        lines.append(f"task list {loop.name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={loop.name}")
     lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
     found = learnings.fitting(learnings.read(loop.root), loop.state.text, app.now())
     if found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from dataclasses import replace
 
 from . import task as tasks
 from .events import SESSION_TYPES, Event
@@ -29,6 +28,7 @@ class LoopState:
         self.session = Session()
         self.text = ""
         self.approval = "evidence"
+        self.list_mode = "session"
         self.settings: dict = {}
         self.scores: dict | None = None
         self.overruled: str | None = None
@@ -101,6 +101,7 @@ class LoopState:
     def _on_loop_started(self, data: dict, event: Event) -> None:
         self.text = data.get("task", "")
         self.approval = data.get("approval", "evidence")
+        self.list_mode = data.get("list", "session")
         self.settings = data.get("settings") or {}
 
     def _on_recall_answered(self, data: dict, event: Event) -> None:
@@ -195,6 +196,11 @@ class LoopState:
                 self.open[task.id] = None
             self._release(task.id, -1 if now else 1)
 
+    def _forget_waiting(self, task: Task) -> None:
+        for blocker in task.blocked_by:
+            if task.id in self.dependents.get(blocker, ()):
+                self.dependents[blocker].remove(task.id)
+
     def _release(self, task_id: str, step: int) -> None:
         for dependent in self.dependents.get(task_id, ()):
             waiting = self.tasks.get(dependent)
@@ -209,7 +215,7 @@ class LoopState:
     def _change(self, data: dict, **changes: object) -> None:
         task = self._task(data)
         if task is not None:
-            self._put(replace(task, **changes))  # type: ignore[arg-type]
+            self._put(task._replace(**changes))  # type: ignore[arg-type]
 
     def _on_task_changed(self, data: dict, event: Event) -> None:
         task = self._task(data)
@@ -226,13 +232,11 @@ class LoopState:
         changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
         if "verify" in changes and changes["verify"] != task.verify:
             changes["evidence"] = None
-        self._put(replace(task, **changes))
+        self._put(task._replace(**changes))
         if "blockedBy" in data:
             self._count(self.tasks[task.id], -1)
-            for blocker in task.blocked_by:
-                if task.id in self.dependents.get(blocker, ()):
-                    self.dependents[blocker].remove(task.id)
-            self.tasks[task.id] = replace(self.tasks[task.id], blocked_by=tuple(data["blockedBy"]))
+            self._forget_waiting(task)
+            self.tasks[task.id] = self.tasks[task.id]._replace(blocked_by=tuple(data["blockedBy"]))
             self.waiting[task.id] = 0
             self._wait_for(task.id, self.tasks[task.id].blocked_by)
             self._count(self.tasks[task.id], 1)
@@ -250,7 +254,7 @@ class LoopState:
         self.evidence_count += 1
         evidence = evidence_of(data, event, self.lines)
         cycles = task.fix_cycles if evidence.passed else task.fix_cycles + 1
-        self._put(replace(task, evidence=evidence, runs=data.get("run", task.runs + 1), fix_cycles=cycles, stale=False))
+        self._put(task._replace(evidence=evidence, runs=data.get("run", task.runs + 1), fix_cycles=cycles, stale=False))
 
     def _on_task_completed(self, data: dict, event: Event) -> None:
         self._change(data, status=tasks.COMPLETED, block_kind=None, block_text="")
@@ -263,8 +267,7 @@ class LoopState:
         entry = {key: data.get(key, "") for key in ("attempt", "approach", "result", "error")}
         retry = data.get("action") == "retry"
         self._put(
-            replace(
-                task,
+            task._replace(
                 status=tasks.PENDING if retry else tasks.FAILED,
                 attempts=task.attempts + 1,
                 stuck_count=task.stuck_count + 1,
@@ -290,6 +293,7 @@ class LoopState:
         if task.status != tasks.COMPLETED:
             self._release(task.id, -1)
         self._count(task, -1)
+        self._forget_waiting(task)
         if task.parent is None and task.kind == "work":
             self.planned -= 1
         for table in (self.tasks, self.waiting, self.open, self.running, self.due):
@@ -298,7 +302,7 @@ class LoopState:
             waiting = self.tasks.get(dependent)
             if waiting is not None:
                 left = tuple(one for one in waiting.blocked_by if one != task.id)
-                self.tasks[dependent] = replace(waiting, blocked_by=left)
+                self.tasks[dependent] = waiting._replace(blocked_by=left)
 
     def _on_wave_opened(self, data: dict, event: Event) -> None:
         self.waves.append(
@@ -353,7 +357,7 @@ class LoopState:
         self.panels.append(data)
         task = self.tasks.get(data.get("task") or "")
         if task is not None:
-            self._put(replace(task, panel_for=data.get("attempt", task.attempts)))
+            self._put(task._replace(panel_for=data.get("attempt", task.attempts)))
 
     def _on_criterion_verified(self, data: dict, event: Event) -> None:
         self.records += 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from .errors import Refused, UsageFault
+from .record import Record
 
 PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = "pending", "in_progress", "completed", "failed", "blocked"
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
@@ -29,8 +28,7 @@ MOVES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Record):
     """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, the tree it saw.
 
     files: {path relative to the project: digest, "" for absent} of the files it vouches for.
@@ -42,12 +40,11 @@ class Evidence:
     seconds: float
     at: str
     head: str | None = None
-    files: dict = field(default_factory=dict)
+    files: dict = {}
     line: int = 0
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Record):
     """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its ancestors."""
 
     id: str
@@ -121,7 +118,7 @@ def moved(task: Task, to: str, **changes: object) -> Task:
     """The task in another state. Raises Refused where the rules know no such move."""
     if (task.status, to) not in MOVES:
         raise Refused(f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}")
-    return replace(task, status=to, **changes)  # type: ignore[arg-type]
+    return task._replace(status=to, **changes)  # type: ignore[arg-type]
 
 
 def number(task_id: str) -> int:

@@ -19,24 +19,6 @@ from ..store.loop import Loop, prepare
 OK, WARN, FAULT, DAMAGE = "ok", "note", "fault", "damaged"
 #: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-RULES = (
-    "Bash(loopkit verify *)",
-    "Bash(loopkit start *)",
-    "Bash(loopkit score *)",
-    "Bash(loopkit shape *)",
-    "Bash(loopkit confirm *)",
-    "Bash(loopkit recall *)",
-    "Bash(loopkit task *)",
-    "Bash(loopkit wave *)",
-    "Bash(loopkit review *)",
-    "Bash(loopkit panel *)",
-    "Bash(loopkit gate *)",
-    "Bash(loopkit complete *)",
-    "Bash(loopkit status *)",
-    "Bash(loopkit resume *)",
-    "Bash(loopkit ask *)",
-    "Bash(loopkit answer *)",
-)
 
 
 class Case:
@@ -294,3 +276,12 @@ def _work(report: Report, loop: Loop) -> None:
         report.add(
             WARN, f"no price for {', '.join(unpriced)}: no money limit can be kept; add it to [prices] in config.toml"
         )
+
+
+def rules() -> list[str]:
+    """Permission rules a person may want to add: what /loop:start allows for one prompt, and running the checks."""
+    import yaml
+
+    with open(os.path.join(place.plugin_root(), "commands", "start.md"), encoding="utf-8") as file:
+        head = yaml.safe_load(file.read().split("---", 2)[1])
+    return ["Bash(loopkit verify *)", *head["allowed-tools"]]

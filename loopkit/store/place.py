@@ -91,11 +91,12 @@ def data_dir(environment: dict) -> str:
     given = environment.get("LOOPKIT_DATA") or environment.get("CLAUDE_PLUGIN_DATA")
     if given:
         return given
-    config, root = config_dir(environment), plugin_root()
-    cache = os.path.join(config, "plugins", "cache") + os.sep
+    config, root = config_dir(environment), os.path.realpath(plugin_root())
+    cache = os.path.join(os.path.realpath(config), "plugins", "cache") + os.sep
     name = "loop-inline"
     if root.startswith(cache):
-        name = "loop-" + root[len(cache) :].split(os.sep)[0]
+        marketplace = root[len(cache) :].split(os.sep)[0]
+        name = "loop-" + "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in marketplace)
     return os.path.join(config, "plugins", "data", name)
 
 
