@@ -168,7 +168,11 @@ class Terminal:
 
     def wait(self, what: str, look: Callable[[], Any], deadline: float = DEADLINE) -> Any:
         """`wait_for`, with the screen in the failure's message."""
-        return wait_for(what, look, deadline, lambda: f"{self.screen}\n{self.model.story()}")
+
+        def seen() -> str:
+            return re.sub(r"\n{3,}", "\n", self.screen) + self.model.story()
+
+        return wait_for(what, look, deadline, seen)
 
     def see(self, words: str, deadline: float = DEADLINE) -> None:
         """Wait until `words` (a regular expression) are on the screen."""
@@ -343,10 +347,15 @@ class Sandbox:
 
     @property
     def state(self) -> dict:
-        """The loop's snapshot; {} while there is none."""
+        """The loop's snapshot as it lies there; {} while there is none. What a hook noted since is not in it yet."""
         with contextlib.suppress(OSError, ValueError):
             return json.loads((self.project / ".loop" / "workflow-state.json").read_text(encoding="utf-8"))
         return {}
+
+    @property
+    def status(self) -> dict:
+        """What `loopkit status` says, with all that the hooks noted."""
+        return json.loads(self.loopkit("status", "--json").stdout)
 
     @property
     def ledger(self) -> list[dict]:

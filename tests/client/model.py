@@ -19,9 +19,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 OVER = "(script over)"
 NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
 ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
+NOISE = re.compile(r"<system-reminder>\s*(As you answer|Attribution for).*?</system-reminder>", re.S)
 # What the client brings back after a compaction, "for context only": its next: lines are over.
 RESTORED = re.compile(r"The following skills were invoked EARLIER.*?(?=SessionStart hook additional context|\Z)", re.S)
 AGENT_LINE = re.compile(r"agent (\S+): (.+)")
@@ -161,10 +164,15 @@ class Turn:
         return [tool.get("name") for tool in self.request.get("tools") or []]
 
     @property
+    def fresh(self) -> list[Event]:
+        """What came since the model spoke last."""
+        fresh = itertools.takewhile(lambda event: event.kind not in ("call", "said"), reversed(self.events))
+        return list(reversed(list(fresh)))
+
+    @property
     def newest(self) -> str:
         """Everything that was said to the model since it spoke last."""
-        fresh = itertools.takewhile(lambda event: event.kind not in ("call", "said"), reversed(self.events))
-        return "\n".join(event.text for event in reversed(list(fresh)))
+        return "\n".join(event.text for event in self.fresh)
 
     @property
     def prompt(self) -> str:
@@ -184,7 +192,7 @@ class Scenario:
     """What the model decides by itself. Everything else it obeys.
 
     answers     regular expression on a `next:` command -> what to run. A text that starts with "loopkit " replaces
-                the command, any other text, list or dict (as JSON) is given to it as a here-document; a function
+                the command, any other text, list or dict (as YAML) is given to it as a here-document; a function
                 gets (turn, n), n counting its uses from 0. The first expression that is found wins.
     work        task id or expression on the subagent's task -> tool calls made before its verification; a function
                 gets (turn, attempt), attempt counting from 0 within this subagent.
@@ -284,7 +292,8 @@ class Model:
         for turn, reply in self.records:
             who = "main" if turn.main else turn.kind or "agent"
             said = reply if isinstance(reply, Fail) else [block[0] if len(block) == 1 else block[1] for block in reply]
-            lines.append(f"[{who}] <- {turn.newest[-700:]}\n[{who}] -> {said}")
+            fresh = [event.text for event in turn.fresh if event.kind != "context"]
+            lines.append(f"[{who}] <- {NOISE.sub('', chr(10).join(fresh)).strip()[-900:]}\n[{who}] -> {said}")
         return "\n".join(lines)
 
     def heard(self, words: str) -> int:
@@ -471,7 +480,8 @@ def calls_of(reply: Reply) -> str:
 def _command(line: str, value: Any) -> str:
     if isinstance(value, str) and value.startswith("loopkit "):
         return value
-    return here_document(line, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
+    # YAML, since the client refuses a command with a brace before a quotation mark, even in a here-document
+    return here_document(line, value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False))
 
 
 def _running_agents(turn: Turn) -> int:

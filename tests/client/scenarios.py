@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.client.model import Scenario, write
+import re
+
+from tests.client.model import Scenario, Turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
 
@@ -56,7 +58,6 @@ GATE = {
     "risk": "none known",
 }
 
-REVIEW = {"score": 8, "experts": ["test-first-developer", "api-designer"], "findings": []}
 THOROUGH = {"score": 8, "experts": ["test-first-developer", "api-designer", "security-reviewer"], "findings": []}
 PANEL = {
     "experts": [
@@ -68,11 +69,18 @@ PANEL = {
     "fallback": "split the task",
 }
 
+
+def light_review(turn: Turn, _count: int) -> str:
+    """The light review of the wave that the newest line names."""
+    wave = re.findall(r"loopkit review --wave (\d+)", turn.newest)[-1]
+    return f"loopkit review --wave {wave} --score 8 --issues 2 --blockers 0 --experts test-first-developer,simplifier"
+
+
 ANSWERS = {
     r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2",
     r"^loopkit shape --accept": SHAPE,
     r"^loopkit task add --file": TASKS,
-    r"^loopkit review --wave.*--file -": REVIEW,
+    r"^loopkit review --wave .*--score": light_review,
     r"^loopkit review --thorough.*--file -": THOROUGH,
     r"^loopkit panel .*--file -": PANEL,
     r"^loopkit gate --file": GATE,

@@ -10,7 +10,7 @@ import pytest
 from tests.client.harness import EVERYTHING, Headless, Sandbox, Terminal
 from tests.client.model import SMALL_USAGE, Turn
 from tests.client.scenarios import REQUEST, greetings
-from tests.client.test_whole_loop import assert_complete
+from tests.client.test_whole_loop import CARD, assert_complete
 
 ANNOUNCED = "[LOOP RESUME]"
 
@@ -69,7 +69,7 @@ def test_killed_in_wave_two_a_new_terminal_finishes_it(place, tmux) -> None:
     second = here.terminal(allowed=EVERYTHING)
     second.see("LOOP RESUME")
     second.say("/loop:resume")
-    second.wait("the loop's end", lambda: here.model.heard("<loop-complete>"))
+    second.wait("the loop's end", lambda: here.model.heard(CARD))
     assert_complete(here)
 
 
@@ -99,7 +99,7 @@ def test_clear_in_the_middle(place, tmux) -> None:
     terminal.say("/clear")
     terminal.wait("the announcement", lambda: ANNOUNCED in terminal.screen)
     terminal.say("Please go on.")
-    terminal.wait("the loop's end", lambda: here.model.heard("<loop-complete>"))
+    terminal.wait("the loop's end", lambda: here.model.heard(CARD))
     assert_complete(here)
     assert here.state["owner"]["session_id"] != before
 
@@ -111,7 +111,7 @@ def test_compact_in_the_middle(place, tmux) -> None:
     terminal.say("/compact")
     terminal.see("(?i)compacted")
     terminal.say("Please go on.")
-    terminal.wait("the loop's end", lambda: here.model.heard("<loop-complete>"))
+    terminal.wait("the loop's end", lambda: here.model.heard(CARD))
     assert_complete(here)
     assert here.state["owner"]["session_id"] == before
 

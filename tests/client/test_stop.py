@@ -26,7 +26,7 @@ def test_a_model_that_only_talks_is_let_go_at_its_second_stop(place) -> None:
     run = here.run(f"/loop:start {REQUEST}")
     assert len(run.hooks("Stop")) == 2
     assert len(holds(run)) == 1 and len(holds(run)[0]) <= 500
-    assert here.state["status"] == "running"
+    assert here.status["status"] == "running"
     assert CAP not in run.notifications() and run.result["is_error"] is False
 
 
@@ -41,7 +41,7 @@ def test_tool_calls_without_progress_end_stalled(place) -> None:
     once_there_are_tasks(here, busy)
     run = here.run(f"/loop:start {REQUEST}")
     assert 1 <= len(holds(run)) < 8
-    assert (here.state["status"], here.state["verdict"]) == ("paused", "stalled")
+    assert (here.status["status"], here.status["verdict"]) == ("paused", "stalled")
     assert CAP not in run.notifications()
     silent = here.run("hello again", "--resume", run.session)
     assert holds(silent) == []
@@ -52,9 +52,8 @@ def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> N
     once_there_are_tasks(here, busy)
     terminal = here.terminal(allowed=EVERYTHING)
     terminal.say(f"/loop:start {REQUEST}")
-    terminal.wait("the verdict", lambda: here.state.get("status") == "paused")
-    assert here.state["verdict"] == "stalled"
     terminal.see("stalled")
+    assert here.status["status"] == "paused"
     assert "overrid" not in terminal.history
 
 

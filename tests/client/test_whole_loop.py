@@ -10,6 +10,7 @@ from tests.client.harness import APPROVED, EVERYTHING, Sandbox
 from tests.client.scenarios import REQUEST, greetings
 
 OPT_IN = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
+CARD = "</loop-complete>"  # the end of the completion card; /loop:start itself names only its beginning
 # In a terminal the client starts every agent in the background unless this is off.
 FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
 
@@ -18,12 +19,12 @@ def assert_complete(here: Sandbox) -> None:
     """The loop of `greetings` is complete, by its records and by what lies in the project."""
     state = here.state
     assert (state.get("stage"), state.get("status")) == ("complete", "completed"), here.model.story()
-    assert here.model.heard("<loop-complete>") == 1
+    assert here.model.heard(CARD) == 1
     assert here.model.unanswered == []
     assert {event["id"] for event in here.events("task_completed")} == {"T-001", "T-002", "T-003"}
     assert [sorted(event["tasks"]) for event in here.events("wave_opened")] == [["T-001", "T-002"], ["T-003"]]
     for event in here.events("task_verified"):
-        assert (here.project / event["evidence"]).is_file(), event
+        assert event["exit"] == 0 and (here.project / ".loop" / state["loop"] / event["log"]).is_file(), event
     assert (here.project / "list.txt").read_text() == "hello\nbonjour\n"
     assert here.git("status", "--porcelain", "README.md") == ""
 
@@ -53,7 +54,7 @@ def test_headless_with_task_tools_the_native_list_follows(place) -> None:
         "T-002": "completed",
         "T-003": "in_progress",
     }
-    assert "TaskUpdate" in here.model.main_turns[0].tools
+    assert "TaskUpdate" in run.init["tools"]
     pause.release()
     run.finish()
     assert_complete(here)
@@ -69,7 +70,7 @@ def test_in_a_terminal(place, tmux, env: dict, allowed: tuple) -> None:
     terminal = here.terminal(allowed=allowed, env=env)
     terminal.say(f"/loop:start {REQUEST}")
     terminal.wait("the loop's end", lambda: here.state.get("status") == "completed")
-    terminal.wait("the end of the turn", lambda: here.model.heard("<loop-complete>"))
+    terminal.wait("the end of the turn", lambda: here.model.heard(CARD))
     assert_complete(here)
 
 
@@ -77,7 +78,7 @@ def test_in_a_terminal_with_task_tools(place, tmux) -> None:
     here = place(greetings())
     terminal = here.terminal("--model", "claude-sonnet-4-6", allowed=EVERYTHING, env={OPT_IN: "1"})
     terminal.say(f"/loop:start {REQUEST}")
-    terminal.wait("the end of the turn", lambda: here.model.heard("<loop-complete>"))
+    terminal.wait("the end of the turn", lambda: here.model.heard(CARD))
     assert_complete(here)
 
 
