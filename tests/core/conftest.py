@@ -1,0 +1,25 @@
+"""Loops in memory at the stages that tests start from."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+from tests.core.kit import Book, task
+
+settings.register_profile("loopkit", deadline=None)
+settings.load_profile("loopkit")
+
+
+@pytest.fixture
+def book() -> Book:
+    """A loop that was just started."""
+    return Book()
+
+
+@pytest.fixture
+def executing() -> Book:
+    """Two tasks, the second waits for the first; wave 1 open with the first."""
+    loop = Book().planned(task("first", "true"), task("second", "true", blocked_by=["#1"]))
+    loop.wave()
+    return loop

@@ -1,0 +1,134 @@
+"""A loop in memory: the real deciders and the real fold, without a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from loopkit.core import clock, gate, intake, panel, review, waves, work
+from loopkit.core.events import Event
+from loopkit.core.state import LoopState
+
+S1, S2 = "session-one", "session-two"
+BEGIN = 1_800_000_000
+
+SHAPE = """\
+# Shape: Add rate limiting to the API
+criteria:
+- C1: The 101st request of a minute is answered with 429
+mustNot:
+- M1: The signature of a public route handler changes
+- M2: A runtime dependency is added
+verification:
+| criterion | type | command |
+|---|---|---|
+| C1 | execution output | pytest tests/test_limits.py -q |
+| M2 | execution output | git diff --exit-code requirements.txt |
+"""
+
+GATE = {
+    "kind": "build",
+    "points": dict.fromkeys(gate.POINTS["build"], "PASS: seen"),
+    "criteria": {},
+    "confidence": 90,
+    "reversal": "2B",
+    "size": 5,
+    "alternative": "none needed",
+    "risk": "edge cases",
+}
+
+PANEL = {
+    "experts": [
+        {"name": "debugging", "question": "what changed?", "diagnosis": "the path"},
+        {"name": "testing", "question": "what is proven?", "diagnosis": "nothing"},
+    ],
+    "recommendations": [{"approach": "use the other path", "confidence": 7}],
+    "consensus": "use the other path",
+    "fallback": "ask for the old one",
+}
+
+
+def task(subject: str = "write it", verify: str = "true", **fields: Any) -> dict:
+    return {"subject": subject, "verify": verify, **fields}
+
+
+def outcome(passed: bool = True, **fields: Any) -> dict:
+    row = {"passed": passed, "exit": 0 if passed else 1, "log": "evidence/x.log", "seconds": 0.1, "head": None}
+    return {**row, "files": {}, "output": "boom" if not passed else "", **fields}
+
+
+def same(path: str) -> str:
+    """A digest that never changes."""
+    return "d"
+
+
+class Book:
+    """A journal in memory and the state folded from it. `now` is POSIX seconds and stands still unless it is set."""
+
+    def __init__(self, **data: Any) -> None:
+        self.state = LoopState("001-limiter")
+        self.events: list[Event] = []
+        self.now = BEGIN
+        self.line("loop_started", **{"task": "add rate limiting", "session_id": S1, "client_pid": 1, **data})
+
+    def line(self, kind: str, /, by: str = f"session:{S1}", **data: Any) -> None:
+        event = Event(kind, data, clock.stamp(self.now), by)
+        self.events.append(event)
+        self.state.apply(event)
+
+    def do(self, decide: Callable, *given: Any, **named: Any) -> list:
+        """Decide, record, fold."""
+        changes = decide(self.state, *given, **named)
+        for kind, data in changes:
+            self.line(kind, **data)
+        return changes
+
+    # -- the way through a loop
+
+    def score(self, *values: int) -> list:
+        names = ("outcome", "scope", "constraints", "success", "done")
+        return self.do(intake.scored, dict(zip(names, values or (2, 2, 2, 2, 2))))
+
+    def shaped(self, *values: int, text: str = SHAPE) -> Book:
+        self.score(*values)
+        self.do(intake.shaped, text)
+        return self
+
+    def planned(self, *rows: dict) -> Book:
+        self.shaped()
+        self.do(work.hand_in, list(rows) or [task()])
+        return self
+
+    def wave(self) -> list:
+        return self.do(waves.next_wave, False)
+
+    def verify(self, task_id: str, passed: bool = True, **fields: Any) -> list:
+        return self.do(work.verified, self.state.tasks[task_id], outcome(passed, **fields))
+
+    def worked(self, *rows: dict) -> Book:
+        """Everything completed, in review."""
+        self.planned(*rows)
+        while self.state.open:
+            self.wave()
+            for task_id in list(self.state.running):
+                self.verify(task_id)
+            self.do(waves.closed)
+        return self
+
+    def reviewed(self, *rows: dict, findings: list | None = None) -> Book:
+        self.worked(*rows)
+        self.review(findings or [])
+        return self
+
+    def review(self, findings: list) -> list:
+        return self.do(review.thorough, {"experts": ["a", "b", "c"], "findings": findings})
+
+    def seen(self) -> Book:
+        """Every criterion verified."""
+        for row in self.state.criteria.values():
+            if row.command:
+                self.do(gate.criterion_verified, row.id, outcome())
+        return self
+
+    def panel(self, task_id: str) -> list:
+        return self.do(panel.recorded, task_id, PANEL)

@@ -1,0 +1,71 @@
+"""Verification commands: split as a shell would, operators refused."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from loopkit.core import command
+from loopkit.core.errors import UsageFault
+
+#: Words that a shell would take as they are once quoted.
+WORDS = some.lists(some.text(min_size=1), min_size=1, max_size=6).filter(lambda words: "=" not in words[0])
+
+
+@given(WORDS)
+def test_quoted_words_come_back(words: list[str]) -> None:
+    assert command.split(command.quote(words)) == words
+
+
+@given(some.text(alphabet=some.sampled_from("ab'\"\\ $()|&;<>`\n-=./#*~{}é"), max_size=30))
+def test_whatever_is_accepted_is_what_shlex_gives(text: str) -> None:
+    try:
+        words = command.split(text)
+    except UsageFault:
+        return
+    assert words == shlex.split(text)
+
+
+@pytest.mark.parametrize("operator", ["|", "&", ";", "<", ">", "`", "\n", "$("])
+def test_an_unquoted_operator_is_refused_by_name(operator: str) -> None:
+    with pytest.raises(UsageFault, match="without a shell") as caught:
+        command.split(f"a {operator} b")
+    assert repr(operator) in str(caught.value)
+    assert "sh -c" in caught.value.todo
+
+
+@pytest.mark.parametrize("operator", ["|", "&", ";", "<", ">", "`", "\n", "$("])
+@pytest.mark.parametrize("quoted", ["'{}'", '"{}"'])
+def test_a_quoted_operator_is_a_word(operator: str, quoted: str) -> None:
+    assert command.split("echo " + quoted.format(operator)) == ["echo", operator]
+
+
+def test_an_escaped_operator_is_a_word() -> None:
+    assert command.split(r"grep a\|b f") == ["grep", "a|b", "f"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\t"])
+def test_nothing_is_no_command(text: str) -> None:
+    with pytest.raises(UsageFault, match="empty"):
+        command.split(text)
+
+
+def test_an_open_quote_is_named() -> None:
+    with pytest.raises(UsageFault, match="cannot be split"):
+        command.split("echo 'a")
+
+
+def test_an_assignment_in_front_is_refused() -> None:
+    with pytest.raises(UsageFault, match="A_1=2"):
+        command.split("A_1=2 pytest")
+    assert command.split("env A_1=2 pytest") == ["env", "A_1=2", "pytest"]
+
+
+def test_same() -> None:
+    assert command.same("pytest -k 'a b'", ["pytest", "-k", "a b"])
+    assert not command.same("pytest -k 'a b'", ["pytest", "-k", "a", "b"])
+    assert not command.same("", [])
+    assert not command.same("a | b", ["a", "|", "b"])

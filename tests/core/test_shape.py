@@ -1,0 +1,147 @@
+"""SHAPE.md: what is taken, and each fault with its line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from loopkit.core import shape
+from loopkit.core.errors import Refused
+from tests.core.kit import SHAPE
+
+ROWS = SHAPE.splitlines()
+
+
+def with_line(number: int, *lines: str) -> str:
+    """The good shape with line `number` (1-based) replaced."""
+    return "\n".join([*ROWS[: number - 1], *lines, *ROWS[number:]])
+
+
+def test_the_documented_example() -> None:
+    parsed = shape.parse(SHAPE)
+    assert parsed["title"] == "Add rate limiting to the API"
+    assert parsed["criteria"] == [
+        {
+            "id": "C1",
+            "text": "The 101st request of a minute is answered with 429",
+            "type": "execution output",
+            "command": "pytest tests/test_limits.py -q",
+            "must_not": False,
+        },
+        {
+            "id": "M1",
+            "text": "The signature of a public route handler changes",
+            "type": None,
+            "command": None,
+            "must_not": True,
+        },
+        {
+            "id": "M2",
+            "text": "A runtime dependency is added",
+            "type": "execution output",
+            "command": "git diff --exit-code requirements.txt",
+            "must_not": True,
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + SHAPE,
+        SHAPE.replace("\n", "\r\n"),
+        SHAPE.replace("\n", "\n\n"),
+        SHAPE.replace("criteria:", "## criteria")
+        .replace("mustNot:", "## mustNot")
+        .replace("verification:", "## verification"),
+        SHAPE.replace("- C1", "* C1"),
+        "<!-- a note -->\n" + SHAPE,
+    ],
+    ids=["bom", "crlf", "blank lines", "headings", "stars", "comment"],
+)
+def test_spellings_that_are_taken(text: str) -> None:
+    assert shape.parse(text)["criteria"] == shape.parse(SHAPE)["criteria"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (with_line(3, "- C1 no colon"), ["line 3", "not `- C1: …`", "C1 no colon"]),
+        (with_line(3, "- M1: wrong letter"), ["line 3", "not `- C1: …`"]),
+        (with_line(3, ROWS[2], "- C1: again"), ["line 4", "C1 stands twice"]),
+        (with_line(6, "prose among the mustNots"), ["line 6", "not `- M1: …`"]),
+        (with_line(6), ["1 mustNot, at least 2"]),
+        (with_line(10, "| C1 | execution output |"), ["line 10", "execution output needs a command"]),
+        (with_line(10, "| C1 | execution output | |"), ["line 10", "execution output needs a command"]),
+        (with_line(10, "| C1 | belief | true |"), ["line 10", "unknown type 'belief'", "assumption"]),
+        (with_line(10, "| C1 | execution output | a | b |"), ["line 10", "4 columns"]),
+        (with_line(10, "| C1 | execution output | a \\| b |"), ["line 10", "'|'"]),
+        (with_line(10, "| C1 | execution output | echo 'a |"), ["line 10", "cannot be split"]),
+        (with_line(10, ROWS[9], ROWS[9]), ["line 11", "C1 stands twice in the table"]),
+        (with_line(10, "| C2 | observation | |"), ["line 10", "C2 is no criterion", "C1 has no row"]),
+        (with_line(10, "C1: observation"), ["line 10", "not a table row"]),
+        (with_line(1, ROWS[0], "some prose"), ["line 2", "text outside", "some prose"]),
+        ("", ["no criterion", "0 mustNot"]),
+    ],
+)
+def test_each_fault_is_named_with_its_line(text: str, words: list[str]) -> None:
+    with pytest.raises(Refused) as caught:
+        shape.parse(text)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_all_faults_come_at_once() -> None:
+    with pytest.raises(Refused) as caught:
+        shape.parse("criteria:\n- x\nmustNot:\n- y\nverification:\nz\n")
+    assert [word in str(caught.value) for word in ("line 2", "line 4", "line 6")] == [True] * 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_two_must_nots_are_the_least(count: int) -> None:
+    lines = "".join(f"- M{number}: never {number}\n" for number in range(1, count + 1))
+    text = f"criteria:\n- C1: a\nmustNot:\n{lines}verification:\n| C1 | observation | |\n"
+    if count < 2:
+        with pytest.raises(Refused, match=f"{count} mustNot, at least 2"):
+            shape.parse(text)
+    else:
+        assert len(shape.parse(text)["criteria"]) == 1 + count
+
+
+@pytest.mark.parametrize("kind", shape.TYPES)
+def test_all_types_are_known(kind: str) -> None:
+    text = with_line(10, f"| C1 | {kind.upper()} | `true` |")
+    row = shape.parse(text)["criteria"][0]
+    assert (row["type"], row["command"]) == (kind, "true")
+
+
+@pytest.mark.parametrize("dash", ["-", "–", "—", ""])
+def test_a_dash_is_no_command(dash: str) -> None:
+    assert shape.parse(with_line(10, f"| C1 | observation | {dash} |"))["criteria"][0]["command"] is None
+
+
+def test_a_pipe_within_a_command_is_escaped_as_in_markdown() -> None:
+    row = shape.parse(with_line(10, r"| C1 | execution output | sh -c 'a \| b' |"))["criteria"][0]
+    assert row["command"] == "sh -c 'a | b'"
+
+
+@given(some.text(max_size=300) | some.lists(some.sampled_from(ROWS), max_size=14).map("\n".join))
+def test_any_text_is_taken_or_refused(text: str) -> None:
+    try:
+        parsed = shape.parse(text)
+    except Refused:
+        return
+    ids = [row["id"] for row in parsed["criteria"]]
+    assert len(ids) == len(set(ids)) and sum(row["must_not"] for row in parsed["criteria"]) >= 2
+
+
+def test_types_are_ordered_by_strength() -> None:
+    assert shape.TYPES == (
+        "execution output",
+        "observation",
+        "measurement",
+        "reasoned inference",
+        "code review",
+        "assumption",
+    )
