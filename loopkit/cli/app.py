@@ -50,8 +50,10 @@ class App:
         if found is None:
             raise Refused("there is no loop in this project", "start one in Claude Code: /loop:start <task>")
         if found.damaged or found.torn:
-            where = f"lines {', '.join(map(str, found.damaged))}" if found.damaged else "its last line"
-            note = f"loopkit: {found.path}: {where} cut short or damaged, left out; see loopkit doctor"
+            what = "its last line is cut short and"
+            if found.damaged:
+                what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
+            note = f"loopkit: {found.path}: {what} is left out; see loopkit doctor"
             print(note, file=sys.stderr)
         return found
 

@@ -191,15 +191,19 @@ def _ledger(report: Report, root: str, name: str) -> None:
         return
     for number in tail.damaged:
         report.add(
+            DAMAGE, f"{path} line {number} is no event: changed by something else; restore it from a backup if you can"
+        )
+    for number in tail.cut:
+        report.add(
             WARN,
-            f"{path} line {number} is no event: a write that was cut short; it was never acknowledged and is left out",
+            f"{path} line {number} is a write that was cut short; nobody was told that it was written, it is left out",
         )
     if tail.torn:
         report.add(
             WARN,
             f"{path}: the last line has no end: a write that was cut short; it is left out, the next write closes it",
         )
-    if not tail.damaged and not tail.torn:
+    if not tail.damaged and not tail.cut and not tail.torn:
         report.add(OK, f"ledger of {name}: {len(tail.events)} lines")
 
 

@@ -10,16 +10,17 @@ from ..core import events
 NAME = "ledger.jsonl"
 BOM = b"\xef\xbb\xbf"
 
-#: What reading gave: events in order, bytes consumed (end of the last whole line), whole lines that are no events
-#: (1-based numbers), and whether an unfinished line stands at the end.
-Tail = namedtuple("Tail", "events offset damaged torn")
+#: What reading gave: events in order · offset: end of the last whole line in bytes · damaged: numbers (1-based) of whole
+#: lines that are no events · cut: numbers of beginnings of lines, closed by a later write; a crash left them, nobody was
+#: told that they were written · torn: an unfinished line stands at the end.
+Tail = namedtuple("Tail", "events offset damaged cut torn")
 
 
 def append(path: str, events_: list, sync: bool = True) -> int:
     """Append lines with one write; returns the file's size afterwards. An unfinished last line is closed first.
 
-    Raises OSError where nothing could be written; a write cut short is completed or left as a torn line, which readers
-    skip.
+    Raises OSError where they could not be written: what was written of them is taken back. A process that dies within
+    the write leaves a torn line, which readers skip.
     """
     data = b"".join(events.encode(event) for event in events_)
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -27,9 +28,14 @@ def append(path: str, events_: list, sync: bool = True) -> int:
         size = os.fstat(descriptor).st_size
         if size and _last_byte(descriptor, path, size) != b"\n":
             data = b"\n" + data
-        written = os.write(descriptor, data)
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+        except OSError:
+            if written and os.fstat(descriptor).st_size == size + written:  # nobody has written behind it
+                os.ftruncate(descriptor, size)
+            raise
         if sync:
             os.fsync(descriptor)
         return os.fstat(descriptor).st_size
@@ -62,7 +68,7 @@ def read(path: str, offset: int = 0) -> Tail | None:
             if file.read(1) != b"\n":
                 return None
         raw = file.read()
-    found, damaged, number = [], [], 0
+    found, damaged, cut, number = [], [], [], 0
     position = 0
     if not offset and raw[:3] == BOM:
         position = 3
@@ -76,8 +82,8 @@ def read(path: str, offset: int = 0) -> Tail | None:
         if not line.strip():
             continue
         event = events.decode(line[3:] if line[:3] == BOM else line)
-        if event is None:
-            damaged.append(number)
-        else:
+        if event is not None:
             found.append(event)
-    return Tail(found, offset + position, damaged, position < len(raw))
+        else:
+            (damaged if line.rstrip().endswith(b"}") else cut).append(number)
+    return Tail(found, offset + position, damaged, cut, position < len(raw))

@@ -138,7 +138,7 @@ class Loop:
         for event in tail.events:
             self.state.apply(event)
         self.damaged += [self._lines + number for number in tail.damaged]
-        self._lines += len(tail.events) + len(tail.damaged)
+        self._lines += len(tail.events) + len(tail.damaged) + len(tail.cut)
         self.offset, self.torn = tail.offset, tail.torn
 
     @contextlib.contextmanager

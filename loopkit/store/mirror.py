@@ -44,5 +44,7 @@ def _bring_in_step(loop: Loop, folder: str) -> None:
         return
     with loop.writing() as state:
         lines = native.pulled(state, result.created)
-        lines += [("native_conflict", {"id": one, "list": there, "ledger": here}) for one, there, here in result.conflicts]
+        lines += [
+            ("native_conflict", {"id": one, "list": there, "ledger": here}) for one, there, here in result.conflicts
+        ]
         loop.record(lines, "hook")

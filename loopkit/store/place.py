@@ -96,7 +96,9 @@ def data_dir(environment: dict) -> str:
     name = "loop-inline"
     if root.startswith(cache):
         marketplace = root[len(cache) :].split(os.sep)[0]
-        name = "loop-" + "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in marketplace)
+        name = "loop-" + "".join(
+            one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in marketplace
+        )
     return os.path.join(config, "plugins", "data", name)
 
 
