@@ -42,6 +42,9 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
             raise Refused(f"there is no learning {place}", f"{len(titles)} were shown: loopkit recall")
+    both = sorted(set(confirm) & set(dismiss))
+    if both:
+        raise Refused(f"learning {both[0]} is both confirmed and dismissed", "give it once")
     chosen = [titles[place - 1] for place in confirm]
     away = [titles[place - 1] for place in dismiss]
     return [("recall_answered", {"shown": titles, "confirmed": chosen, "dismissed": away})]
@@ -106,6 +109,6 @@ def confirmed(state: LoopState, what: str) -> list[Change]:
         raise Refused(f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status")
     key = stage.wave_key(state) if what == "wave" else what
     changes: list[Change] = [("confirmed", {"what": key, "default": False})]
-    if what == "shape":
+    if what == "shape" and state.stage == stage.SHAPE:
         changes.append(move(state, stage.DECOMPOSE))
     return changes

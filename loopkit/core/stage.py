@@ -26,9 +26,9 @@ def confirmation(state: LoopState) -> str | None:
     needs = score.needs(state.shape)
     if not needs or state.session.status != "running":
         return None
-    if state.stage == SHAPE and state.criteria and "shape" not in state.confirmed:
+    if state.stage in (SHAPE, DECOMPOSE) and state.criteria and "shape" not in state.confirmed:
         return "shape"
-    if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed:
+    if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed and not state.session.unattended:
         return "tasks"
     if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:
         if wave_key(state) not in state.confirmed:

@@ -35,7 +35,7 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool) -> list[Chang
     changes: list[Change] = []
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
-        if stage.confirmation(state) == "tasks":
+        if "tasks" in score.needs(state.shape) and "tasks" not in state.confirmed:
             if not state.session.unattended:
                 raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
             changes.append(("confirmed", {"what": "tasks", "default": True}))
@@ -83,6 +83,9 @@ def closed(state: LoopState) -> list[Change]:
             continue
         if task.status == tasks.COMPLETED:
             done.append(task_id)
+        elif task.status == tasks.IN_PROGRESS and task.evidence is not None and task.evidence.passed:
+            changes += work.completed(state, task)  # the program died between the check and its completion
+            done.append(task_id)
         elif task.status == tasks.IN_PROGRESS:
             evidence = task.evidence
             what = (
@@ -96,6 +99,7 @@ def closed(state: LoopState) -> list[Change]:
             failed.append(task_id)
     over = any(change[0] == "loop_failed" for change in changes)
     changes.append(("wave_closed", {"wave": wave.number, "completed": done, "failed": failed}))
-    if not state.open and not failed and not over:
+    finished = {data["id"] for kind, data in changes if kind == "task_completed"}
+    if not state.open.keys() - finished and not failed and not over:
         changes.append(intake.move(state, stage.REVIEW))
     return changes

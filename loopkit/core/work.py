@@ -39,7 +39,10 @@ def draft(row: object, place: int) -> dict:
         raise UsageFault(
             f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS))
         )
-    subject = " ".join(str(row.get("subject", "")).split())
+    for key in ("subject", "verify", "description", "active_form"):
+        if not isinstance(row.get(key) or "", str):
+            raise UsageFault(f"{key} of task {place} is no text", f'give "{key}": "…"')
+    subject = " ".join((row.get("subject") or "").split())
     if not subject:
         raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")
     if len(subject) > LONGEST_SUBJECT:
@@ -47,7 +50,7 @@ def draft(row: object, place: int) -> dict:
             f"the subject of task {place} has {len(subject)} characters",
             f"at most {LONGEST_SUBJECT}; put the rest into the description",
         )
-    verify = str(row.get("verify") or "").strip()
+    verify = (row.get("verify") or "").strip()
     if not verify:
         raise UsageFault(
             f"task {place} ({subject[:40]}) has no verification command",
@@ -60,8 +63,8 @@ def draft(row: object, place: int) -> dict:
     return {
         "subject": subject,
         "verify": verify,
-        "description": str(row.get("description") or "")[:LONGEST_TEXT],
-        "activeForm": str(row.get("active_form") or ""),
+        "description": (row.get("description") or "")[:LONGEST_TEXT],
+        "activeForm": row.get("active_form") or "",
         "blockedBy": _texts(row, "blocked_by", place),
         "files": _texts(row, "files", place),
         "criteria": _texts(row, "criteria", place),
@@ -107,10 +110,12 @@ def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
 
 
 def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
-    if word[:1] == "#" and word[1:].isdigit():
-        place = int(word[1:])
+    if word[:1] == "#" and word[1:].isdigit() and word.isascii():
+        place = int(word[1:9])
         if not 1 <= place <= count:
-            raise Refused(f"blocked by {word}, but {count} tasks were handed in", "count from #1; nothing was added")
+            raise Refused(
+                f"blocked by {word[:20]}, but {count} tasks were handed in", "count from #1; nothing was added"
+            )
         return tasks.make_id(first + place - 1)
     number = tasks.number(word)
     wanted = tasks.make_id(number)
@@ -161,11 +166,18 @@ def changed(
 
 
 def removed(state: LoopState, task_id: str) -> list[Change]:
+    """`task remove`: a parent that was split does not wait for it any longer."""
     intake.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.PENDING, tasks.BLOCKED):
         raise Refused(f"{task.id} is {task.status}", "only pending and blocked tasks can be removed")
-    return [("task_removed", {"id": task.id})]
+    changes: list[Change] = [("task_removed", {"id": task.id})]
+    parent = state.tasks.get(task.parent or "")
+    if parent is not None and parent.block_kind == tasks.SPLIT:
+        if any(one.parent == parent.id and one.id != task.id for one in state.tasks.values()):
+            return changes + completed(state, task)[1:]
+        changes.append(("task_reopened", {"id": parent.id, "reason": "no subtask is left", "keep_evidence": True}))
+    return changes
 
 
 def check_start(state: LoopState, task: Task) -> None:
@@ -306,6 +318,8 @@ def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change
 
 def unblocked(state: LoopState, task_id: str) -> list[Change]:
     task = find(state, task_id)
+    if state.session.status in verdict.FINAL:
+        intake.running(state)  # says so; a pause may be for the very thing that is there now
     if task.status != tasks.BLOCKED or task.block_kind == tasks.SPLIT:
         raise Refused(f"{task.id} is {task.block_kind or task.status}, nothing to unblock", "see loopkit task list")
     return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]

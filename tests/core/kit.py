@@ -87,7 +87,7 @@ class Book:
 
     def score(self, *values: int) -> list:
         names = ("outcome", "scope", "constraints", "success", "done")
-        return self.do(intake.scored, dict(zip(names, values or (2, 2, 2, 2, 2))))
+        return self.do(intake.scored, dict(zip(names, values or (2, 2, 2, 2, 2), strict=True)))
 
     def shaped(self, *values: int, text: str = SHAPE) -> Book:
         self.score(*values)

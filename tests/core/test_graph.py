@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import itertools
 
 import pytest
 from hypothesis import given
@@ -48,7 +49,7 @@ def test_a_named_cycle_is_one(blocked_by: dict) -> None:
         circle = graph.cycle_from(start, blocked_by)
         if circle is not None:
             assert circle[0] == circle[-1] == start and len(circle) > 1
-            assert all(after in blocked_by[before] for before, after in zip(circle, circle[1:]))
+            assert all(after in blocked_by[before] for before, after in itertools.pairwise(circle))
     on_cycle = {one for one in blocked_by if graph.cycle_from(one, blocked_by)}
     assert bool(on_cycle) is (reference(blocked_by) is None)
 

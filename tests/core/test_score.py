@@ -11,7 +11,7 @@ from loopkit.core.errors import UsageFault
 
 
 def scored(*values: int, learnings: int = 0) -> score.Scores:
-    return score.score(dict(zip(score.DIMENSIONS, values)), learnings)
+    return score.score(dict(zip(score.DIMENSIONS, values, strict=True)), learnings)
 
 
 @pytest.mark.parametrize(
