@@ -51,9 +51,9 @@ def running(project: Path, tasks: int) -> store.Loop:
     loop = started(project)
     loop.record(work.added(loop.state, [row(number) for number in range(1, tasks + 1)]), BY)
     wave = ["T-001", "T-002", "T-004", "T-005"]
-    changes = [("stage_moved", {"from": "decompose", "to": "executing"})]
-    changes += [("wave_opened", {"wave": 1, "tasks": wave, "sequential": False})]
-    loop.record([*changes, *(("task_started", {"id": one, "wave": 1}) for one in wave)], BY)
+    moved = ("stage_moved", {"from": "decompose", "to": "executing"})
+    opened = ("wave_opened", {"wave": 1, "tasks": wave, "sequential": False})
+    loop.record([moved, opened, *(("task_started", {"id": one, "wave": 1}) for one in wave)], BY)
     return loop
 
 

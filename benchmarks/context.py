@@ -35,13 +35,17 @@ def body(path: Path) -> str:
 
 
 def skills_of(command: Path) -> list[Path]:
-    """The skills that a command names, as `plugin:skill`, each once."""
-    found = {}
-    for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", command.read_text(encoding="utf-8")):
-        path = PLUGINS[plugin] / "skills" / name / "SKILL.md"
-        if path.exists():
-            found[path] = None
-    return list(found)
+    """The skills that a command names as `plugin:skill`, and those that they name in turn, each once."""
+    found: list[Path] = []
+    left = [command]
+    while left:
+        text = left.pop(0).read_text(encoding="utf-8")
+        for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", text):
+            path = PLUGINS[plugin] / "skills" / name / "SKILL.md"
+            if path.exists() and path not in found:
+                found.append(path)
+                left.append(path)
+    return found
 
 
 def worst_hold(home: Path) -> tuple[str, str]:
@@ -96,7 +100,7 @@ def always_on(home: Path) -> tuple[float, str]:
     """(tokens of the descriptions of all three plugins, who counted)."""
     program = client()
     if program:
-        total = 0
+        total = 0.0
         for name in PLUGINS:
             argv = [
                 program,

@@ -88,7 +88,7 @@ def main() -> int:
             ).stdout.split()
             taken[name].append(float(seconds))
             peak[name] = max(peak[name], float(memory) * 1024)
-            same.add(tuple(layers))
+            same.add(tuple(cut))
     assert len(same) == 1, same
     layers = same.pop()[0]
     _measure.head(

@@ -18,13 +18,18 @@ from _measure import Program
 def hook(event: str, project: Path, home: Path, data: Path, **given: object) -> Program:
     """A hook event as the client starts it in a project; each run finds the same journal."""
     ledgers = {path: path.stat().st_size for path in project.glob(".loop/*/ledger.jsonl")}
+
+    def before() -> None:
+        for path, size in ledgers.items():
+            os.truncate(path, size)
+
     common = {"session_id": _loops.SESSION, "cwd": str(project), "transcript_path": str(project.parent / "turn.jsonl")}
     return Program(
         ["sh", str(_measure.ROOT / "hooks" / "run"), event],
         project,
         _measure.clean(home, data, CLAUDE_PROJECT_DIR=str(project)),
         json.dumps({**common, **given}).encode(),
-        lambda: [os.truncate(path, size) for path, size in ledgers.items()],
+        before,
     )
 
 
