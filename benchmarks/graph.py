@@ -83,9 +83,8 @@ def main() -> int:
     for number in range(_measure.rounds(7)):
         for name in list(taken)[:: -1 if number % 2 else 1]:
             argv = [sys.executable, __file__, "--child", name]
-            seconds, memory, *layers = subprocess.run(
-                argv, stdout=subprocess.PIPE, check=True, text=True
-            ).stdout.split()
+            said = subprocess.run(argv, stdout=subprocess.PIPE, check=True, text=True).stdout
+            seconds, memory, *cut = said.split()
             taken[name].append(float(seconds))
             peak[name] = max(peak[name], float(memory) * 1024)
             same.add(tuple(cut))
