@@ -127,15 +127,15 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
             faults.append((f"{meaning}: {words}", ""))
     told = given.get("criteria") or {}
     for row in state.criteria.values():
+        if row.type == shape.ASSUMED and not row.must_not:
+            raise Refused(
+                f"{row.id} rests on assumption alone",
+                "give it a type that can be seen; start fresh to change the shape",
+            )
         if row.command:
             if not state.criterion_evidence[row.id].passed:
                 faults.append((f"{row.id} {row.text}", row.command))
         elif not row.must_not:
-            if row.type == shape.ASSUMED:
-                raise Refused(
-                    f"{row.id} rests on assumption alone",
-                    "give it a type that can be seen; start fresh to change the shape",
-                )
             good, words = _answer(told.get(row.id), f"criterion {row.id} ({row.text[:60]})")
             if not good:
                 faults.append((f"{row.id} {row.text}: {words}", ""))
