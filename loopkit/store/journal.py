@@ -68,8 +68,10 @@ def read(path: str, offset: int = 0) -> Tail | None:
             if file.read(1) != b"\n":
                 return None
         raw = file.read()
-    found, damaged, cut, number = [], [], [], 0
-    position = 0
+    found: list = []
+    damaged: list = []  # whole lines that are no events
+    cut: list = []  # lines that somebody could not finish
+    number = position = 0
     if not offset and raw[:3] == BOM:
         position = 3
     while True:
