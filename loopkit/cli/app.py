@@ -147,16 +147,11 @@ def read_input(source: str) -> str:
         raise UsageFault(f"{source} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
 
 
-def read_json(source: str, kind: type) -> Any:
-    """A JSON object (kind dict) or list (kind list) of a file or standard input. Raises UsageFault naming the place."""
-    text = read_input(source)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageFault(f"{source} is no JSON: {error}", "see --help for the form") from None
-    if not isinstance(value, kind):
-        raise UsageFault(f"{source} is no JSON {'list' if kind is list else 'object'}", "see --help for the form")
-    return value
+def read_record(source: str, kind: type) -> Any:
+    """A record (kind dict) or a list of records (kind list) of a file or standard input. Raises UsageFault, Damaged."""
+    from ..store import records
+
+    return records.parse(read_input(source), "standard input" if source == "-" else source, kind)
 
 
 def now() -> float:

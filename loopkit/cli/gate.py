@@ -18,14 +18,27 @@ def digests(call: app.App) -> Callable[[str], str]:
     return functools.cache(functools.partial(digest.of, call.project))
 
 
+FORM = """\
+kind: <build | debug | refactor>
+points:
+  runs: "<PASS how you know | FAIL what is wrong>"
+criteria:
+  C2: "<PASS what was seen | FAIL what is wrong>"
+confidence: <0-100>
+reversal: <2A undone in a minute | 2B in five | 1 in hours>
+size: <1 | 3 | 5 | 8 | 13>
+alternative: "<what else was possible>"
+risk: "<what could still go wrong>\""""
+
+
 @app.command("gate", "loopkit gate --file -")
-@click.option("--file", "source", metavar="FILE", help="The answers as JSON; - for standard input.")
+@click.option("--file", "source", metavar="FILE", help="The answers as block YAML; - for standard input.")
 def command(call: app.App, source: str | None) -> int:
     """Show what the gate still waits for, or answer for it. It needs every task completed with evidence that fits, the
     thorough review passed, every criterion seen, and four points answered for the kind of work."""
     loop = call.own_loop()
     if source:
-        changes = call.change(loop, gate.decided, app.read_json(source, dict), digests(call))
+        changes = call.change(loop, gate.decided, app.read_record(source, dict), digests(call))
         result = next(change[1] for change in changes if change[0] == "gate_result")
         if result["passed"]:
             call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
@@ -43,14 +56,13 @@ def command(call: app.App, source: str | None) -> int:
         return 1
     if loop.state.stage != "review":
         raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
-    lines = ["every check is there; answer each point with PASS: how you know, or FAIL: what is wrong"]
+    lines = ["every check is there; answer the four points of your kind of work"]
     for kind, points in gate.POINTS.items():
         lines.append(f"  {kind}: " + ", ".join(f"{name} ({meaning})" for name, meaning in points.items()))
     told = [row for row in loop.state.criteria.values() if not row.command and not row.must_not]
     lines += [f"  criterion {row.id} ({row.type}): {row.text}" for row in told]
     lines.append(
-        'form: {"kind":"build","points":{"runs":"PASS: …"},"criteria":{},"confidence":<0-100>,"reversal":"2A|2B|1",'
-        '"size":<1|3|5|8|13>,"alternative":"…","risk":"…"}'
+        "hand in as block YAML (" + ("criteria: those above" if told else "no criteria: needed") + "):\n" + FORM
     )
     call.answer(loop, "\n".join(lines) + "\nnext: loopkit gate --file -", step=False)
     return 0

@@ -8,21 +8,27 @@ from ..core import announce, panel, work
 from ..store import place, profiles
 from . import app, experts
 
-FORM = (
-    '{"experts":[{"name":"…","question":"…","diagnosis":"…"}],'
-    '"recommendations":[{"approach":"…","confidence":7}],"consensus":"…","fallback":"…"}'
-)
+FORM = """\
+experts:
+- name: …
+  question: "…"
+  diagnosis: "…"
+recommendations:
+- approach: "…"
+  confidence: <0-9>
+consensus: "…"
+fallback: "…\""""
 
 
 @app.command("panel", "loopkit panel T-003 --file -")
 @click.argument("task_id")
-@click.option("--file", "source", metavar="FILE", help="What the panel found, as JSON; - for standard input.")
+@click.option("--file", "source", metavar="FILE", help="What the panel found, as block YAML; - for standard input.")
 def command(call: app.App, task_id: str, source: str | None) -> None:
     """Brief a panel on a task that failed (error, what was tried, whom to ask), or record what it found."""
     loop = call.own_loop()
     task = work.find(loop.state, task_id)
     if source:
-        changes = call.change(loop, panel.recorded, task_id, app.read_json(source, dict))
+        changes = call.change(loop, panel.recorded, task_id, app.read_record(source, dict))
         data = changes[0][1]
         call.answer(
             loop,
@@ -44,5 +50,5 @@ def command(call: app.App, task_id: str, source: str | None) -> None:
         lines.append(
             f"  {one.name} ({one.title}), confidence at most {value}: {announce.clean(experts.question(one), 120)}"
         )
-    lines.append("hand in: " + FORM)
+    lines.append("hand in as block YAML:\n" + FORM)
     call.answer(loop, "\n".join(lines) + f"\nnext: loopkit panel {task.id} --file -", step=False)

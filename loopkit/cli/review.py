@@ -9,6 +9,16 @@ from ..core.errors import UsageFault
 from ..store.loop import Loop
 from . import app, experts
 
+FORM = """\
+experts: [<name>, <name>, <name>]
+findings:
+- severity: <BLOCKER | WARNING | SUGGESTION>
+  issue: "…"
+  guidance: "…"
+  verify: "<command>"
+  files: [<path>]
+  violates: [<M1, if the guidance would break it>]"""
+
 
 @click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--wave", type=int, metavar="N", help="Light review of this wave; never blocks.")
@@ -17,14 +27,13 @@ from . import app, experts
 @click.option("--issues", type=int, help="How many issues.")
 @click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
 @click.option("--experts", metavar="A,B", help="Who looked.")
-@click.option("--file", "source", metavar="FILE", help="The review as JSON; - for standard input.")
+@click.option("--file", "source", metavar="FILE", help="The review as block YAML; - for standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 @click.pass_context
 def command(
     context: click.Context, /, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object
 ) -> None:
-    """Record a review, or (without --file) show what to ask whom. JSON: {"score", "experts", "findings": [{"severity":
-    "BLOCKER|WARNING|SUGGESTION", "issue", "guidance", "verify", "files", "violates"}]}.
+    """Record a review, or (without --file) show what to ask whom, and the form.
 
     Example: loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity
     """
@@ -34,7 +43,7 @@ def command(
         raise UsageFault("give --wave N or --thorough", "see loopkit review --help")
     call = app.App(as_json)
     loop = call.own_loop()
-    row = app.read_json(source, dict) if source else _options(given)
+    row = app.read_record(source, dict) if source else _options(given)
     if not row:
         _brief(call, loop, wave)
         return
@@ -73,7 +82,9 @@ def _brief(call: app.App, loop: Loop, wave: int | None) -> None:
             for one in state.findings.values()
             if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
         ]
-        lines.append('a blocker needs verify: a command that exits 0 when it is mended; no finding: "findings": []')
+        lines.append(
+            "hand in as block YAML; nothing found: findings: []; a blocker's verify exits 0 when it is mended:\n" + FORM
+        )
         lines.append("next: loopkit review --thorough --file -")
     else:
         lines.append("next: " + nextstep.light_review(wave))

@@ -11,6 +11,15 @@ from ..store import atomic
 from ..store.loop import unwritable
 from . import app
 
+TASKS = """\
+- subject: "<one sentence>"
+  verify: "<command>"
+  description: "<what the one who does it has to know>"
+  files: [<path>]
+  blocked_by: [<1: the first of this list, or T-001>]
+  criteria: [C1]
+  complexity: <simple | medium | complex>"""
+
 
 @app.command("shape", "loopkit shape --accept SHAPE.md")
 @click.option("--accept", metavar="FILE", help="SHAPE.md as a file, or - for standard input.")
@@ -35,10 +44,5 @@ def command(call: app.App, accept: str | None) -> None:
     if weak:
         said += f"\n{', '.join(weak)} rests on assumption alone: that will block completion"
     if loop.state.stage == "decompose":
-        said += (
-            "\ntasks as a JSON list, each: subject (one sentence), "
-            "verify (a command that exits 0 when it is done, run without a shell),"
-            '\n  description, files, blocked_by ("#1": the first of this list, or "T-001"), criteria, '
-            "complexity (simple, medium, complex)"
-        )
+        said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
     call.answer(loop, said)

@@ -39,12 +39,12 @@ def _add(name: str, example: str, **settings: object) -> Callable:
 @click.option("--complexity", default="medium", help="simple, medium or complex.")
 @click.option("--active-form", default="", help="What the task list shows while it runs.")
 @click.option("--scaffold", is_flag=True, help="Comes before all others.")
-@click.option("--file", "source", metavar="FILE", help="Several tasks as a JSON list; - for standard input.")
+@click.option("--file", "source", metavar="FILE", help="Several tasks as a block YAML list; - for standard input.")
 def add(call: app.App, subject: str | None, source: str | None, **fields: object) -> None:
-    """Add one task, or a whole JSON list: [{"subject", "verify", "description", "blocked_by": ["#1"], "files"}]."""
+    """Add one task, or a whole list: entries with subject, verify, description, blocked_by, files, criteria, complexity."""
     if (subject is None) == (source is None):
         raise UsageFault("give either a subject or --file", 'loopkit task add "…" --verify "…"')
-    rows = app.read_json(source, list) if source else [{"subject": subject, **_plain(fields)}]
+    rows = app.read_record(source, list) if source else [{"subject": subject, **_plain(fields)}]
     loop = call.own_loop()
     changes = call.change(loop, work.hand_in, rows)
     made = [change[1]["task"] for change in changes if change[0] == "task_added"]
@@ -174,11 +174,11 @@ def unblock(call: app.App, task_id: str) -> None:
 
 @_add("split", "loopkit task split T-003 --file -")
 @click.argument("task_id")
-@click.option("--file", "source", required=True, metavar="FILE", help="Subtasks as a JSON list, as for task add.")
+@click.option("--file", "source", required=True, metavar="FILE", help="Subtasks as a block YAML list, as for task add.")
 def split(call: app.App, task_id: str, source: str) -> None:
     """Replace a task by smaller ones; it is completed with the last of them."""
     loop = call.own_loop()
-    rows = app.read_json(source, list)
+    rows = app.read_record(source, list)
     changes = call.change(loop, work.split, task_id, rows)
     call.answer(loop, f"{changes[-1][1]['id']} split into {', '.join(changes[-1][1]['subtasks'])}")
 

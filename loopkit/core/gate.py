@@ -159,12 +159,12 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
 
 
 def _answer(text: object, what: str) -> tuple[bool, str]:
-    """(passed, words) of `PASS: how I know` or `FAIL: why`. Raises Refused for anything else."""
+    """(passed, words) of `PASS how I know` or `FAIL why`. Raises Refused for anything else."""
     words = str(text or "").strip()
-    word, _, rest = words.partition(":")
-    if word.strip().upper() not in ("PASS", "FAIL") or not rest.strip():
-        raise Refused(f"no answer for {what}", 'write "PASS: how I know" or "FAIL: what is wrong"')
-    return word.strip().upper() == "PASS", rest.strip()
+    word, rest = words[:4].upper(), words[4:].lstrip(" :,-–—")
+    if word not in ("PASS", "FAIL") or words[4:5].isalnum() or not rest:
+        raise Refused(f"no answer for {what}", 'write "PASS how you know" or "FAIL what is wrong"')
+    return word == "PASS", rest
 
 
 def _card_fields(given: dict) -> dict:

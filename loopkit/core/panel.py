@@ -116,7 +116,7 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
         "consensus": str(given["consensus"]).strip(),
         "fallback": str(given["fallback"]).strip(),
         "dissent": str(given.get("dissent", "")).strip(),
-        "sequential": bool(given.get("sequential")),
+        "sequential": given.get("sequential") in (True, "true"),
     }
     return [("panel_recorded", data)]
 
@@ -124,6 +124,8 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
 def _number(value: object) -> float:
     if value is None:
         return 0
+    if isinstance(value, str) and value.replace(".", "", 1).isdigit():
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 9:
         raise UsageFault(f"confidence is {value!r}", "give 0 to 9")
     return value

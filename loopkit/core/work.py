@@ -33,16 +33,13 @@ def find(state: LoopState, task_id: str) -> Task:
 def draft(row: object, place: int) -> dict:
     """A task description as handed in, checked and completed. UsageFault names the place (1-based) and field."""
     if not isinstance(row, dict):
-        raise UsageFault(f"task {place} is no object", 'give {"subject": …, "verify": …}')
+        raise UsageFault(f"task {place} is no record", "each has subject: and verify:")
     unknown = sorted(set(row) - KEYS)
     if unknown:
         raise UsageFault(
             f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS))
         )
-    for key in ("subject", "verify", "description", "active_form"):
-        if not isinstance(row.get(key) or "", str):
-            raise UsageFault(f"{key} of task {place} is no text", f'give "{key}": "…"')
-    subject = " ".join((row.get("subject") or "").split())
+    subject = " ".join(_text(row, "subject", place).split())
     if not subject:
         raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")
     if len(subject) > LONGEST_SUBJECT:
@@ -50,7 +47,7 @@ def draft(row: object, place: int) -> dict:
             f"the subject of task {place} has {len(subject)} characters",
             f"at most {LONGEST_SUBJECT}; put the rest into the description",
         )
-    verify = (row.get("verify") or "").strip()
+    verify = _text(row, "verify", place).strip()
     if not verify:
         raise UsageFault(
             f"task {place} ({subject[:40]}) has no verification command",
@@ -63,21 +60,32 @@ def draft(row: object, place: int) -> dict:
     return {
         "subject": subject,
         "verify": verify,
-        "description": (row.get("description") or "")[:LONGEST_TEXT],
-        "activeForm": row.get("active_form") or "",
+        "description": _text(row, "description", place)[:LONGEST_TEXT],
+        "activeForm": _text(row, "active_form", place),
         "blockedBy": _texts(row, "blocked_by", place),
         "files": _texts(row, "files", place),
         "criteria": _texts(row, "criteria", place),
         "complexity": complexity,
-        "scaffold": bool(row.get("scaffold")),
+        "scaffold": row.get("scaffold") in (True, "true"),
         "group": row.get("group"),
     }
 
 
+def _text(row: dict, key: str, place: int) -> str:
+    value = row.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise UsageFault(f"{key} of task {place} is no text", f'give {key}: "…"')
+    return value or ""
+
+
 def _texts(row: dict, key: str, place: int) -> list[str]:
     value = row.get(key) or []
+    if isinstance(value, list) and key == "blocked_by":  # a bare number is a place in the same list
+        value = [f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise UsageFault(f"{key} of task {place} is not a list of texts", f'give "{key}": ["…"]')
+        raise UsageFault(f"{key} of task {place} is not a list of texts", f"give {key}: [a, b]")
     return value
 
 

@@ -1,0 +1,52 @@
+"""Records that a model or a person hands in: block YAML, of which JSON is a part.
+
+Block YAML is the form that is asked for, since the client's shell check refuses a here-document in which a brace meets a
+quote. Scalars stay texts unless they are whole numbers or null, so that `verify: true` is a command.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from ..core.errors import UsageFault
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe, without aliases (a few of them can stand for gigabytes) and without the many words that YAML takes for booleans."""
+
+    yaml_implicit_resolvers: dict = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.constructor.ConstructorError(
+                None, None, "aliases are not used here", self.peek_event().start_mark
+            )
+        return super().compose_node(parent, index)
+
+
+for _tag, _form, _first in (
+    ("tag:yaml.org,2002:int", r"-?(0|[1-9][0-9]{0,9})", list("-0123456789")),
+    ("tag:yaml.org,2002:null", r"null|", ["n", ""]),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_form})$"), _first)
+
+
+def parse(text: str, source: str, kind: type) -> Any:
+    """The record (kind dict) or list of records (kind list) in a text. Raises UsageFault naming source, line and reason."""
+    try:
+        value = yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source} line {mark.line + 1}" if mark else source
+        raise UsageFault(
+            f"{where}: {error.problem or error}", "write block YAML; put a text with ': ' or ' #' in quotes"
+        ) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UsageFault(f"{source} cannot be read: {str(error)[:200]}", "write block YAML") from None
+    if not isinstance(value, kind):
+        wanted = "a list: each entry begins with `- `" if kind is list else "key: value lines"
+        raise UsageFault(f"{source} is no {'list' if kind is list else 'record'}", f"write {wanted}; see --help")
+    return value
