@@ -86,13 +86,12 @@ class App:
             print(f"loopkit: PROGRESS.md not written: {error.strerror}", file=sys.stderr)
         mirror.follow(loop, self.environment)
 
-    def answer(self, loop: Loop | None, text: str, data: dict | None = None, step: bool = True) -> None:
-        """Print what was recorded, then the next step."""
-        following = nextstep.lines(loop.state) if loop is not None and step else []
+    def answer(self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None) -> None:
+        """Print what was recorded, then the next step: the state's own, or these `steps`."""
+        own = nextstep.command(loop.state)
+        following = steps if steps is not None else [own] if own else []
         if self.as_json:
-            row = {**(data or {}), "said": text, "next": following}
-            if loop is not None:
-                row = {"loop": loop.name, "stage": loop.state.stage, **row}
+            row = {"loop": loop.name, "stage": loop.state.stage, **(data or {}), "said": text, "next": following}
             click.echo(json.dumps(row, ensure_ascii=False))
             return
         body = text.rstrip("\n")

@@ -51,8 +51,7 @@ def command(call: app.App, source: str | None) -> int:
     missing = gate.open_points(loop.state, digests(call))
     if missing:
         lines = [what for what, _ in missing]
-        lines.append(f"next: {missing[0][1]}")
-        call.answer(loop, "the gate waits:\n" + "\n".join(lines), {"missing": lines[:-1]}, step=False)
+        call.answer(loop, "the gate waits:\n" + "\n".join(lines), {"missing": lines}, [missing[0][1]])
         return 1
     if loop.state.stage != "review":
         raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
@@ -64,5 +63,5 @@ def command(call: app.App, source: str | None) -> int:
     lines.append(
         "hand in as block YAML (" + ("criteria: those above" if told else "no criteria: needed") + "):\n" + FORM
     )
-    call.answer(loop, "\n".join(lines) + "\nnext: loopkit gate --file -", step=False)
+    call.answer(loop, "\n".join(lines), None, ["loopkit gate --file -"])
     return 0

@@ -51,4 +51,4 @@ def command(call: app.App, task_id: str, source: str | None) -> None:
             f"  {one.name} ({one.title}), confidence at most {value}: {announce.clean(experts.question(one), 120)}"
         )
     lines.append("hand in as block YAML:\n" + FORM)
-    call.answer(loop, "\n".join(lines) + f"\nnext: loopkit panel {task.id} --file -", step=False)
+    call.answer(loop, "\n".join(lines), None, [f"loopkit panel {task.id} --file -"])

@@ -85,10 +85,8 @@ def _brief(call: app.App, loop: Loop, wave: int | None) -> None:
         lines.append(
             "hand in as block YAML; nothing found: findings: []; a blocker's verify exits 0 when it is mended:\n" + FORM
         )
-        lines.append("next: loopkit review --thorough --file -")
-    else:
-        lines.append("next: " + nextstep.light_review(wave))
-    call.answer(loop, "\n".join(lines), step=False)
+    step = "loopkit review --thorough --file -" if wave is None else nextstep.light_review(wave)
+    call.answer(loop, "\n".join(lines), None, [step])
 
 
 @command.command("resolve")

@@ -45,10 +45,7 @@ def _shown(loop: Loop, outcome: dict) -> str:
 
 def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     task = work.check_verify(loop.state, target, words)
-    name = f"{task.id}-{task.runs + 1}"
-    while os.path.exists(os.path.join(loop.folder, "evidence", name + ".log")):  # a run that was killed
-        name += "x"
-    outcome = _run(call, loop, name, task.verify, list(task.files))
+    outcome = _run(call, loop, task.id, task.verify, list(task.files))
 
     def decide(state: LoopState) -> list:
         again = work.check_verify(state, target, words)  # the state may have moved while the check ran
@@ -64,13 +61,13 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
             change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id
         ]
         said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
-        call.answer(loop, said, {"task": task.id, **_row(outcome)})
+        _report(call, loop, said, {"task": task.id, **_row(outcome)})
         return 0
     said = f"{task.id} not passed: {shown}{_end(outcome['output'])}"
     if "task_failed" in kinds:
         data = changes[kinds.index("task_failed")][1]
         said += f"\n{task.id} failed, attempt {after.attempts}: {data['action']}"
-        call.answer(loop, said, {"task": task.id, **_row(outcome), "action": data["action"]})
+        _report(call, loop, said, {"task": task.id, **_row(outcome), "action": data["action"]})
     elif "task_reopened" in kinds:
         call.answer(loop, said + f"\n{task.id} is open again", {"task": task.id, **_row(outcome)})
     else:
@@ -78,20 +75,26 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         said += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
         call.answer(
             loop,
-            f"{said}\nnext: loopkit verify {task.id} -- {task.verify}",
+            said,
             {"task": task.id, **_row(outcome)},
-            step=False,
+            [f"loopkit verify {task.id} -- {task.verify}"],
         )
     return 1
+
+
+def _report(call: app.App, loop: Loop, said: str, row: dict) -> None:
+    """The step after a task's last check: none while agents of its wave are still at work; theirs goes on."""
+    wave = loop.state.wave
+    left = [one for one in wave.tasks if one in loop.state.running] if wave else []
+    if wave and left:
+        said += f"\nwave {wave.number}: {', '.join(left)} still to report"
+    call.answer(loop, said, row, [] if left else None)
 
 
 def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     line = gate.check_criterion(loop.state, target, words)
     files = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    number = 1
-    while os.path.exists(os.path.join(loop.folder, "evidence", f"{target}-{number}.log")):
-        number += 1
-    outcome = _run(call, loop, f"{target}-{number}", line, files)
+    outcome = _run(call, loop, target, line, files)
     call.change(loop, gate.criterion_verified, target, outcome)
     if outcome["passed"]:
         call.answer(loop, f"{target} holds: {_shown(loop, outcome)}", {"criterion": target, **_row(outcome)})

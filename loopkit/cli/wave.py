@@ -29,17 +29,23 @@ def _next(call: app.App, sequential: bool) -> None:
     loop = call.own_loop()
     changes = call.change(loop, waves.next_wave, sequential)
     wave = loop.state.waves[-1]
-    if not changes:
-        left = [one for one in wave.tasks if one in loop.state.running]
-        call.answer(
-            loop,
-            f"wave {wave.number} is open: " + (f"{', '.join(left)} still to report" if left else "all have reported"),
+    handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
+    handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
+    left = [one for one in wave.tasks if one in loop.state.running]
+    if not handed and left:
+        waiting = (
+            f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end the turn if need be"
         )
+        call.answer(loop, waiting, {"wave": wave.number, "running": left}, [])
         return
-    said = f"wave {wave.number} opened: {', '.join(wave.tasks)}"
-    if _tell_about_tools(call, loop):
+    if not handed:
+        call.answer(loop, f"wave {wave.number} is open: all have reported")
+        return
+    again = changes[0][0] == "tasks_handed"
+    said = f"wave {wave.number} {'goes on' if again else 'opened'}: {', '.join(handed)}"
+    if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS
-    call.answer(loop, said, {"wave": wave.number, "tasks": list(wave.tasks)})
+    call.answer(loop, said, {"wave": wave.number, "tasks": handed}, nextstep.hand_out(loop.state, handed))
 
 
 def _tell_about_tools(call: app.App, loop: Loop) -> bool:

@@ -110,17 +110,6 @@ def agent(task: Task) -> str:
     return f"agent loop:coder: Do {task.id} ({subject}). Run `loopkit task show {task.id}` first."
 
 
-def lines(state: LoopState) -> list[str]:
-    """All lines of the next step, without their `next: ` prefix; the tasks of an open wave each have one."""
-    wave = state.wave
-    if state.session.status == verdict.RUNNING and wave is not None and state.running:
-        running = [state.tasks[one] for one in wave.tasks if one in state.running]
-        if running:
-            return [*map(agent, running), "loopkit wave close"]
-    first = command(state)
-    return [first] if first else []
-
-
-def block(state: LoopState) -> str:
-    """The lines as they are printed."""
-    return "\n".join("next: " + line for line in lines(state))
+def hand_out(state: LoopState, ids: list[str]) -> list[str]:
+    """The lines that give these tasks to agents, and what follows when all have reported."""
+    return [*[agent(state.tasks[one]) for one in ids], "loopkit wave close"]

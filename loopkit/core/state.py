@@ -59,6 +59,7 @@ class LoopState:
         self.criterion_evidence: dict[str, Evidence] = {}
         self.gate: dict | None = None
         self.lines = 0
+        self.idle_at = 0
 
     # -- what others ask
 
@@ -93,6 +94,9 @@ class LoopState:
         """Take one line of the journal into account. Lines that name unknown tasks or types change nothing."""
         self.lines += 1
         fold_session(self.session, event.type, event.data, event.at, event.by)
+        held = event.type == "iteration_ended" and event.data.get("decision") == "hold"
+        if held or event.type in ("resumed", "owner_changed"):
+            self.idle_at = self.lines  # no agent of the session can be at work any more
         if event.type not in SESSION_TYPES:
             handler = getattr(self, "_on_" + event.type, None)
             if handler is not None:
@@ -242,10 +246,16 @@ class LoopState:
             self._count(self.tasks[task.id], 1)
 
     def _on_task_started(self, data: dict, event: Event) -> None:
-        self._change(data, status=tasks.IN_PROGRESS, wave=data.get("wave"), fix_cycles=0, action=None)
+        self._change(
+            data, status=tasks.IN_PROGRESS, wave=data.get("wave"), handed=self.lines, fix_cycles=0, action=None
+        )
         wave, task_id = self.wave, data.get("id", "")
         if wave is not None and task_id in self.tasks and task_id not in wave.tasks:
             self.waves[-1] = wave._replace(tasks=(*wave.tasks, task_id))
+
+    def _on_tasks_handed(self, data: dict, event: Event) -> None:
+        for task_id in data.get("ids", ()):
+            self._change({"id": task_id}, handed=self.lines)
 
     def _on_task_verified(self, data: dict, event: Event) -> None:
         task = self._task(data)

@@ -70,6 +70,7 @@ class Task(Record):
     panel_for: int = 0  # the attempt that the newest panel looked at
     fix_cycles: int = 0  # failed verifications within the present attempt
     wave: int | None = None
+    handed: int = 0  # the journal line that gave it to an agent
     action: str | None = None  # what the clamp table said of the newest failure
     history: tuple = ()
     evidence: Evidence | None = None

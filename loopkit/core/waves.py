@@ -49,12 +49,20 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool) -> list[Chang
     return changes
 
 
+def lost(state: LoopState) -> list[str]:
+    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they were handed out."""
+    if state.wave is None:
+        return []
+    return [one for one in state.wave.tasks if one in state.running and state.tasks[one].handed < state.idle_at]
+
+
 def next_wave(state: LoopState, sequential: bool) -> list[Change]:
-    """`wave next`. No line where a wave is open already: then it only shows who still has to report."""
+    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is."""
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
-        return []
+        again = lost(state)
+        return [("tasks_handed", {"ids": again})] if again else []
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
     if not state.open:

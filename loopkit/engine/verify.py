@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 
@@ -13,19 +14,19 @@ from . import process
 TAIL = 2000
 
 
-def run(project: str, folder: str, name: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
+def run(project: str, folder: str, target: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
     """Run a stored command line in the project; gives what a `…_verified` journal line needs, plus `output` (its end).
 
-    folder: the loop's folder, the log goes to `evidence/<name>.log` there · files: paths that the evidence vouches for,
+    folder: the loop's folder, the log goes to `evidence/<target>-<number>.log` there · files: paths that the evidence vouches for,
     taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be
     written.
     """
-    relative = f"evidence/{name}.log"
-    log = os.path.join(folder, relative)
     seen = {path: digest.of(project, path) for path in files}
     commit = digest.head(project)
+    log = os.path.join(folder, "evidence")
     try:
-        os.makedirs(os.path.dirname(log), exist_ok=True)
+        os.makedirs(log, exist_ok=True)
+        relative, log = _new_log(folder, target)
         with open(log, "wb") as file:
             file.write(f"$ {line}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), project, log, seconds, environment)
@@ -47,6 +48,19 @@ def run(project: str, folder: str, name: str, line: str, files: list[str], secon
         "files": seen,
         "output": output,
     }
+
+
+def _new_log(folder: str, target: str) -> tuple[str, str]:
+    """A log that nobody else writes, `evidence/T-003-2.log`: relative to the loop's folder, and whole."""
+    for number in itertools.count(1):
+        relative = f"evidence/{target}-{number}.log"
+        log = os.path.join(folder, relative)
+        try:
+            os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+        except FileExistsError:
+            continue
+        return relative, log
+    raise AssertionError
 
 
 def _tail(log: str) -> str:

@@ -33,7 +33,7 @@ def _file(full: str) -> str:
             return f"large:{state.st_size}:{state.st_mtime_ns}"
         with open(full, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:32]
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return ""
 
 

@@ -9,6 +9,9 @@ from ..core import events
 
 NAME = "ledger.jsonl"
 BOM = b"\xef\xbb\xbf"
+#: Closes an unfinished line so that it stays unreadable, also when only its line break was missing: nobody was told that
+#: it was written, and the lines after it were decided without it.
+_CUT = b"#\n"
 
 #: What reading gave: events in order · offset: end of the last whole line in bytes · damaged: numbers (1-based) of whole
 #: lines that are no events · cut: numbers of beginnings of lines, closed by a later write; a crash left them, nobody was
@@ -27,7 +30,7 @@ def append(path: str, events_: list, sync: bool = True) -> int:
     try:
         size = os.fstat(descriptor).st_size
         if size and _last_byte(descriptor, path, size) != b"\n":
-            data = b"\n" + data
+            data = _CUT + data
         written = 0
         try:
             while written < len(data):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..core import clock
 from ..core import snapshot as snapshots
-from ..core.errors import Damaged, Refused
+from ..core.errors import Damaged, LoopError, Refused
 from ..core.events import Event
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -89,7 +89,9 @@ class Loop:
         """
         snapshot = loops.read_snapshot(root)
         if snapshot is not None and os.path.exists(loops.ledger(root, snapshot["loop"])):
-            return cls(root, snapshot["loop"])
+            found = cls(root, snapshot["loop"])
+            if not loops.outdated(root, found.name, found.state.session):
+                return found
         name = loops.active(root)
         if name is None:
             damaged = loops.names(root)
@@ -136,7 +138,12 @@ class Loop:
         if not self.offset and (not tail.events or tail.events[0].type != "loop_started"):
             raise Damaged(f"{self.path} does not begin with a loop's start", "see loopkit doctor")
         for event in tail.events:
-            self.state.apply(event)
+            try:
+                self.state.apply(event)
+            except (KeyError, TypeError, ValueError, AttributeError, LoopError) as error:
+                raise Damaged(
+                    f"{self.path}: a {event.type} line of {event.at} cannot be used ({error!r})", "see loopkit doctor"
+                ) from None
         self.damaged += [self._lines + number for number in tail.damaged]
         self._lines += len(tail.events) + len(tail.damaged) + len(tail.cut)
         self.offset, self.torn = tail.offset, tail.torn
@@ -198,12 +205,12 @@ def archive(root: str, name: str, purge: bool) -> str:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(root, loops.SNAPSHOT))
         if purge:
-            mark = source + ".purged"
-            atomic.write(mark, b"")
-            shutil.rmtree(source)
-            return mark
         target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
+        if purge:
+            atomic.write(target + ".purged", b"")
+            shutil.rmtree(source)
+            return target + ".purged"
         os.rename(source, target)
         return target
     except OSError as error:

@@ -63,7 +63,7 @@ def view(root: str) -> View | None:
     snapshot = read_snapshot(root)
     if snapshot is not None:
         session = _catch_up(root, snapshot)
-        if session is not None:
+        if session is not None and not outdated(root, snapshot["loop"], session):
             return View(root, snapshot["loop"], session, snapshot)
     name = active(root)
     if name is None:
@@ -72,6 +72,13 @@ def view(root: str) -> View | None:
     if not state.lines:
         return None
     return View(root, name, state.session, snapshots.build(state, tail.offset))
+
+
+def outdated(root: str, name: str, session: Session) -> bool:
+    """Whether a snapshot is that of a loop which is over while a later one has begun: an old copy that was put back."""
+    from ..core import verdict
+
+    return session.status in verdict.FINAL and names(root)[-1:] != [name]
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..core.errors import LoopError
 from . import native
 from .loop import Loop
 
@@ -30,7 +31,7 @@ def follow(loop: Loop, environment: dict) -> None:
             continue
         try:
             _bring_in_step(loop, folder)
-        except OSError:
+        except (OSError, LoopError):  # the change itself is recorded; the list follows the next time
             continue
 
 
