@@ -204,7 +204,6 @@ def archive(root: str, name: str, purge: bool) -> str:
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(root, loops.SNAPSHOT))
-        if purge:
         target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if purge:

@@ -1,0 +1,177 @@
+"""The journal: what was acknowledged is read again, whatever else happens to the file."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from loopkit.core import events
+from loopkit.core.events import Event
+from loopkit.store import journal
+
+STAMP = "2026-12-01T09:30:00Z"
+
+
+def event(number: int, text: str = "") -> Event:
+    return Event("task_added", {"number": number, "text": text}, STAMP, "person")
+
+
+def numbers(tail: Any) -> list:
+    return [one.data["number"] for one in tail.events]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "ledger.jsonl")
+
+
+def test_lines_come_back_in_order_and_the_offset_is_the_size(path: str) -> None:
+    journal.create(path, [event(0)])
+    size = journal.append(path, [event(1, "ü\n"), event(2)])
+    tail = journal.read(path)
+    assert tail is not None and tail.events == [event(0), event(1, "ü\n"), event(2)]
+    assert tail.offset == size == os.path.getsize(path)
+    assert (tail.damaged, tail.cut, tail.torn) == ([], [], False)
+
+
+def test_a_journal_is_never_made_over_another(path: str) -> None:
+    journal.create(path, [event(0)])
+    with pytest.raises(FileExistsError):
+        journal.create(path, [event(1)])
+    assert numbers(journal.read(path)) == [0]
+
+
+def test_appending_makes_no_file(path: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        journal.append(path, [event(1)])
+    assert not os.path.exists(path)
+
+
+def test_only_what_is_new_is_read_from_an_offset(path: str) -> None:
+    size = journal.create(path, [event(0)])
+    end = journal.append(path, [event(1)])
+    tail = journal.read(path, size)
+    assert tail is not None and (numbers(tail), tail.offset) == ([1], end)
+    tail = journal.read(path, end)
+    assert tail is not None and (numbers(tail), tail.offset) == ([], end)
+
+
+@pytest.mark.parametrize("wrong", [1, 5, 10_000])
+def test_an_offset_that_is_no_line_start_is_noticed(path: str, wrong: int) -> None:
+    journal.create(path, [event(0)])
+    assert journal.read(path, wrong) is None
+
+
+def test_torn_at_every_byte_nothing_acknowledged_is_lost(path: str) -> None:
+    """A crash within the third line, wherever; then another program goes on."""
+    whole = [events.encode(event(number, "é“\\\n")) for number in range(3)]
+    for end in range(len(whole[2])):
+        Path(path).write_bytes(whole[0] + whole[1] + whole[2][:end])
+        tail = journal.read(path)
+        assert tail is not None and numbers(tail) == [0, 1]
+        assert (tail.torn, tail.offset) == (end > 0, len(whole[0] + whole[1]))
+        journal.append(path, [event(7), event(8)])
+        after = journal.read(path)
+        assert after is not None and numbers(after) == [0, 1, 7, 8], "a torn line never counts, not even later"
+        assert after.damaged == [] and after.cut == ([3] if end else []) and not after.torn
+        onwards = journal.read(path, tail.offset)
+        assert onwards is not None and numbers(onwards) == [7, 8] and onwards.offset == after.offset
+
+
+GARBAGE = some.one_of(
+    some.binary(max_size=40).filter(lambda line: b"\n" not in line),
+    some.sampled_from(
+        [b"", b"  ", b"\r", b"null", b"{}", b"[1]", b"\xff\xfe", b"{" * 50, b"<<<<<<< HEAD", b"\x00" * 20]
+    ),
+)
+
+
+@given(some.lists(GARBAGE | some.none(), max_size=12), some.booleans(), some.booleans(), some.binary(max_size=10))
+def test_garbage_between_lines_hides_none_of_them(
+    tmp_path_factory: pytest.TempPathFactory, rows: list, bom: bool, crlf: bool, tail: bytes
+) -> None:
+    path = str(tmp_path_factory.mktemp("j") / "ledger.jsonl")
+    end = b"\r\n" if crlf else b"\n"
+    raw, wanted = (journal.BOM if bom else b""), []
+    for number, row in enumerate(rows):
+        if row is None:
+            raw += events.encode(event(number))[:-1] + end
+            wanted.append(number)
+        else:
+            raw += row + end
+    Path(path).write_bytes(raw + tail.replace(b"\n", b""))
+    found = journal.read(path)
+    assert found is not None
+    assert [number for number in numbers(found) if number in wanted] == wanted
+    assert found.offset == len(raw) or not raw.endswith(b"\n")
+    bad = {number - 1 for number in (*found.damaged, *found.cut)}
+    assert bad.isdisjoint(wanted)
+
+
+@given(some.binary(max_size=200), some.integers(0, 250))
+def test_reading_never_raises(tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int) -> None:
+    path = str(tmp_path_factory.mktemp("j") / "ledger.jsonl")
+    Path(path).write_bytes(raw)
+    tail = journal.read(path, offset)
+    assert tail is None or 0 <= tail.offset <= max(len(raw), offset)
+
+
+def test_damaged_and_cut_lines_are_told_apart(path: str) -> None:
+    good = events.encode(event(0))
+    Path(path).write_bytes(good + b'{"no":"event"}\n' + good[:20] + b"#\n" + good)
+    tail = journal.read(path)
+    assert tail is not None and (numbers(tail), tail.damaged, tail.cut) == ([0, 0], [2], [3])
+
+
+def test_a_byte_order_mark_in_the_middle_is_passed_over(path: str) -> None:
+    Path(path).write_bytes(events.encode(event(0)) + journal.BOM + events.encode(event(1)))
+    assert numbers(journal.read(path)) == [0, 1]
+
+
+def test_a_write_in_pieces_is_finished(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal.create(path, [event(0)])
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
+    journal.append(path, [event(1), event(2)])
+    monkeypatch.undo()
+    assert numbers(journal.read(path)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("after", [0, 1, 60, 150])
+def test_a_disk_that_fills_up_leaves_nothing_of_the_write(
+    path: str, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    journal.create(path, [event(0)])
+    before = Path(path).read_bytes()
+    real, left = os.write, [after]
+
+    def write(descriptor: int, data: bytes) -> int:
+        if left[0] <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        done = real(descriptor, bytes(data[: left[0]]))
+        left[0] -= done
+        return done
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(OSError, match="No space"):
+        journal.append(path, [event(1), event(2)])
+    monkeypatch.undo()
+    assert Path(path).read_bytes() == before
+    journal.append(path, [event(3)])
+    assert numbers(journal.read(path)) == [0, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("x\n")
+    os.symlink(target, tmp_path / "ledger.jsonl")
+    with pytest.raises(OSError):
+        journal.append(str(tmp_path / "ledger.jsonl"), [event(1)])
+    assert target.read_text() == "x\n"
