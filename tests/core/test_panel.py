@@ -115,7 +115,7 @@ def test_two_to_four_experts(stuck: Book, count: int) -> None:
         ({"recommendations": []}, "recommendations is missing"),
         ({"recommendations": [{"confidence": 3}]}, "recommendations is missing"),
         ({"recommendations": [{"approach": "a", "confidence": 10}]}, "confidence is 10"),
-        ({"recommendations": [{"approach": "a", "confidence": "7"}]}, "confidence is '7'"),
+        ({"recommendations": [{"approach": "a", "confidence": "high"}]}, "confidence is 'high'"),
         ({"consensus": " "}, "consensus is missing"),
         ({"fallback": ""}, "fallback is missing"),
     ],

@@ -23,10 +23,10 @@ def kinds(changes: list) -> list:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("text", "task 1 is no object"),
+        ("text", "task 1 is no record"),
         ({"verify": "true"}, "task 1 has no subject"),
         ({"subject": None, "verify": "true"}, "task 1 has no subject"),
-        ({"subject": 7, "verify": "true"}, "subject of task 1 is no text"),
+        ({"subject": {"a": 1}, "verify": "true"}, "subject of task 1 is no text"),
         ({"subject": " \n ", "verify": "true"}, "task 1 has no subject"),
         ({"subject": "x" * 1001, "verify": "true"}, "1001 characters"),
         ({"subject": "a"}, "has no verification command"),
@@ -36,7 +36,7 @@ def kinds(changes: list) -> list:
         ({"subject": "a", "verify": "echo 'x"}, "cannot be split"),
         ({"subject": "a", "verify": "true", "complexity": "huge"}, "complexity 'huge'"),
         ({"subject": "a", "verify": "true", "files": "a.py"}, "files of task 1 is not a list"),
-        ({"subject": "a", "verify": "true", "blocked_by": [1]}, "blocked_by of task 1 is not a list"),
+        ({"subject": "a", "verify": "true", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
         ({"subject": "a", "verify": "true", "blockedBy": []}, "unknown fields: blockedBy"),
     ],
 )
@@ -55,7 +55,7 @@ def test_a_draft_is_completed() -> None:
 def test_ids_follow_and_places_in_the_list_are_names() -> None:
     book = Book().shaped()
     changes = book.do(
-        work.hand_in, [task("a", blocked_by=["#2"]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])]
+        work.hand_in, [task("a", blocked_by=[2]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])]
     )
     assert ids(changes) == ["T-001", "T-002", "T-003"]
     blockers = [one.blocked_by for one in book.state.tasks.values()]
