@@ -69,6 +69,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
     root = _root(call)
     settings = config.read(root)
     chosen = _limits(options, settings.pop("limits"))
+    list_mode = _list_mode(call, options["list_mode"])
     store.prepare(root)
     with store.locked(root):
         _make_room(call, root, options)
@@ -79,7 +80,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
             "client_pid": place.client_pid(call.environment),
             "unattended": unattended,
             "approval": options["approval"] or settings.pop("approval"),
-            "list": _list_mode(call, options["list_mode"]),
+            "list": list_mode,
             "settings": settings,
         }
         loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)

@@ -1,0 +1,294 @@
+"""loopkit start: arming a loop, and step 0 where one stands already."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from loopkit.store import prompts
+from tests.cli.kit import S1, S2, Project
+
+GONE = "4194304"  # one more than the highest process number there is
+
+
+def test_a_start_records_task_owner_limits_and_prints_them(project: Project) -> None:
+    answer = project.start('add "limits" $(x) `y` & co\nand more')
+    assert answer.out.startswith("loop 001-add-limits-x-y-co started, state in .loop/001-")
+    assert "limits: 25 iterations, $25, 2 h" in answer.out
+    assert answer.steps == [
+        "loopkit score --outcome <0-2> --scope <0-2> --constraints <0-2> --success <0-2> --done <0-2>"
+    ]
+    first = project.of("loop_started")[0]
+    assert first["task"] == 'add "limits" $(x) `y` & co\nand more'
+    assert (first["session_id"], first["unattended"], first["list"]) == (S1, False, "session")
+    assert project.of("limits_set") == [{"iterations": 25, "usd": 25.0, "seconds": 7200}]
+    assert (project.snapshot["stage"], project.snapshot["status"]) == ("intent", "running")
+
+
+@pytest.mark.parametrize(
+    ("words", "limits", "shown"),
+    [
+        (("--iterations", "10"), (10, 25.0, 7200), "10 iterations"),
+        (("--iterations", "50", "--usd", "50"), (50, 50.0, 7200), "50 iterations, $50"),
+        (("--iterations", "unlimited"), (None, 25.0, 7200), "no limit on iterations"),
+        (("--usd", "none", "--time", "90m"), (25, None, 5400), "no limit on money, 1 h 30 min"),
+        (("--time", "none"), (25, 25.0, None), "no limit on time"),
+    ],
+)
+def test_chosen_limits_are_kept_and_printed(project: Project, words: tuple, limits: tuple, shown: str) -> None:
+    answer = project.start("x", *words)
+    assert tuple(project.of("limits_set")[0].values()) == limits
+    assert tuple(project.snapshot["limits"].values()) == limits
+    assert shown in answer.out
+
+
+def test_settings_of_the_project_go_into_the_journal(project: Project) -> None:
+    project.root.mkdir()
+    (project.root / "config.toml").write_text(
+        "max_idle_stops = 2\n[limits]\niterations = 10\n[prices]\nm = [1, 2, 3, 4]\n"
+    )
+    project.start("x", "--usd", "5")
+    settings = project.of("loop_started")[0]["settings"]
+    assert (settings["max_idle_stops"], settings["prices"]) == (2, {"m": [1.0, 2.0, 3.0, 4.0]})
+    assert project.of("limits_set") == [{"iterations": 10, "usd": 5.0, "seconds": 7200}]
+
+
+@pytest.mark.parametrize(("words", "env"), [(("--unattended",), {}), ((), {"CLAUDE_CODE_SESSION_ATTENDED": "0"})])
+def test_unattended(project: Project, words: tuple, env: dict) -> None:
+    answer = project.start("x", *words, **env)
+    assert project.of("loop_started")[0]["unattended"] is True
+    assert "unattended" in answer.out and "limits: 25 iterations, $25, 2 h" in answer.out
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t ", "\ufeff"])
+def test_an_empty_task_starts_nothing(project: Project, text: str) -> None:
+    project.refused(2, "start", "--task-file", "-", given=text, says="the task is empty")
+    assert not project.root.exists()
+
+
+def test_no_task_at_all(project: Project) -> None:
+    project.refused(2, "start", says="no task given")
+    project.refused(2, "start", "--task-file", "absent.md", says="no such file: absent.md")
+
+
+@pytest.mark.parametrize("session", [None, ""])
+def test_a_missing_session_id_starts_nothing(project: Project, session: str | None) -> None:
+    project.refused(2, "start", "--task-file", "-", given="x", session=session, says="the session id is missing")
+    assert not project.root.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--iterations", "0"), "not a limit"),
+        (("--usd", "lots"), "not a limit"),
+        (("--time", "soon"), "not a duration"),
+        (("--purge",), "--purge without --fresh"),
+        (("--list", "existing"), "CLAUDE_CODE_TASK_LIST_ID is not set"),
+        (("--list", "other"), "--list"),
+        (("--approval", "nobody"), "--approval"),
+        (("--sideways",), "--sideways"),
+    ],
+)
+def test_wrong_options(project: Project, words: tuple, says: str) -> None:
+    project.refused(2, "start", "--task-file", "-", *words, given="x", says=says)
+
+
+def test_a_wrong_config_starts_nothing(project: Project) -> None:
+    project.root.mkdir()
+    (project.root / "config.toml").write_text("max_idle_stops = 9\n")
+    project.refused(2, "start", "--task-file", "-", given="x", says="max_idle_stops")
+    (project.root / "config.toml").write_text("[")
+    project.refused(3, "start", "--task-file", "-", given="x", says="config.toml")
+
+
+def test_an_agent_of_a_run_starts_no_loop(project: Project) -> None:
+    project.refused(1, "start", "--task-file", "-", given="x", LOOPKIT_CHILD="1")
+
+
+@pytest.mark.parametrize("mode", ["new", "existing", "session"])
+def test_list_modes_are_kept(project: Project, mode: str) -> None:
+    env = {"CLAUDE_CODE_TASK_LIST_ID": "team"} if mode == "existing" else {}
+    project.start("x", "--list", mode, **env)
+    assert project.of("loop_started")[0]["list"] == mode
+
+
+def test_a_named_list_is_taken_without_being_asked_for(project: Project) -> None:
+    project.start("x", CLAUDE_CODE_TASK_LIST_ID="team")
+    assert project.of("loop_started")[0]["list"] == "existing"
+
+
+def test_a_text_of_fifty_thousand_characters(project: Project) -> None:
+    answer = project.start("limit " * 9000)
+    assert len(project.of("loop_started")[0]["task"]) == 54_000
+    assert len(answer.out) < 3000
+
+
+# -- step 0: one stands already
+
+
+@pytest.mark.parametrize("pid", [None, GONE])
+def test_an_unfinished_loop_of_this_session_is_offered(project: Project, pid: str | None) -> None:
+    project.planned()
+    said = project.refused(1, "start", "--task-file", "-", given="other", says="is not finished")
+    for words in ("stage decompose", "spec 10/10, fit 65", "0/1 tasks", "running", "owner this session"):
+        assert words in said
+    for words in ("loopkit resume", "loopkit start --fresh", "loopkit status", "git worktree add"):
+        assert words in said
+
+
+def test_one_of_another_running_session_is_protected(project: Project) -> None:
+    project.planned()
+    said = project.refused(1, "start", "--task-file", "-", given="x", session=S2, says=f"session {S1} (running)")
+    assert "--take-over" in said and "--fresh" not in said and "git worktree add" in said
+    project.refused(1, "start", "--fresh", "--task-file", "-", given="x", session=S2)
+
+
+def test_one_of_a_session_that_is_gone_can_be_put_away(project: Project) -> None:
+    project.start("x", CLAUDE_PID=GONE)
+    said = project.refused(1, "start", "--task-file", "-", given="y", session=S2)
+    assert "--fresh" in said and "(running)" not in said
+    project.start("y", "--fresh", session=S2)
+    assert project.name == "002-y"
+
+
+def test_fresh_archives(project: Project) -> None:
+    project.planned()
+    name, before = project.name, project.ledger.read_bytes()
+    project.start("other thing", "--fresh")
+    assert project.name == "002-other-thing"
+    kept = project.root / "archive" / name
+    assert (kept / "ledger.jsonl").read_bytes().startswith(before)
+    assert json.loads((kept / "ledger.jsonl").read_text().splitlines()[-1])["type"] == "loop_cancelled"
+    assert (kept / "SHAPE.md").exists()
+    assert project.status["loop"] == "002-other-thing" and project.tasks == {}
+
+
+def test_purge_deletes_and_the_number_stays_used(project: Project) -> None:
+    project.start("first")
+    project.start("second", "--fresh", "--purge")
+    assert (project.root / "archive" / "001-first.purged").read_bytes() == b""
+    assert not (project.root / "001-first").exists()
+    assert project.name == "002-second"
+    project.start("third", "--fresh", "--purge")
+    assert project.name == "003-third"
+
+
+@pytest.mark.parametrize("how", ["complete", "cancel"])
+def test_after_the_end_a_new_one_starts_beside_the_old(project: Project, how: str) -> None:
+    if how == "complete":
+        project.completed()
+    else:
+        project.start()
+        project.ok("cancel")
+    project.start("next thing")
+    assert project.name == "002-next-thing" and project.status["status"] == "running"
+    assert (project.root / "001-add-rate-limiting-api").exists()
+
+
+def test_twenty_starts_at_the_same_time_give_one_loop(project: Project, data: Path) -> None:
+    def start(_: int) -> tuple:
+        with project.program("start", "--task-file", "-", data=data) as process:
+            out, err = process.communicate("add limits")
+            return process.returncode, out, err
+
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(start, range(20)))
+    assert sorted(code for code, _, _ in answers) == [0] + [1] * 19
+    assert all("is not finished" in err for code, _, err in answers if code)
+    assert [path.name for path in project.root.glob("0*")] == ["001-add-limits"]
+
+
+def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(project: Project, data: Path) -> None:
+    def start(number: int) -> int:
+        with project.program("start", "--fresh", "--task-file", "-", data=data) as process:
+            process.communicate(f"loop {number}")
+            return process.returncode
+
+    with ThreadPoolExecutor(20) as pool:
+        assert set(pool.map(start, range(20))) == {0}
+    numbers = [int(path.name[:3]) for path in [*project.root.glob("0*"), *(project.root / "archive").glob("0*")]]
+    assert sorted(numbers) == list(range(1, 21))
+
+
+# -- --from-prompt
+
+
+def typed(project: Project, text: str, session: str = S1) -> None:
+    prompts.save(project.environment["LOOPKIT_DATA"], session, text)
+
+
+def test_the_words_that_were_typed_arm_the_loop_and_are_used_once(project: Project) -> None:
+    typed(project, 'fix "it" $(rm -rf /) `x`\n\'')
+    answer = project.ok("start", "--from-prompt")
+    assert "started" in answer.out
+    assert project.of("loop_started")[0]["task"] == 'fix "it" $(rm -rf /) `x`\n\''
+    assert prompts.load(project.environment["LOOPKIT_DATA"], S1) is None
+
+
+def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_command(project: Project) -> None:
+    project.start("first")
+    typed(project, "second")
+    answer = project.ok("start", "--from-prompt")
+    assert answer.out.startswith("loopkit says no: loop 001-first is not finished")
+    assert prompts.load(project.environment["LOOPKIT_DATA"], S1) == "second", "kept for --fresh"
+    project.ok("start", "--from-prompt", "--fresh")
+    assert project.name == "002-second"
+
+
+def test_words_of_another_session_are_not_taken(project: Project) -> None:
+    typed(project, "theirs", S2)
+    answer = project.ok("start", "--from-prompt")
+    assert answer.steps == ["loopkit start --task-file -"]
+    assert not project.root.exists()
+
+
+def test_empty_words_are_refused_softly(project: Project) -> None:
+    typed(project, "   ")
+    assert "the task is empty" in project.ok("start", "--from-prompt").out
+    assert not project.root.exists()
+
+
+# -- where
+
+
+def test_the_loop_stands_at_the_root_of_the_working_tree(project: Project) -> None:
+    below = project.folder / "src" / "deep"
+    below.mkdir(parents=True)
+    project.start("x", cwd=below)
+    assert project.name == "001-x"
+    assert project.ok("status", cwd=below).out.startswith("Loop 001-x: running")
+
+
+def test_a_linked_worktree_shares_the_loop_and_another_session_gets_its_own_there(
+    project: Project, tmp_path: Path
+) -> None:
+    project.start("x")
+    there = tmp_path / "w"
+    subprocess.run(["git", "-C", project.folder, "worktree", "add", "-q", there], check=True)
+    assert project.ok("status", cwd=there).out.startswith("Loop 001-x: running")
+    project.start("y", session=S2, cwd=there)
+    assert (there / ".loop" / "001-y").is_dir()
+    assert project.status["loop"] == "001-x"
+
+
+def test_no_project_folder_outside_git_is_needed(project: Project, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    project.start("x", cwd=plain)
+    assert (plain / ".loop" / "001-x" / "ledger.jsonl").exists()
+
+
+def test_a_gone_folder_is_one_line(project: Project, tmp_path: Path, data: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = 'cd gone && rmdir ../gone && exec sh "$0" status'
+    program = Path(__file__).resolve().parents[2] / "bin" / "loopkit"
+    env = project.env(LOOPKIT_DATA=str(data))
+    done = subprocess.run(["sh", "-c", words, program], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert "the current folder is gone" in done.stderr
