@@ -7,7 +7,7 @@ import os
 import click
 
 from ..core import announce, clock, limits, score, verdict
-from ..core.errors import LoopError, Refused, UsageFault
+from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..store import config, learnings, loops, mirror, native, place, prompts
 from ..store import loop as store
 from . import app
@@ -122,7 +122,14 @@ def _list_mode(call: app.App, mode: object) -> str:
 
 def _make_room(call: app.App, root: str, options: dict) -> None:
     """Raises Refused where an unfinished loop stands in the way; puts it away where the person said so."""
-    old = store.Loop.active(root)
+    try:
+        old = store.Loop.active(root)
+    except Damaged:
+        if not options["fresh"]:
+            raise
+        snapshot = loops.read_snapshot(root)
+        store.archive(root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
+        return
     if old is None or old.state.session.status in verdict.FINAL:
         return
     session = old.state.session
@@ -130,6 +137,7 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
     if options["fresh"] and not elsewhere:
         old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
         store.archive(root, old.name, bool(options["purge"]))
+        native.withdraw(native.folder(call.environment, session.owner), old.name)
         return
     whose = (
         "this session"

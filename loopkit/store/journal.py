@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import namedtuple
 
 from ..core import events
+from . import atomic
 
 NAME = "ledger.jsonl"
 BOM = b"\xef\xbb\xbf"
@@ -55,9 +57,15 @@ def _last_byte(descriptor: int, path: str, size: int) -> bytes:
 
 
 def create(path: str, events_: list) -> int:
-    """A new journal with its first lines; raises FileExistsError where one stands."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-    return append(path, events_)
+    """A new journal with its first lines, there as a whole or not at all; raises FileExistsError where one stands.
+
+    Returns its size. The caller is the only one who makes journals at `path`.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    data = b"".join(events.encode(event) for event in events_)
+    atomic.write(path, data, sync=True)
+    return len(data)
 
 
 def read(path: str, offset: int = 0) -> Tail | None:

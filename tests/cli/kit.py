@@ -166,7 +166,7 @@ class Project:
 
     @property
     def status(self) -> dict:
-        return self.ok("status", "--json").json
+        return self.lk("status", "--json").json
 
     @property
     def snapshot(self) -> dict:
@@ -174,7 +174,7 @@ class Project:
 
     @property
     def tasks(self) -> dict[str, dict]:
-        return {row["id"]: row for row in self.ok("task", "list", "--json").json}
+        return {row["id"]: row for row in self.lk("task", "list", "--json").json}
 
     @property
     def progress(self) -> str:

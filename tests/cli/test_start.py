@@ -178,6 +178,26 @@ def test_purge_deletes_and_the_number_stays_used(project: Project) -> None:
     assert project.name == "003-third"
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_fresh_puts_away_what_cannot_be_read(project: Project, purge: bool) -> None:
+    project.start("first")
+    project.ledger.write_bytes(b"garbage\n")
+    said = project.refused(3, "start", "--task-file", "-", given="second", says="does not begin with a loop's start")
+    assert "loopkit doctor" in said
+    project.start("second", "--fresh", *(["--purge"] if purge else []))
+    assert project.name == "002-second" and project.status["status"] == "running"
+    assert [path.name for path in (project.root / "archive").iterdir()] == ["001-first" + (".purged" if purge else "")]
+
+
+def test_fresh_takes_the_old_tasks_out_of_the_native_list(project: Project) -> None:
+    there = Path(project.environment["HOME"], ".claude", "tasks", S1)
+    there.mkdir(parents=True)
+    project.planned()
+    assert [path.name for path in there.glob("T-*.json")] == ["T-001.json"]
+    project.start("second", "--fresh")
+    assert list(there.glob("T-*.json")) == []
+
+
 @pytest.mark.parametrize("how", ["complete", "cancel"])
 def test_after_the_end_a_new_one_starts_beside_the_old(project: Project, how: str) -> None:
     if how == "complete":

@@ -1,0 +1,247 @@
+"""recall, score, shape, confirm: from a request to a list of tasks that may be worked on."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from loopkit.core import clock
+from tests.cli.kit import SHAPE, Project, task
+
+LOW = (1, 1, 1, 1, 0)  # spec 4, fit 20
+
+
+def learn(project: Project, *contexts: str, **fields: object) -> None:
+    project.root.mkdir(exist_ok=True)
+    stamp = clock.stamp(time.time())
+    rows = [{"ts": stamp, "kind": "discovery", "context": one, "discovery": one + "!", **fields} for one in contexts]
+    (project.root / "learnings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+# -- recall
+
+
+@pytest.mark.parametrize(("count", "shown"), [(0, 0), (2, 2), (5, 5), (7, 5)])
+def test_learnings_that_fit_are_shown_at_start_and_by_recall(project: Project, count: int, shown: int) -> None:
+    learn(project, *[f"rate number {number}" for number in range(count)], "nothing of it")
+    answer = project.start()
+    assert answer.out.count(". rate number") == shown
+    listed = project.ok("recall", "--json").json["learnings"]
+    assert len(listed) == shown and "nothing of it" not in answer.out
+    if not count:
+        assert "nothing learnt before" in project.ok("recall").out
+
+
+def test_answers_are_in_the_ledger_and_confirmed_titles_in_the_snapshot(project: Project) -> None:
+    learn(project, "rate c", "rate b", "rate a")
+    project.start()
+    assert "1 confirmed, 1 dismissed" in project.ok("recall", "--confirm", "2", "--dismiss", "1").out
+    assert project.of("recall_answered") == [
+        {"shown": ["rate a", "rate b", "rate c"], "confirmed": ["rate b"], "dismissed": ["rate a"]}
+    ]
+    assert project.snapshot["recall_surfaced"] == ["rate b"]
+
+
+@pytest.mark.parametrize("count", [5, 4])
+def test_confirmed_learnings_count_as_familiarity(project: Project, count: int) -> None:
+    learn(project, *[f"rate {number}" for number in range(6)])
+    project.start()
+    project.ok("recall", "--confirm", ",".join(str(number) for number in range(1, count + 1)))
+    assert f"fit {25 + 2 * count}" in project.score(1, 1, 1, 1, 1).out
+
+
+def test_the_same_learning_twice_counts_once(project: Project) -> None:
+    learn(project, "rate a")
+    project.start()
+    project.ok("recall", "--confirm", "1,1,1")
+    project.ok("recall", "--confirm", "1")
+    assert "fit 27" in project.score(1, 1, 1, 1, 1).out
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(1, ("--confirm", "9")), (1, ("--dismiss", "0")), (2, ("--confirm", "x")), (2, ("--confirm", "²"))],
+)
+def test_numbers_that_were_not_shown(project: Project, code: int, words: tuple) -> None:
+    learn(project, "rate a")
+    project.start()
+    project.refused(code, "recall", *words)
+
+
+# -- score
+
+
+def test_a_low_spec_stays_and_says_which_dimensions_are_low(project: Project) -> None:
+    project.start()
+    answer = project.score(*LOW)
+    assert (answer.exit, answer.err) == (1, "")
+    assert "spec 4/10, fit 20" in answer.out and "stays in intent: spec 4/10 is under 5" in answer.out
+    assert "under 2: outcome, scope, constraints, success, done" in answer.out
+    assert project.snapshot["stage"] == "intent" and project.snapshot["spec_score"] == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "shape"),
+    [
+        ((1, 1, 1, 1, 1), "spec 5/10, fit 25, shape colleague", "colleague"),
+        ((2, 1, 2, 0, 0), "spec 5/10, fit 30, shape tool-review", "tool-review"),
+        ((2, 2, 1, 1, 1), "spec 7/10, fit 35, shape tool-review", "tool-review"),
+        ((2, 2, 2, 2, 2), "spec 10/10, fit 65, shape tool", "tool"),
+    ],
+)
+def test_scores_that_suffice(project: Project, values: tuple, said: str, shape: str) -> None:
+    project.start()
+    answer = project.score(*values)
+    assert answer.exit == 0 and answer.out.startswith(said)
+    assert answer.steps == ["loopkit shape --accept -"]
+    snapshot = project.snapshot
+    assert (snapshot["stage"], snapshot["shape_chosen"]) == ("shape", shape)
+
+
+def test_an_overrule_is_recorded_and_goes_on(project: Project) -> None:
+    project.start()
+    assert project.score(0, 0, 2, 2, 0).exit == 1
+    assert project.ok("score", "--overrule", "the person knows").steps == ["loopkit shape --accept -"]
+    assert project.of("spec_overruled") == [{"why": "the person knows"}]
+
+
+def test_fit_under_25_stays_also_overruled(project: Project) -> None:
+    project.start()
+    project.score(*LOW)
+    answer = project.lk("score", "--overrule", "please")
+    assert answer.exit == 1 and "fit 20 is under 25: blocked, also when the spec was overruled" in answer.out
+    assert project.of("spec_overruled") == [{"why": "please"}]
+    project.refused(1, "shape", "--accept", "-", given=SHAPE, says="the loop is in intent")
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "says"),
+    [
+        (2, ("--outcome", "3"), "--outcome is 3"),
+        (2, ("--outcome", "2"), "--scope is None"),
+        (2, ("--outcome", "two"), "--outcome"),
+        (2, ("--overrule", "x", "--done", "2"), "--overrule together with scores"),
+        (1, ("--overrule", "x"), "not scored yet"),
+        (1, ("--overrule", " "), "no reason given"),
+        (2, (), "--outcome is None"),
+    ],
+)
+def test_scores_that_cannot_be_taken(project: Project, code: int, words: tuple, says: str) -> None:
+    project.start()
+    project.refused(code, "score", *words, says=says)
+
+
+def test_a_scored_loop_is_not_scored_again(project: Project) -> None:
+    project.start()
+    project.score()
+    answer = project.ok("score")
+    assert answer.out.startswith("spec 10/10, fit 65")
+    before = project.files()
+    assert project.score(1, 1, 1, 1, 1).exit == 1
+    assert project.files() == before
+
+
+# -- shape
+
+
+def test_the_form_is_shown(project: Project) -> None:
+    out = project.ok("shape").out
+    assert "mustNot:" in out and "execution output, observation, measurement" in out
+
+
+def test_a_shape_is_stored_as_it_was_handed_in(project: Project) -> None:
+    project.start()
+    project.score()
+    (project.folder / "mine.md").write_text(SHAPE, encoding="utf-8-sig")
+    answer = project.ok("shape", "--accept", "mine.md")
+    assert answer.out.startswith("shape recorded: 1 criteria, 2 mustNot")
+    assert (project.root / project.name / "SHAPE.md").read_text() == SHAPE
+    assert answer.steps == ["loopkit task add --file -"]
+    assert project.snapshot["stage"] == "decompose"
+
+
+def test_one_must_not_is_refused_with_line_and_reason(project: Project) -> None:
+    project.start()
+    project.score()
+    text = SHAPE.replace("- M2: A runtime dependency is added\n", "").replace("- C1:", "- C1")
+    said = project.refused(1, "shape", "--accept", "-", given=text, says="1 mustNot, at least 2")
+    assert "line 3: not `- C1: …`" in said
+    assert not (project.root / project.name / "SHAPE.md").exists()
+
+
+def test_assumption_alone_is_warned_about(project: Project) -> None:
+    project.start()
+    project.score()
+    text = SHAPE.replace("| C1 | execution output | test -f limiter.txt |", "| C1 | assumption | |")
+    assert "C1 rests on assumption alone" in project.ok("shape", "--accept", "-", given=text).out
+
+
+@pytest.mark.parametrize("given", [b"\xff\xfe", b"\xe4"])
+def test_a_shape_that_is_no_text(project: Project, given: bytes) -> None:
+    project.start()
+    project.score()
+    project.refused(2, "shape", "--accept", "-", given=given, says="not UTF-8")
+    project.refused(2, "shape", "--accept", ".", says="no such file")
+
+
+# -- confirmations
+
+
+def test_tool_review_attended(project: Project) -> None:
+    project.shaped(2, 2, 1, 1, 1)
+    assert (project.snapshot["stage"], project.snapshot["status"]) == ("shape", "awaiting_approval")
+    project.refused(1, "task", "add", "a", "--verify", "true", says="the loop is in shape")
+    assert project.ok("confirm", "shape").steps == ["loopkit task add --file -"]
+    assert project.ok("task", "add", "a", "--verify", "true").steps == ["loopkit confirm tasks"]
+    assert project.snapshot["status"] == "awaiting_approval"
+    project.refused(1, "wave", "next", says="has not confirmed the task list")
+    project.refused(1, "confirm", "wave", says="nothing to confirm as wave")
+    assert project.ok("confirm", "tasks").steps == ["loopkit wave next"]
+    project.ok("wave", "next")
+    assert project.of("confirmed") == [{"what": "shape", "default": False}, {"what": "tasks", "default": False}]
+
+
+def test_tool_review_unattended_goes_on_by_default(project: Project) -> None:
+    project.shaped(2, 2, 1, 1, 1, words=("--unattended",))
+    assert (project.snapshot["stage"], project.snapshot["status"]) == ("decompose", "running")
+    assert project.ok("task", "add", "a", "--verify", "true").steps == ["loopkit wave next"]
+    assert project.snapshot["status"] == "running"
+    project.ok("wave", "next")
+    assert project.of("confirmed") == [{"what": "shape", "default": True}, {"what": "tasks", "default": True}]
+
+
+def test_colleague_attended_confirms_every_wave(project: Project) -> None:
+    project.shaped(1, 1, 1, 1, 1)
+    project.ok("confirm", "shape")
+    project.ok("task", "add", "--file", "-", given=[task("a", "true"), task("b", "true", blocked_by=["#1"])])
+    assert project.ok("confirm", "tasks").steps == ["loopkit confirm wave"]
+    for name in ("T-001", "T-002"):
+        project.refused(1, "wave", "next", says="has not confirmed wave")
+        assert project.ok("confirm", "wave").steps == ["loopkit wave next"]
+        project.ok("wave", "next")
+        assert project.verify(name).exit == 0
+        project.ok("wave", "close")
+        project.ok("review", "--wave", name[-1], "--score=8", "--issues=0", "--blockers=0", "--experts=a,b")
+    assert project.snapshot["stage"] == "review"
+
+
+def test_colleague_unattended_pauses(project: Project) -> None:
+    project.shaped(1, 1, 1, 1, 1, words=("--unattended",))
+    snapshot = project.snapshot
+    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == ("paused", "waiting", "shape")
+    assert "nobody can be asked" in snapshot["reason"]
+    project.refused(1, "task", "add", "a", "--verify", "true", says="paused (waiting)")
+
+
+def test_tool_asks_for_nothing(project: Project) -> None:
+    project.planned(task("a", "true"))
+    project.refused(1, "confirm", "tasks", says="nothing to confirm as tasks")
+    project.ok("wave", "next")
+    assert project.of("confirmed") == []
+
+
+def test_confirm_knows_three_words(project: Project) -> None:
+    project.start()
+    project.refused(2, "confirm", "everything")
