@@ -65,6 +65,8 @@ def _changes(state: LoopState, call: app.App, other: bool, text: str | None, giv
         row = {"session_id": call.session, "client_pid": place.client_pid(call.environment), "unattended": unattended}
         changes.append(("owner_changed", {**row, "why": "resume"}))
     if text is not None:
+        if session.question is None:
+            raise Refused("no question is open", "see loopkit status; go on without --answer")
         changes.append(("question_answered", {"text": text}))
     elif session.status != verdict.PAUSED and session.question is not None:
         return changes

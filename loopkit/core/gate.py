@@ -59,6 +59,9 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows the verification of a criterion; a mustNot that has come true pauses the loop at once."""
+    from . import intake
+
+    intake.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
     changes: list = [("criterion_verified", {"id": name, **data})]
     criterion = state.criteria[name]

@@ -122,6 +122,9 @@ def end(session: Session, name: str, reason: str, at: str) -> None:
     _halt(session, at)
 
 
+_WAKING = ("paused", "resumed", "loop_completed", "loop_failed", "loop_cancelled")
+
+
 def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
     """Apply one journal line (type, data, time stamp, author). Lines of other types only count as activity."""
     session.last_updated = at
@@ -130,6 +133,8 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         return
     if by != "hook":
         session.hold_quiet = False
+    if session.status in verdict.FINAL and kind in _WAKING:  # written by somebody who had not seen the end
+        return
     if kind == "stage_moved":
         session.stage = data.get("to", session.stage)
     elif kind == "limits_set":
@@ -203,5 +208,5 @@ def _fold_stop(session: Session, data: dict, at: str) -> None:
         session.hold_fingerprint = data.get("fingerprint", "")
         session.hold_quiet = True
         session.last_hold_offset = data.get("transcript_offset", 0)
-    if data.get("verdict"):
+    if data.get("verdict") and session.status not in verdict.FINAL:
         end(session, data["verdict"], data.get("reason", ""), at)

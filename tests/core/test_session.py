@@ -70,6 +70,17 @@ def test_statuses_of_the_verdicts() -> None:
     assert verdict.FINAL == {"completed", "failed", "aborted"}
 
 
+@pytest.mark.parametrize("first", ["loop_completed", "loop_failed", "loop_cancelled"])
+@pytest.mark.parametrize("late", ["paused", "resumed", "loop_cancelled", "loop_completed", "iteration_ended"])
+def test_the_first_end_stands_whatever_is_written_behind_it(book: Book, first: str, late: str) -> None:
+    """A hook, or a check that ran, may not have seen the end."""
+    book.line(first, reason="x")
+    session = book.state.session
+    before = (session.status, session.verdict, session.reason)
+    book.line(late, by="hook", decision="allow", verdict="limit_time", reason="late")
+    assert (session.status, session.verdict, session.reason) == before
+
+
 def test_usage_is_added_up_by_model(book: Book) -> None:
     book.line(
         "iteration_ended", by="hook", decision="hold", usage={"m": [1, 2, 3, 4]}, offsets={"a": 10}, message_ids=["x"]

@@ -1,0 +1,323 @@
+"""resume, pause, cancel, ask, answer, status: leaving a loop and coming back to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.cli.kit import PANEL, S1, S2, SHAPE, Project, task
+
+
+def at_intent(project: Project) -> None:
+    project.start()
+
+
+def at_shape(project: Project) -> None:
+    project.start()
+    project.score(2, 2, 1, 1, 1)
+
+
+def at_decompose(project: Project) -> None:
+    project.planned()
+
+
+def at_executing(project: Project) -> None:
+    project.planned(task(), task("b", blocked_by=["#1"]))
+    project.write("limiter.txt")
+    project.ok("wave", "next")
+    project.verify("T-001")
+
+
+def at_review(project: Project) -> None:
+    project.reviewed(findings=[{"severity": "WARNING", "issue": "x"}])
+
+
+def at_complete(project: Project) -> None:
+    project.completed()
+
+
+STAGES: dict[str, tuple[Callable, str | None]] = {
+    "intent": (at_intent, "loopkit score --outcome"),
+    "shape": (at_shape, "loopkit shape --accept -"),
+    "decompose": (at_decompose, "loopkit wave next"),
+    "executing": (at_executing, "loopkit wave close"),
+    "review": (at_review, "loopkit review resolve F-001"),
+    "complete": (at_complete, None),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_resume_in_another_session_keeps_everything(project: Project, stage: str) -> None:
+    """Six stages: same stage, both scores, tasks, reviews; the action of that stage comes next."""
+    make, action = STAGES[stage]
+    make(project)
+    before = project.status
+    if action is None:
+        project.refused(1, "resume", session=S2, says="is over (achieved); start another: /loop:start <task>")
+        return
+    answer = project.lk("resume", "--take-over", session=S2)
+    assert answer.exit == 0 and "goes on in this session" in answer.out
+    assert answer.steps[0].startswith(action)
+    after = json.loads(project.lk("status", "--json", session=S2).out)
+    for key in ("stage", "spec_score", "fit_score", "shape_chosen", "tasks", "reviews", "wave", "iteration", "limits"):
+        assert after[key] == before[key]
+    assert after["owner"]["session_id"] == S2
+    assert len(project.of("scored")) == (0 if stage == "intent" else 1)
+
+
+def test_a_live_owner_is_asked_for(project: Project) -> None:
+    project.planned()
+    said = project.refused(1, "resume", session=S2, says=f"belongs to session {S1}, which is running")
+    assert "loopkit resume --take-over" in said
+    project.ok("resume", "--take-over", session=S2)
+    project.refused(1, "wave", "next", says=f"belongs to session {S2}")
+    project.ok("wave", "next", session=S2)
+
+
+@pytest.fixture
+def dead() -> Iterator[str]:
+    """The process number of a client that has just ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    yield str(process.pid)
+
+
+def test_an_owner_that_is_gone_is_not(project: Project, dead: str) -> None:
+    project.start("x", CLAUDE_PID=dead)
+    project.ok("resume", session=S2)
+    assert project.snapshot["owner"] == {
+        "session_id": S2,
+        "client_pid": os.getpid(),
+        "since": project.lines[-1]["at"],
+    }
+
+
+def test_every_changing_command_of_a_second_session_is_refused(project: Project) -> None:
+    project.planned()
+    for words in (
+        ("score", "--overrule", "x"),
+        ("shape", "--accept", "-"),
+        ("confirm", "tasks"),
+        ("task", "add", "a", "--verify", "true"),
+        ("task", "start", "T-001"),
+        ("task", "fail", "T-001"),
+        ("task", "block", "T-001", "--reason", "x"),
+        ("task", "unblock", "T-001"),
+        ("task", "split", "T-001", "--file", "-"),
+        ("task", "set", "T-001", "--verify", "x"),
+        ("task", "remove", "T-001"),
+        ("verify", "T-001", "--", "test", "-f", "limiter.txt"),
+        ("wave", "next"),
+        ("wave", "close"),
+        ("review", "--thorough"),
+        ("review", "resolve", "F-001", "--approve"),
+        ("panel", "T-001"),
+        ("gate",),
+        ("complete",),
+        ("recall", "--confirm", "1"),
+        ("ask", "?"),
+        ("answer", "!"),
+    ):
+        given = [task()] if "split" in words else SHAPE
+        project.refused(1, *words, given=given, session=S2, says=f"belongs to session {S1}; take it over")
+
+
+def test_looking_is_free_for_everybody(project: Project) -> None:
+    project.planned()
+    before = project.files()
+    for words in (
+        ("status",),
+        ("status", "--list"),
+        ("task", "list"),
+        ("task", "show", "T-001"),
+        ("task", "waves"),
+        ("recall",),
+    ):
+        assert project.lk(*words, session=S2).exit == 0
+        assert project.lk(*words, session=None).exit == 0
+    assert project.files() == before
+
+
+def test_a_person_in_a_terminal_may_change_it(project: Project) -> None:
+    project.planned()
+    project.ok("task", "add", "b", "--verify", "true", session=None)
+    assert project.lines[-1]["by"] == "person"
+
+
+# -- pause, resume, limits
+
+
+def test_pause_and_resume(project: Project) -> None:
+    project.planned()
+    answer = project.ok("pause", "lunch", "break")
+    assert "the session is free" in answer.out and answer.steps == ["loopkit resume"]
+    snapshot = project.snapshot
+    assert (snapshot["status"], snapshot["reason"], snapshot["verdict"]) == ("paused", "lunch break", None)
+    project.refused(1, "wave", "next", says="is paused (by hand): lunch break; next: loopkit resume")
+    before = project.ledger.read_bytes()
+    project.ok("pause")
+    assert project.ledger.read_bytes() == before, "once is enough"
+    assert project.ok("resume").steps == ["loopkit wave next"]
+    assert project.snapshot["status"] == "running"
+
+
+def stop_at(project: Project, verdict: str, **usage: object) -> None:
+    """What the Stop hook writes when it lets the session go for good."""
+    row = {"decision": "allow", "fingerprint": "x", "verdict": verdict, "reason": "used up", **usage}
+    line = {"v": 1, "at": project.lines[-1]["at"], "type": "iteration_ended", "by": "hook", "data": row}
+    with open(project.ledger, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "start", "usage", "too_little", "enough"),
+    [
+        ("limit_iterations", ("--iterations", "1"), {}, (), ("--iterations", "+1")),
+        (
+            "limit_budget",
+            ("--usd", "3"),
+            {"usage": {"claude-sonnet-5": [10**6, 0, 0, 0]}},
+            ("--iterations", "+5"),
+            ("--usd", "+0.5"),
+        ),
+        ("limit_iterations", ("--iterations", "1"), {}, ("--usd", "none"), ("--iterations", "none")),
+    ],
+)
+def test_a_reached_limit_goes_on_only_when_it_is_raised(
+    project: Project, verdict: str, start: tuple, usage: dict, too_little: tuple, enough: tuple
+) -> None:
+    project.start("x", *start)
+    stop_at(project, verdict, **usage)
+    project.refused(75, "score", "--outcome", "2", says=f"paused ({verdict})")
+    said = project.refused(75, "resume", *too_little, says="still at its limit")
+    assert start[0] in said
+    answer = project.ok("resume", *enough)
+    assert project.snapshot["status"] == "running" and project.snapshot["verdict"] is None
+    assert answer.steps[0].startswith("loopkit score")
+
+
+def test_raised_limits_are_kept(project: Project) -> None:
+    project.start()
+    project.ok("resume", "--iterations", "+25", "--usd", "none", "--time", "+30m")
+    assert project.snapshot["limits"] == {"iterations": 50, "usd": None, "seconds": 9000}
+
+
+@pytest.mark.parametrize("words", [("--iterations", "some"), ("--usd", "-1"), ("--time", "0")])
+def test_limits_that_cannot_be_taken(project: Project, words: tuple) -> None:
+    project.start()
+    project.refused(2, "resume", *words)
+
+
+def test_a_stalled_loop_goes_on_with_fresh_counters(project: Project) -> None:
+    project.planned()
+    stop_at(project, "stalled")
+    assert project.status["verdict"] == "stalled"
+    project.ok("resume")
+    assert project.status["verdict"] is None
+
+
+# -- cancel
+
+
+@pytest.mark.parametrize("session", [S1, S2, None])
+def test_cancel_from_anywhere_keeps_the_work(project: Project, session: str | None) -> None:
+    project.planned()
+    answer = project.ok("cancel", "no", "longer", "needed", session=session)
+    assert "0 of 1 tasks were completed" in answer.out and "its folder stays" in answer.out
+    snapshot = project.snapshot
+    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == ("aborted", "cancelled", "decompose")
+    assert project.ledger.exists()
+    before = project.files()
+    assert "was over already (cancelled)" in project.ok("cancel").out
+    assert project.ledger.read_bytes() == before[f"{project.name}/ledger.jsonl"]
+    project.refused(1, "resume", says="is over (cancelled)")
+
+
+# -- questions
+
+
+def test_a_question_stops_the_work_until_it_is_answered(project: Project) -> None:
+    project.planned()
+    answer = project.ok("ask", "Which of the two?")
+    assert answer.out.startswith("asked: Which of the two?")
+    assert answer.steps == ['loopkit answer "<what the person said>"']
+    assert project.snapshot["status"] == "awaiting_approval"
+    project.refused(1, "wave", "next", says="a question is open: Which of the two?")
+    project.refused(1, "ask", "Another?", says="a question is open")
+    answer = project.ok("answer", "The newer one")
+    assert "answered: Which of the two?: The newer one" in answer.out and answer.steps == ["loopkit wave next"]
+    assert project.of("question_answered") == [{"text": "The newer one"}]
+    project.refused(1, "answer", "again", says="no question is open")
+    project.refused(1, "resume", "--answer", "again", says="no question is open")
+    project.refused(2, "ask", "  ", says="the question is empty")
+
+
+def test_resume_can_carry_the_answer(project: Project) -> None:
+    project.planned()
+    project.ok("ask", "?")
+    assert project.ok("resume").steps == ['loopkit answer "<what the person said>"']
+    assert project.ok("resume", "--answer", "yes").steps == ["loopkit wave next"]
+    assert project.snapshot["status"] == "running"
+
+
+# -- status
+
+
+def test_status_shows_all_and_one_next_action(project: Project) -> None:
+    project.planned(task("a"), task("b", blocked_by=["#1"]))
+    project.ok("wave", "next")
+    project.ok("wave", "close")
+    project.ok("panel", "T-001", "--file", "-", given=PANEL)
+    answer = project.ok("status")
+    for words in (
+        f"Loop {project.name}: running",
+        "add rate limiting to the API",
+        "Stage: executing | Spec: 10/10 | Fit: 65 | Shape: tool",
+        "Tasks: 0/2 completed, 0 running, 2 pending, 0 failed, 0 blocked | Wave: 1",
+        "T-001 a",
+        "Iterations: 0 of 25 | Cost: $0.00 of $25 | Time: ",
+        "Owner: this session | Started: ",
+    ):
+        assert words in answer.out
+    assert answer.steps == ["loopkit wave next"]
+    assert max(map(len, answer.out.splitlines())) <= 120
+
+
+def test_status_names_models_without_a_price(project: Project) -> None:
+    project.start()
+    stop_at(project, "", usage={"mystery": [5, 5, 5, 5]})
+    out = project.ok("status").out
+    assert "20 tokens (no price for mystery: no money limit can be kept)" in out
+
+
+def test_status_tells_of_a_failed_turn(project: Project) -> None:
+    project.start()
+    line = {**project.lines[0], "type": "stop_failed", "data": {"error": "rate_limit", "text": "resets 1pm"}}
+    with open(project.ledger, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    assert "Last turn died of rate_limit" in project.ok("status").out and "resets 1pm" in project.ok("status").out
+
+
+def test_all_loops_are_listed(project: Project) -> None:
+    assert "no loops in this project" in project.ok("status", "--list").out
+    project.start("first thing")
+    project.ok("cancel")
+    project.start("second thing")
+    rows = project.ok("status", "--list", "--json").json
+    assert [(row["loop"], row["status"]) for row in rows] == [
+        ("001-first-thing", "aborted"),
+        ("002-second-thing", "running"),
+    ]
+    assert "001-first-thing" in project.ok("status", "--list").out
+
+
+def test_without_a_loop_every_command_says_how_to_start_one(project: Project) -> None:
+    for words in (("status",), ("resume",), ("cancel",), ("pause",), ("task", "list"), ("wave", "next"), ("complete",)):
+        project.refused(
+            1, *words, says="there is no loop in this project; start one in Claude Code: /loop:start <task>"
+        )
