@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -87,7 +88,10 @@ def _start(call: app.App, options: dict, text: str) -> int:
     prompts.forget(place.data_dir(call.environment), call.session)
     call.root = root
     native.ensure_folder(call.environment, call.session)
-    mirror.make(loop, call.environment)
+    try:
+        mirror.make(loop, call.environment)
+    except OSError as error:
+        print(f"loopkit: no task list: cannot make {error.filename}: {error.strerror}", file=sys.stderr)
     call.follow(loop)
     call.answer(loop, _report(call, loop, first, chosen), {"task": text})
     return 0

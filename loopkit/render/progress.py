@@ -22,6 +22,7 @@ def render(state: LoopState) -> str:
         elif task.status == tasks.IN_PROGRESS:
             rows["running"].append(line)
         elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
+            line["note"] = f" ({task.block_kind}: {announce.clean(task.block_text, 200)})"
             rows["blocked"].append(line)
         else:
             waits = [one for one in task.blocked_by if one in state.open]

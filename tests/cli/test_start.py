@@ -117,6 +117,13 @@ def test_list_modes_are_kept(project: Project, mode: str) -> None:
     assert project.of("loop_started")[0]["list"] == mode
 
 
+def test_a_list_that_cannot_be_made_is_told_of_and_the_loop_starts(project: Project) -> None:
+    Path(project.environment["HOME"], ".claude").write_text("a file in the folder's place")
+    answer = project.lk("start", "--list", "new", "--task-file", "-", given="x")
+    assert answer.exit == 0 and answer.err.startswith("loopkit: no task list: cannot make")
+    assert project.status["status"] == "running"
+
+
 def test_a_named_list_is_taken_without_being_asked_for(project: Project) -> None:
     project.start("x", CLAUDE_CODE_TASK_LIST_ID="team")
     assert project.of("loop_started")[0]["list"] == "existing"

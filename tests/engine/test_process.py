@@ -1,0 +1,125 @@
+"""Programs that are run: their end, their limit, their whole group."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopkit.engine import process
+
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def run(tmp_path: Path, *words: str, seconds: float = 60, **env: str) -> process.Outcome:
+    return process.run(list(words), str(tmp_path), str(tmp_path / "log"), seconds, {**ENV, **env})
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("true",), 0),
+        (("false",), 1),
+        (("sh", "-c", "exit 7"), 7),
+        (("sh", "-c", "kill -TERM $$"), 143),
+        (("sh", "-c", "kill -KILL $$"), 137),
+        (("no-such-program",), 127),
+        (("/",), 126),
+        (("bad\0word",), 126),
+    ],
+)
+def test_how_it_ended(tmp_path: Path, words: tuple, code: int) -> None:
+    outcome = run(tmp_path, *words)
+    assert outcome.exit == code
+    assert bool(outcome.note) is (code in (126, 127))
+    assert outcome.seconds >= 0
+
+
+def test_both_streams_are_appended_and_standard_input_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("before\n")
+    run(tmp_path, "sh", "-c", "echo out; echo err >&2; cat; pwd")
+    assert (tmp_path / "log").read_text() == f"before\nout\nerr\n{tmp_path}\n"
+
+
+def test_words_are_passed_as_they_are(tmp_path: Path) -> None:
+    words = ["a b", "$HOME", "*", "", "'", "--"]
+    run(tmp_path, sys.executable, "-c", "import sys; print(sys.argv[1:])", *words)
+    assert (tmp_path / "log").read_text().strip() == repr(words)
+
+
+def test_the_sessions_own_list_is_not_handed_on(tmp_path: Path) -> None:
+    run(tmp_path, "env", CLAUDE_CODE_TASK_LIST_ID="x", OTHER="y")
+    assert "OTHER=y" in (tmp_path / "log").read_text() and "TASK_LIST" not in (tmp_path / "log").read_text()
+
+
+def test_a_log_that_cannot_be_opened_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with pytest.raises(OSError):
+        run(tmp_path, "touch", "ran")
+    assert not (tmp_path / "ran").exists()
+
+
+class Watch:
+    """A pipe with a name: whoever still has it open for writing is alive."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def wait_for_a_word(self) -> None:
+        self._wait(select.POLLIN)
+
+    def all_gone(self) -> bool:
+        os.read(self.descriptor, 100)
+        return self._wait(select.POLLHUP)
+
+    def _wait(self, event: int) -> bool:
+        waiting = select.poll()
+        waiting.register(self.descriptor, event)
+        return bool(waiting.poll(60_000))
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
+@pytest.mark.parametrize("stubborn", [False, True], ids=["ends on TERM", "ignores TERM"])
+def test_at_the_limit_the_whole_group_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool) -> None:
+    watch = Watch(tmp_path / "fifo")
+    monkeypatch.setattr(process.end_group, "__defaults__", (0.05,))
+
+    class Timed(subprocess.Popen):
+        """Its time is up as soon as it has said that it has begun."""
+
+        def wait(self, timeout: float | None = None) -> int:
+            if timeout == 7.5:
+                watch.wait_for_a_word()
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", Timed)
+    trap = "trap '' TERM; " if stubborn else ""
+    line = f"{trap}exec 3>fifo; sleep 1000 & sleep 1000 & echo begun; echo begun >&3; wait; wait; wait; sleep 1000"
+    outcome = run(tmp_path, "sh", "-c", line, seconds=7.5)
+    assert (outcome.exit, outcome.note) == (124, "ended after 7.5 s")
+    assert watch.all_gone()
+    assert (tmp_path / "log").read_text() == "begun\n", "what it had printed is kept"
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
+def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    watch = Watch(tmp_path / "fifo")
+    assert run(tmp_path, "sh", "-c", "exec 3>fifo; echo begun >&3; sleep 1000 & exit 0").exit == 0
+    assert watch.all_gone()
+
+
+def test_the_one_who_runs_it_is_not_hit(tmp_path: Path) -> None:
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(1))
+    try:
+        run(tmp_path, "sh", "-c", "true")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == []
