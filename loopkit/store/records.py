@@ -6,6 +6,7 @@ quote. Scalars stay texts unless they are whole numbers or null, so that `verify
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -34,10 +35,20 @@ for _tag, _form, _first in (
     _Loader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_form})$"), _first)
 
 
+def _json(text: str) -> Any:
+    """What a text means as JSON (YAML reads its escapes of characters beyond 16 bits otherwise), or None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def parse(text: str, source: str, kind: type) -> Any:
     """The record (kind dict) or list of records (kind list) in a text. Raises UsageFault naming source, line and reason."""
     try:
-        value = yaml.load(text, _Loader)
+        value = _json(text) or yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{source} line {mark.line + 1}" if mark else source
