@@ -17,8 +17,9 @@ PROFILES = sorted((PLUGINS["counsel"] / "profiles").glob("*.md"))
 
 #: A file that Claude reads. kind: command, skill or agent; name: as in `/plugin:name`.
 Document = namedtuple("Document", "plugin kind name path meta body")
-#: A `loopkit …` call in a text. words: after `loopkit`; here_document: the body it is given, else None.
-Call = namedtuple("Call", "path words here_document")
+#: A `loopkit …` call in a text. words: after `loopkit`; here_document: the body it is given, else None; text: all of
+#: it as it would be typed, the here-document included.
+Call = namedtuple("Call", "path words here_document text")
 
 
 def split(path: Path) -> tuple[dict, str]:
@@ -73,6 +74,11 @@ def _fences(text: str) -> Iterator[str]:
     yield from re.findall(r"^```[^\n]*\n(.*?)^```", text, re.S | re.M)
 
 
+def calls_with_here_document() -> list[Call]:
+    """The calls in what Claude reads that are given a text."""
+    return [call for one in DOCUMENTS for call in calls(one.path) if call.here_document is not None]
+
+
 def _words(line: str) -> list[str]:
     line = re.split(r"\|\||<<", line, maxsplit=1)[0]
     return shlex.split(line, comments=True)[1:]
@@ -88,13 +94,15 @@ def calls(path: Path) -> list[Call]:
             line = line.strip().removeprefix("next: ").removeprefix("bin/")
             if not re.match(r"loopkit(\s|$)", line):
                 continue
-            body = None
+            body, typed = None, line
             here = re.search(r"<<'(\w+)'", line)
             if here:
-                body = "\n".join(lines[place + 1 : lines.index(here.group(1), place)])
-            found.append(Call(path, _words(line), body))
+                end = lines.index(here.group(1), place)
+                body = "\n".join(lines[place + 1 : end])
+                typed = "\n".join([line, *lines[place + 1 : end + 1]])
+            found.append(Call(path, _words(line), body, typed))
     for span in re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)):
         span = " ".join(span.split()).removeprefix("next: ").removeprefix("bin/")
         if re.match(r"loopkit(\s|$)", span) and "…" not in span:
-            found.append(Call(path, _words(span), None))
+            found.append(Call(path, _words(span), None, span))
     return found

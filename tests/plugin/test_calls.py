@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import re
 
 import click
 import pytest
 
-from loopkit.core import shape
-from tests.plugin.bundle import DOCUMENTS, PROSE, Call, calls, rules
+from loopkit.core import gate, intake, panel, review, work
+from loopkit.store import records
+from tests.core.kit import Book, same, task
+from tests.plugin.bundle import DOCUMENTS, PROFILES, PROSE, Call, calls, calls_with_here_document, rules
 
 CALLS = [call for path in PROSE if path.exists() for call in calls(path)]
+GIVEN = calls_with_here_document()
 
 
 def root_command() -> click.Group:
@@ -71,16 +74,72 @@ def test_permission_rules_name_real_commands(document):
         check_beginning(words)
 
 
-def test_here_documents_are_what_the_command_reads():
-    seen = 0
-    for call in CALLS:
-        if call.here_document is None:
-            continue
-        seen += 1
-        if "--file" in call.words:
-            given = json.loads(call.here_document)
-            assert isinstance(given, list) == (call.words[:2] == ["task", "add"])
-        else:
-            assert call.words[:2] == ["shape", "--accept"]
-            assert shape.parse(call.here_document)["criteria"]
-    assert seen >= 5
+def test_the_examples_with_a_here_document_are_these():
+    assert sorted(" ".join(call.words[:2]) for call in GIVEN) == [
+        "gate --file", "panel T-003", "review --thorough", "shape --accept", "task add",
+    ]  # fmt: skip
+
+
+def record(call: Call):
+    """What the command reads, by the parser that it uses."""
+    return records.parse(call.here_document, "example", list if call.words[:2] == ["task", "add"] else dict)
+
+
+def given(name: str) -> Call:
+    return next(call for call in GIVEN if call.words[0] == name)
+
+
+@pytest.mark.parametrize("call", [call for call in GIVEN if "--file" in call.words], ids=label)
+def test_records_stand_in_block_yaml(call: Call):
+    assert not call.here_document.lstrip().startswith(("{", "[")), "JSON is read, but the client refuses it"
+    assert record(call)
+
+
+@pytest.mark.parametrize("call", GIVEN, ids=label)
+def test_the_clients_shell_check_has_nothing_to_refuse(call: Call):
+    # Measured in client 2.1.332; each of these makes it ask, or refuse where nobody can be asked.
+    assert not re.search(r"\{[^}]*['\"]|['\"][{}]|[{}]['\"]", call.text), "a brace next to a quote"
+    assert not re.search(r"<\d+-\d+>", call.text), "a range in angle brackets"
+    assert not re.search(r"\\\s", call.text), "a backslash before white space"
+    assert not re.search(r"[^\S \n]", call.text), "white space but blanks and line ends"
+    assert not re.search(r"(^|\s)=\w", call.text), "an equals sign at the beginning of a word"
+    assert len(call.text) <= 10_000
+
+
+def test_the_shape_and_the_tasks_are_accepted():
+    book = Book()
+    book.score()
+    book.do(intake.shaped, given("shape").here_document)
+    book.do(work.hand_in, record(given("task")))
+    assert [one.blocked_by for one in book.state.tasks.values()] == [(), ("T-001",)]
+    assert {name for one in book.state.tasks.values() for name in one.criteria} <= set(book.state.criteria)
+    book.wave()
+    assert list(book.state.running) == ["T-001"]
+
+
+def test_the_panel_is_accepted():
+    book = Book().planned(*[task(f"Part {number}") for number in (1, 2, 3)])
+    book.wave()
+    book.do(work.failed, "T-003", "it does not start", "retry")
+    book.do(panel.recorded, "T-003", record(given("panel")))
+    assert not book.state.tasks["T-003"].panel_due
+
+
+def test_the_thorough_review_is_accepted_and_its_blocker_becomes_a_task():
+    book = Book().worked()
+    book.do(review.thorough, record(given("review")))
+    assert [one.verify for one in book.state.tasks.values() if one.kind == "remediation"] == [
+        "pytest tests/test_limits.py -q -k spoofed"
+    ]
+
+
+def test_the_gate_is_passed():
+    book = Book().reviewed().seen()
+    book.do(gate.decided, record(given("gate")), same)
+    assert book.state.gate["passed"] and book.state.gate["card"] == gate.SHIP
+
+
+def test_experts_in_the_examples_have_a_profile():
+    known = {path.stem for path in PROFILES}
+    assert set(record(given("review"))["experts"]) <= known
+    assert {one["name"] for one in record(given("panel"))["experts"]} <= known

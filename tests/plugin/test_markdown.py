@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -18,7 +20,10 @@ BUILT_IN = set(
     "batch code-review context diff doctor goal help init loop plan resume rewind run simplify status tasks usage "
     "verify workflows".split()
 )
-#: Tokens at most (characters / 4): descriptions of all three plugins; `/loop:start` with the skills it pulls in.
+#: What a text calls by its bare name though it lies in a project's `.loop/`.
+LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml"}
+#: Tokens at most (characters / 4): descriptions of all three plugins; `/loop:start` with the skills it pulls in
+#: and what it prints.
 ALWAYS_ON, ON_START = 400, 4000
 #: Characters of a description at most: each costs every session.
 DESCRIPTION = 100
@@ -172,15 +177,6 @@ def test_links_lead_somewhere():
                 assert (path.parent / target).exists(), f"{path}: {target}"
 
 
-def test_experts_named_in_texts_have_a_profile():
-    known = {path.stem for path in PROFILES}
-    for document in DOCUMENTS:
-        for names in re.findall(r'"experts": \[("[^\]]*")\]', document.body):
-            assert set(re.findall(r'"([^"]+)"', names)) <= known
-        for name in re.findall(r'\{"name": "([^"]+)", "question"', document.body):
-            assert name in known
-
-
 def test_descriptions_cost_little_in_every_session(capsys):
     total = sum(len(f"{one.plugin}:{one.name}: {one.meta['description']}") for one in DOCUMENTS) / 4
     with capsys.disabled():
@@ -188,19 +184,71 @@ def test_descriptions_cost_little_in_every_session(capsys):
     assert total <= ALWAYS_ON
 
 
-def test_a_start_costs_little_with_all_its_skills(capsys):
-    # What Claude reads of them: the bodies; loopkit's own output comes on top.
-    pulled = [get("loop", "command", "start")]
-    for reference in sorted(set(re.findall(r"`((?:loop|hope|counsel):[a-z-]+)`", pulled[0].body))):
-        plugin, name = reference.split(":")
-        pulled.append(get(plugin, "skill", name))
-    pulled.append(get("hope", "skill", "verify"))  # named by others of these
-    sizes = {named(one): len(one.body) / 4 for one in pulled}
+def printed_by_start(tmp_path, data) -> str:
+    """What `loopkit start` puts into the command, where nobody can be asked (the longer answer)."""
+    (tmp_path / ".git").mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LOOPKIT_DATA": str(data), "LANG": "C.UTF-8"}
+    environment |= {"CLAUDE_CODE_SESSION_ID": "one", "CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    given = "Answer the 101st request of a minute to /search with 429; pytest tests/test_limits.py shows it"
+    program = ["sh", str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
+    done = subprocess.run(
+        program, cwd=tmp_path, env=environment, input=given, capture_output=True, encoding="utf-8", timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_start_costs_little_with_all_its_skills(tmp_path, data, capsys):
+    # The whole files, though the client leaves the front matter out, and what the command's injection prints.
+    left, pulled = [get("loop", "command", "start")], []
+    while left:
+        one = left.pop()
+        pulled.append(one)
+        for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", one.body):
+            skill = NAMES.get((plugin, "skill", name))
+            if skill and skill not in [*pulled, *left]:
+                left.append(skill)
+    sizes = {named(one): len(one.path.read_text(encoding="utf-8")) / 4 for one in pulled}
     assert len(sizes) >= 9
+    sizes["what it prints"] = len(printed_by_start(tmp_path, data)) / 4
     with capsys.disabled():
         print("\non start: " + ", ".join(f"{name} {size:.0f}" for name, size in sizes.items()))
         print(f"together {sum(sizes.values()):.0f} of {ON_START} tokens")
     assert sum(sizes.values()) <= ON_START
+
+
+def test_whoever_starts_agents_is_told_to_do_it_in_the_foreground():
+    # The client starts agents in the background unless it is told otherwise.
+    for document in (
+        *(get("loop", "command", name) for name in ("start", "resume")),
+        get("loop", "skill", "wave-execution"),
+    ):
+        body = " ".join(document.body.split())
+        assert "in the foreground (`run_in_background: false`)" in body
+        assert "end the turn" in body, "what to do if they run in the background all the same"
+
+
+def test_json_is_not_asked_for(document):
+    assert "json" not in document.body.lower()
+
+
+def test_the_readme_names_every_command_and_the_panel():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"\| you type \| what happens \|\n(.*?)\n\n", text, re.S).group(1)
+    assert set(re.findall(r"^\| `/([a-z:]+)", table, re.M)) == {
+        *(f"loop:{name}" for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")),
+        "counsel:panel",
+    }
+
+
+def test_files_named_in_the_readme_and_contributing_exist():
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S | re.M)
+        for span in re.findall(r"`([A-Za-z./_-]+/[A-Za-z./_-]*|[A-Za-z_-]+\.(?:py|md|lock|toml))`", text):
+            if span.startswith((".loop/", "/")) or span in LOOP_FILES:
+                continue
+            found = [ROOT / span, ROOT / "loopkit" / span]
+            assert any(path.exists() for path in found), f"{name}: {span}"
 
 
 def test_no_machine_path_or_address(document):
