@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.bundle import PLUGINS, ROOT
+from tests.client.harness import sandbox
+from tests.client.model import Scenario, Text, bash
+from tests.plugin.bundle import NAMES, PLUGINS, ROOT, calls_with_here_document, rules
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,15 @@ def test_the_clients_own_estimate_of_what_every_session_pays(run, capsys):
     with capsys.disabled():
         print(f"\nclaude plugin details, always on: {', '.join(shown)}, together {total} tokens")
     assert total <= 400
+
+
+def test_the_clients_shell_check_lets_every_example_through(client, data, tmp_path):
+    commands = [call.text for call in calls_with_here_document()]
+    refused = 'loopkit panel T-003 --file - <<\'EOF\'\n{"consensus": "JSON"}\nEOF'  # the reason why we ask for YAML
+    said = Scenario(deviate=lambda turn: [Text("done")] if turn.calls else [bash(one) for one in [*commands, refused]])
+    with sandbox(tmp_path / "place", Path(client), data, said) as here:
+        run = here.run("Go.", allowed=rules(NAMES["loop", "command", "start"]))
+        results = [event.text for event in here.model.records[-1].turn.events if event.kind == "result"]
+        denied = [one["tool_input"]["command"] for one in run.result["permission_denials"]]
+    assert denied == [refused], "if it lets JSON through by now, this test and rule 2 of /loop:start are out of date"
+    assert ["there is no loop in this project" in one for one in results] == [True] * len(commands) + [False]
