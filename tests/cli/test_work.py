@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -143,6 +144,18 @@ def test_at_most_six_in_a_wave(project: Project) -> None:
     project.planned(*[task(str(number)) for number in range(8)])
     assert len(project.ok("wave", "next", "--json").json["tasks"]) == 6
     project.refused(1, "task", "start", "T-007", says="wave 1 is full")
+
+
+def test_a_loop_that_ends_while_a_check_runs_takes_no_evidence(project: Project) -> None:
+    project.planned(task("a", "sh end.sh"))
+    project.ok("wave", "next")
+    line = {**project.lines[-1], "type": "loop_cancelled", "data": {"reason": "by hand"}}
+    project.write("line.json", json.dumps(line) + "\n")
+    project.write("end.sh", f"cat line.json >> .loop/{project.name}/ledger.jsonl\n")
+    answer = project.verify("T-001")
+    assert answer.exit == 1 and "is over (cancelled)" in answer.err
+    assert project.lines[-1]["type"] == "loop_cancelled"
+    assert project.tasks["T-001"]["evidence"] is None
 
 
 # -- skipping

@@ -25,6 +25,16 @@ def test_epoch_undoes_stamp(moment: int) -> None:
     assert clock.epoch(clock.stamp(moment)) == moment
 
 
+def test_the_days_around_every_end_of_february() -> None:
+    """Leap years, centuries and their exceptions."""
+    for year in range(1, 10_000):
+        first = (datetime.date(year, 2, 28) - datetime.date(1970, 1, 1)).days
+        for day in range(first, first + 3):
+            wanted = (datetime.date(1970, 1, 1) + datetime.timedelta(days=day)).isoformat()
+            assert clock.stamp(day * 86400)[:10] == wanted
+            assert clock.epoch(wanted + "T00:00:00Z") == day * 86400
+
+
 def test_stamp_drops_fractions() -> None:
     assert clock.stamp(0.99) == "1970-01-01T00:00:00Z"
 

@@ -47,6 +47,12 @@ def test_an_escaped_operator_is_a_word() -> None:
     assert command.split(r"grep a\|b f") == ["grep", "a|b", "f"]
 
 
+def test_a_backslash_escapes_nothing_within_single_quotes() -> None:
+    with pytest.raises(UsageFault, match="'|'"):
+        command.split(r"grep 'a\' | b'")
+    assert command.split(r'grep "a\" | b"') == ["grep", 'a" | b']
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\t"])
 def test_nothing_is_no_command(text: str) -> None:
     with pytest.raises(UsageFault, match="empty"):
