@@ -12,9 +12,9 @@ class Session:
     """Session facts of one loop; changed only by `fold`.
 
     iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
-    (POSIX seconds or None) · hold_*: the last hold's fingerprint, how many on it in a row, anything recorded since,
-    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: [input, output, cache write, cache
-    read]}.
+    (POSIX seconds or None) · awaiting: a confirmation is open, so no time counts · hold_*: the last hold's fingerprint,
+    how many on it in a row, anything recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
+    usage: {model: [input, output, cache write, cache read]}.
     """
 
     __slots__ = (
@@ -35,6 +35,7 @@ class Session:
         "spent_seconds",
         "running_since",
         "question",
+        "awaiting",
         "hold_fingerprint",
         "hold_count",
         "hold_quiet",
@@ -68,6 +69,7 @@ class Session:
         self.spent_seconds = 0
         self.running_since: int | None = None
         self.question: str | None = None
+        self.awaiting = False
         self.hold_fingerprint = ""
         self.hold_count = 0
         self.hold_quiet = False
@@ -111,8 +113,24 @@ def _go_on(session: Session, at: str) -> None:
     session.status = verdict.RUNNING
     session.verdict, session.reason = None, ""
     session.hold_fingerprint, session.hold_count = "", 0
-    if session.running_since is None:
+    _run(session, at)
+
+
+def _run(session: Session, at: str) -> None:
+    """Let time count from now on, unless it is the person's turn."""
+    asked = session.question is not None or session.awaiting
+    if session.status == verdict.RUNNING and not asked and session.running_since is None:
         session.running_since = clock.epoch(at)
+
+
+def await_person(session: Session, awaiting: bool, at: str) -> None:
+    """A confirmation has become open, or no longer is."""
+    if awaiting != session.awaiting:
+        session.awaiting = awaiting
+        if awaiting:
+            _halt(session, at)
+        else:
+            _run(session, at)
 
 
 def end(session: Session, name: str, reason: str, at: str) -> None:
@@ -146,8 +164,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         _halt(session, at)
     elif kind == "question_answered":
         session.question = None
-        if session.status == verdict.RUNNING and session.running_since is None:
-            session.running_since = clock.epoch(at)
+        _run(session, at)
     elif kind == "paused":
         session.status = verdict.PAUSED
         session.verdict, session.reason = data.get("verdict"), data.get("reason", "")

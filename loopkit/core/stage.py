@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import score
 from .errors import Refused
 
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from .state import LoopState
 
@@ -23,8 +22,13 @@ ORDER = (INTENT, SHAPE, DECOMPOSE, EXECUTING, REVIEW, COMPLETE)
 
 def confirmation(state: LoopState) -> str | None:
     """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by fit score)."""
+    return unconfirmed(state) if state.session.status == "running" else None
+
+
+def unconfirmed(state: LoopState) -> str | None:
+    """The same, also while the loop is paused."""
     needs = score.needs(state.shape)
-    if not needs or state.session.status != "running":
+    if not needs:
         return None
     if state.stage in (SHAPE, DECOMPOSE) and state.criteria and "shape" not in state.confirmed:
         return "shape"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from . import stage
 from . import task as tasks
 from .events import SESSION_TYPES, Event
-from .session import Session
+from .session import Session, await_person
 from .session import fold as fold_session
 from .task import Evidence, Task
 
@@ -101,6 +102,7 @@ class LoopState:
             handler = getattr(self, "_on_" + event.type, None)
             if handler is not None:
                 handler(event.data, event)
+        await_person(self.session, stage.unconfirmed(self) is not None, event.at)
 
     def _on_loop_started(self, data: dict, event: Event) -> None:
         self.text = data.get("task", "")

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from loopkit.core import clock, verdict
+from loopkit.core import clock, intake, stage, verdict, work
 from loopkit.core.session import Session
-from tests.core.kit import BEGIN, S1, S2, Book
+from tests.core.kit import BEGIN, S1, S2, Book, task
 
 
 def test_a_new_loop_runs_and_belongs_to_who_started_it(book: Book) -> None:
@@ -34,6 +34,29 @@ def test_only_running_time_counts(book: Book) -> None:
     assert later(100, "resumed") == 30
     assert later(7, "loop_cancelled", reason="x") == 37
     assert later(999, "notice_given", name="x") == 37
+
+
+def test_waiting_for_a_confirmation_takes_no_time() -> None:
+    book = Book()
+    book.now += 10
+    book.shaped(2, 2, 1, 1, 1)
+    session = book.state.session
+    assert stage.confirmation(book.state) == "shape" and session.running_since is None
+    book.now += 1000
+    assert session.seconds(book.now) == 10
+    book.line("paused", reason="x")
+    book.line("resumed")
+    book.now += 1000
+    book.do(intake.confirmed, "shape")
+    book.now += 5
+    assert session.seconds(book.now) == 15
+    book.do(work.hand_in, [task()])
+    book.now += 1000
+    book.line("question_asked", text="?")
+    book.line("question_answered", text="!")
+    book.do(intake.confirmed, "tasks")
+    book.now += 5
+    assert session.seconds(book.now) == 20
 
 
 def test_an_answer_that_nobody_asked_for_loses_no_time(book: Book) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from loopkit.core import intake
 from loopkit.core import snapshot as snapshots
 from loopkit.core.events import Event, encode
 from loopkit.core.state import LoopState
@@ -47,7 +48,21 @@ def story() -> list[Event]:
     return book.events
 
 
-STORY = story()
+def waiting() -> list[Event]:
+    """A loop whose shape asks a person to confirm things, paused and resumed in between."""
+    book = Book().shaped(2, 2, 1, 1, 1)
+    for kind, data in (("paused", {"reason": "x"}), ("resumed", {}), ("question_asked", {"text": "?"})):
+        book.now += 60
+        book.line(kind, **data)
+    book.line("question_answered", text="!")
+    book.now += 60
+    book.do(intake.confirmed, "shape")
+    book.now += 60
+    book.line("native_seen", by="hook")
+    return book.events
+
+
+STORY, WAITING = story(), waiting()
 
 
 def write(root: Path, rows: list[Event], name: str = NAME, extra: bytes = b"") -> str:
@@ -69,15 +84,15 @@ def root(tmp_path: Path) -> Path:
 
 
 @settings(deadline=None, max_examples=60)
-@given(some.integers(1, len(STORY)), some.integers(0, len(STORY)))
+@given(some.integers(1, len(STORY)), some.integers(0, len(STORY)), some.sampled_from([STORY, WAITING]))
 def test_a_snapshot_that_lags_behind_gives_what_a_full_fold_gives(
-    tmp_path_factory: pytest.TempPathFactory, seen: int, more: int
+    tmp_path_factory: pytest.TempPathFactory, seen: int, more: int, story: list[Event]
 ) -> None:
     """The snapshot reflects the first `seen` lines, the journal has `more` behind them: any cut of the ledger."""
-    rows = STORY[: seen + more]
+    rows = story[: seen + more]
     root = write(tmp_path_factory.mktemp("l") / ".loop", rows)
-    offset = sum(len(encode(event)) for event in STORY[:seen])
-    loops.write_snapshot(root, snapshot_of(STORY[:seen], offset))
+    offset = sum(len(encode(event)) for event in story[:seen])
+    loops.write_snapshot(root, snapshot_of(story[:seen], offset))
     view = loops.view(root)
     state, _ = loops.fold(root, NAME)
     assert view is not None
