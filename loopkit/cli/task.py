@@ -64,7 +64,8 @@ def list_(call: app.App) -> None:
     """All tasks with their states."""
     loop = call.loop()
     if call.as_json:
-        click.echo(json.dumps([task.to_json(loop.name) for task in loop.state.tasks.values()], ensure_ascii=False))
+        rows = [task.to_json(loop.name, loop.state.verification(task)) for task in loop.state.tasks.values()]
+        click.echo(json.dumps(rows, ensure_ascii=False))
         return
     marks = {"pending": " ", "in_progress": ">", "completed": "x", "failed": "!", "blocked": "-"}
     for task in loop.state.tasks.values():
@@ -87,7 +88,7 @@ def show(call: app.App, task_id: str) -> None:
     loop = call.loop()
     task = work.find(loop.state, task_id)
     if call.as_json:
-        click.echo(json.dumps(task.to_json(loop.name), ensure_ascii=False))
+        click.echo(json.dumps(task.to_json(loop.name, loop.state.verification(task)), ensure_ascii=False))
         return
     state = loop.state
     lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(state.text, 300)}"]

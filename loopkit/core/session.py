@@ -211,6 +211,7 @@ def _fold_start(session: Session, data: dict, at: str) -> None:
 
 def _fold_stop(session: Session, data: dict, at: str) -> None:
     session.iteration += 1
+    session.failure = None  # the turn went through
     offsets = data.get("offsets")
     if offsets:
         session.offsets = {**session.offsets, **offsets}

@@ -86,6 +86,11 @@ class LoopState:
         """Tasks that the session can move now: running, failed and awaiting a step, or free to start."""
         return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.free
 
+    def verification(self, task: Task) -> str | None:
+        """The verification type of the first criterion that a task serves, or None."""
+        kinds = (self.criteria[name].type for name in task.criteria if name in self.criteria)
+        return next(kinds, None)
+
     def is_free(self, task: Task) -> bool:
         return task.status == tasks.PENDING and not self.waiting.get(task.id)
 

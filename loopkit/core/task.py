@@ -86,8 +86,8 @@ class Task(Record):
         """What the native list keeps of it (rule: task record)."""
         return {"wave": self.wave, "loopId": loop, "verification": verification, "stuckCount": self.stuck_count}
 
-    def to_json(self, loop: str) -> dict:
-        """The task as `--json` prints it, with the record's documented names."""
+    def to_json(self, loop: str, verification: str | None) -> dict:
+        """The task as `--json` prints it, with the record's documented names; `verification`: its criterion's type."""
         evidence = self.evidence
         return {
             "id": self.id,
@@ -111,7 +111,7 @@ class Task(Record):
             "evidence": None
             if evidence is None
             else {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log, "at": evidence.at},
-            "metadata": self.metadata(loop, None),
+            "metadata": self.metadata(loop, verification),
         }
 
 

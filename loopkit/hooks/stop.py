@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..core import clock, stop
 from ..core.events import Event
+from ..store import loops
 from . import log, project, reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..store.loops import View
     from .dispatch import Call
 
 #: What the client says of background work that still runs; anything else is over or unknown.
@@ -30,6 +30,8 @@ def handle(call: Call) -> dict | None:
         decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
     if decision.record is not None:
         project.append(found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook"))
+        if found.rebuilt or decision.record.get("verdict"):  # rare: whoever reads the snapshot alone shall see it
+            loops.renew(found.root, found.name)
     if decision.decision == "hold":
         return reply.hold(decision.text)
     return reply.tell(decision.text)
@@ -40,7 +42,7 @@ def _background(call: Call) -> bool:
     return type(tasks) is list and any(type(one) is dict and one.get("status") in RUNNING for one in tasks)
 
 
-def _seen(found: View, call: Call) -> tuple:
+def _seen(found: loops.View, call: Call) -> tuple:
     """(what the transcripts gave since the last look, whether a tool was called)."""
     path = call.given.get("transcript_path")
     if type(path) is not str or not path:
@@ -57,7 +59,7 @@ def _seen(found: View, call: Call) -> tuple:
     return seen, reading.active
 
 
-def _in_step(found: View, call: Call) -> View:
+def _in_step(found: loops.View, call: Call) -> loops.View:
     """The loop after a look at the client's task list, where it keeps one; there Claude may have added tasks."""
     from ..store import native
 

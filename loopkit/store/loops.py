@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 SNAPSHOT = "workflow-state.json"
 
-#: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date).
-View = namedtuple("View", "root name session snapshot")
+#: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date),
+#: whether that had to be rebuilt from the journal.
+View = namedtuple("View", "root name session snapshot rebuilt")
 
 
 def names(root: str) -> list:
@@ -64,14 +65,24 @@ def view(root: str) -> View | None:
     if snapshot is not None:
         session = _catch_up(root, snapshot)
         if session is not None and not outdated(root, snapshot["loop"], session):
-            return View(root, snapshot["loop"], session, snapshot)
+            return View(root, snapshot["loop"], session, snapshot, False)
     name = active(root)
     if name is None:
         return None
     state, tail = fold(root, name)
     if not state.lines:
         return None
-    return View(root, name, state.session, snapshots.build(state, tail.offset))
+    return View(root, name, state.session, snapshots.build(state, tail.offset), True)
+
+
+def renew(root: str, name: str) -> None:
+    """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and is not raised."""
+    try:
+        state, tail = fold(root, name)
+        if state.lines:
+            write_snapshot(root, snapshots.build(state, tail.offset))
+    except OSError:
+        pass
 
 
 def outdated(root: str, name: str, session: Session) -> bool:

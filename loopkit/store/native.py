@@ -79,7 +79,6 @@ def rows(state: LoopState) -> list:
     """The Mirrored records of a loop's tasks."""
     found = []
     for task in state.tasks.values():
-        kinds = [state.criteria[name].type for name in task.criteria if name in state.criteria]
         found.append(
             Mirrored(
                 id=task.id,
@@ -88,7 +87,7 @@ def rows(state: LoopState) -> list:
                 active_form=task.active_form,
                 status=task.status,
                 blocked_by=task.blocked_by,
-                metadata=task.metadata(state.name, kinds[0] if kinds else None),
+                metadata=task.metadata(state.name, state.verification(task)),
                 native_id=task.native,
             )
         )

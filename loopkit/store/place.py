@@ -49,12 +49,26 @@ def find(folder: str, environment: dict) -> str | None:
     if given:
         return os.path.abspath(given) if os.path.isdir(given) else None
     home = environment.get("HOME")
-    near = _climb(folder, FOLDER)
-    if near is not None and os.path.isdir(os.path.join(near, FOLDER)):
-        # a .loop of the home folder would serve every project below it
-        if near != home or os.path.abspath(folder) == near:
-            return os.path.join(near, FOLDER)
-    return main_loop(folder, environment)
+    top = _climb(folder, FOLDER)
+    near = os.path.join(top, FOLDER) if top is not None else None
+    # a .loop of the home folder would serve every project below it
+    if near is not None and (not os.path.isdir(near) or top == home and os.path.abspath(folder) != top):
+        near = None
+    main = main_loop(folder, environment)
+    # a linked worktree checks out what is kept of .loop (shapes, reasons); the loops are where the journals are
+    if near is not None and main is not None and near != main and not holds_loop(near) and holds_loop(main):
+        return main
+    return near or main
+
+
+def holds_loop(root: str) -> bool:
+    """Whether a `.loop` holds a loop, or did: a snapshot, or a journal in one of its folders."""
+    if os.path.exists(os.path.join(root, "workflow-state.json")):
+        return True
+    try:
+        return any(os.path.exists(os.path.join(root, name, "ledger.jsonl")) for name in os.listdir(root))
+    except OSError:
+        return False
 
 
 def main_loop(folder: str, environment: dict) -> str | None:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from loopkit.core import panel
 from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, PROFILES, ROOT, injections, rules, split
 
 KEYS = {
@@ -260,7 +261,7 @@ ASPECTS = {
     "data", "api", "ui", "auth", "performance", "error", "testing", "migration", "integration", "deployment",
     "observability", "documentation",
 }  # fmt: skip
-TOPICS = ASPECTS | {"debugging", "simplicity", "concurrency", "data-modelling", "release"}
+TOPICS = set(panel.TOPICS)
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
