@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from loopkit.core import panel
+from loopkit.store import config
 from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, PROFILES, ROOT, injections, rules, split
 
 KEYS = {
@@ -240,6 +241,23 @@ def test_the_readme_names_every_command_and_the_panel():
         *(f"loop:{name}" for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")),
         "counsel:panel",
     }
+
+
+def test_the_settings_in_the_readme_are_all_there_are_and_their_defaults(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```toml\n(.*?)```", text, re.S).group(1)
+    (tmp_path / "config.toml").write_text(shown, encoding="utf-8")
+    given, defaults = config.read(str(tmp_path)), config.read(str(tmp_path / "nowhere"))
+    assert given.pop("prices") and defaults.pop("prices") == {}
+    assert given == defaults
+    named = set(re.findall(r"^(\w+) = ", shown, re.M))
+    assert named == {*defaults, *defaults["limits"]} - {"limits", "approval"}  # approval has one value so far
+
+
+def test_the_subcommands_named_in_contributing_and_the_readme_are_scripts():
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    named = set(re.findall(r"script/([a-z-]+)", text))
+    assert named and all((ROOT / "script" / name).is_file() for name in named)
 
 
 def test_files_named_in_the_readme_and_contributing_exist():
