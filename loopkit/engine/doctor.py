@@ -163,14 +163,18 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
         report.add(DAMAGE, f"{root} cannot be written: give write access")
     for name in loops.names(root):
         _ledger(report, root, name)
+    stored = loops.read_snapshot(root)
+    what = "is damaged or was edited by hand" if os.path.exists(os.path.join(root, loops.SNAPSHOT)) else "is missing"
     try:
-        loop = Loop.active(root)
+        loop = Loop.active(root)  # rebuilds a snapshot that is no use
     except Damaged as error:
         report.add(DAMAGE, str(error))
         return
     if loop is None:
         report.add(OK, "no loop in this project")
         return
+    if stored is None:
+        report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; it was rebuilt from the ledger just now")
     _snapshot(report, loop, fix, case)
     _ownership(report, loop, case)
     _work(report, loop)
@@ -217,12 +221,6 @@ def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
         report.add(
             OK if same else WARN,
             f"{path} " + ("agrees with the ledger" if same else "is behind the ledger; the next command renews it"),
-        )
-    else:
-        what = "is missing" if not os.path.exists(path) else "is damaged or was edited by hand"
-        report.add(
-            WARN,
-            f"{path} {what}; it is rebuilt from the ledger by the next command" + (", done now" if fix else ""),
         )
     if fix:
         prepare(loop.root)

@@ -24,7 +24,12 @@ def test_one_task_and_a_list_of_tasks(project: Project) -> None:
     rows = project.tasks
     assert rows["T-001"]["files"] == ["a", "b"] and rows["T-001"]["criteria"] == ["C1"]
     assert [rows[one]["blockedBy"] for one in rows] == [[], ["T-001"], ["T-002"]]
-    assert rows["T-001"]["metadata"] == {"wave": None, "loopId": project.name, "verification": None, "stuckCount": 0}
+    assert rows["T-001"]["metadata"] == {
+        "wave": None,
+        "loopId": project.name,
+        "verification": "execution output",
+        "stuckCount": 0,
+    }
 
 
 def test_a_list_in_block_yaml(project: Project) -> None:

@@ -60,12 +60,13 @@ def test_metadata_has_the_four_documented_names() -> None:
 
 
 def test_json_has_the_documented_names() -> None:
-    row = Task("T-001", "a", status="blocked", block_kind="permission", block_text="sign").to_json("001-x")
+    row = Task("T-001", "a", status="blocked", block_kind="permission", block_text="sign").to_json("001-x", "observation")
     wanted = (
         "id subject activeForm description verify blockedBy parent depth complexity criteria files scaffold group kind"
     )
     assert set(row) == {*wanted.split(), "status", "block", "attempts", "history", "evidence", "metadata"}
     assert row["block"] == {"kind": "permission", "text": "sign"}
+    assert row["metadata"]["verification"] == "observation"
 
 
 @pytest.mark.parametrize(
