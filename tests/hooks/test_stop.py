@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loopkit.hooks import dispatch
-from loopkit.store import journal
+from loopkit.store import journal, loops
 
 from .conftest import S1, S2, Project
 
@@ -177,6 +177,24 @@ def test_a_snapshot_that_is_gone_or_damaged(project: Project, text: str | None) 
     else:
         snapshot.write_text(text)
     assert "T-001" in project.stop().held
+    found = loops.read_snapshot(str(project.root))
+    assert found is not None and found["iteration"] == 1, "the snapshot was not made anew"
+
+
+def test_a_verdict_stands_in_the_snapshot_at_once(project: Project) -> None:
+    project.start()
+    while b"additionalContext" in project.stop().out:
+        pass
+    snapshot = json.loads((project.root / "workflow-state.json").read_text())
+    assert (snapshot["status"], snapshot["verdict"], snapshot["next"]) == ("paused", "stalled", "loopkit resume")
+
+
+def test_a_turn_that_went_through_ends_the_failure_of_the_one_before(project: Project) -> None:
+    project.start()
+    project.record("stop_failed", error="rate_limit", text="resets 1pm")
+    assert project.session.failure["text"] == "resets 1pm"
+    project.stop()
+    assert project.session.failure is None
 
 
 def test_a_torn_last_line(project: Project) -> None:

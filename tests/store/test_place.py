@@ -41,6 +41,21 @@ def test_found_from_a_linked_worktree(repository: Path, tmp_path: Path) -> None:
     assert place.work_tree(str(tmp_path / "w")) == str(tmp_path / "w")
 
 
+def test_a_worktree_s_checked_out_shapes_hide_no_loop(repository: Path, tmp_path: Path) -> None:
+    kept = repository / ".loop" / "001-x" / "SHAPE.md"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("# Shape: x\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "shape")
+    git(repository, "worktree", "add", "-q", str(tmp_path / "w"))
+    assert (tmp_path / "w" / ".loop").is_dir()
+    assert place.find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
+    (kept.parent / "ledger.jsonl").write_text("")
+    assert place.find(str(tmp_path / "w"), {}) == str(repository / ".loop")
+    (tmp_path / "w" / ".loop" / "workflow-state.json").write_text("{}")
+    assert place.find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
+
+
 def test_a_new_one_stands_at_the_main_trees_root(repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "-q", str(tmp_path / "w"))
     assert place.future(str(tmp_path / "w"), {}) == str(repository / ".loop")
