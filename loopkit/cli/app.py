@@ -153,6 +153,15 @@ def read_record(source: str, kind: type) -> Any:
     return records.parse(read_input(source), "standard input" if source == "-" else source, kind)
 
 
+def wrapped(line: str, indent: str = "  ") -> str:
+    """A line of words for people, folded to 80 columns; what cannot be folded (paths, commands) stays whole."""
+    import textwrap
+
+    return textwrap.fill(
+        line, 80, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+
+
 def now() -> float:
     """POSIX seconds."""
     return time.time()

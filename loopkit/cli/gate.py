@@ -7,15 +7,24 @@ from collections.abc import Callable
 
 import click
 
-from ..core import gate
+from ..core import gate, stage, verdict
 from ..core.errors import Refused
 from ..store import digest
+from ..store.loop import Loop
 from . import app
 
 
 def digests(call: app.App) -> Callable[[str], str]:
     """A file's present digest, each file looked at once."""
     return functools.cache(functools.partial(digest.of, call.project))
+
+
+def next_check(call: app.App, loop: Loop) -> list[str]:
+    """The step after a check in review: the next one the gate waits for, or the gate itself."""
+    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
+        return []
+    missing = gate.open_points(loop.state, digests(call))
+    return [missing[0][1] if missing else "loopkit gate"]
 
 
 FORM = """\

@@ -92,8 +92,9 @@ def _stand(loop: Loop) -> list[str]:
     view = snapshot.build(loop.state, loop.offset)
     work = view["tasks"]
     spent = loop.state.session.spent_seconds
+    known = {key: "–" if view[key] is None else view[key] for key in ("spec_score", "fit_score")}
     return [
-        f"stage {view['stage']}, spec {view['spec_score']}/10, fit {view['fit_score']},"
+        f"stage {view['stage']}, spec {known['spec_score']}/10, fit {known['fit_score']},"
         f" {work['completed']}/{work['total']} tasks, wave {view['wave']['number']},"
         f" iteration {view['iteration']}, {clock.human(spent)} used",
         f"goal: {' '.join(loop.state.text.split())[:300]}",

@@ -40,9 +40,9 @@ def command(call: app.App, accept: str | None) -> None:
     rows = changes[0][1]["criteria"]
     musts = sum(row["must_not"] for row in rows)
     said = f"shape recorded: {len(rows) - musts} criteria, {musts} mustNot"
-    weak = [row["id"] for row in rows if row["type"] == shape.ASSUMED]
+    weak = [row["id"] for row in rows if row["type"] in shape.UNSEEN and not row["must_not"]]
     if weak:
-        said += f"\n{', '.join(weak)} rests on assumption alone: that will block completion"
+        said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
     if loop.state.stage == "decompose":
         said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
     call.answer(loop, said)

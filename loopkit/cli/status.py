@@ -30,7 +30,8 @@ def command(call: app.App, all_loops: bool) -> None:
         snapshot["failure"] = loop.state.session.failure
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
-    click.echo("\n".join(_lines(call, loop, snapshot)))
+    for line in _lines(call, loop, snapshot):
+        click.echo(line if line.startswith("next: ") else app.wrapped(line))
 
 
 def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:

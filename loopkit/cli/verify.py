@@ -12,6 +12,7 @@ from ..core.state import LoopState
 from ..engine import verify as runner
 from ..store.loop import Loop
 from . import app
+from .gate import next_check
 
 
 @app.command(
@@ -88,7 +89,7 @@ def _report(call: app.App, loop: Loop, said: str, row: dict) -> None:
     left = [one for one in wave.tasks if one in loop.state.running] if wave else []
     if wave and left:
         said += f"\nwave {wave.number}: {', '.join(left)} still to report"
-    call.answer(loop, said, row, [] if left else None)
+    call.answer(loop, said, row, [] if left else next_check(call, loop) or None)
 
 
 def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
@@ -97,7 +98,8 @@ def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     outcome = _run(call, loop, target, line, files)
     call.change(loop, gate.criterion_verified, target, outcome)
     if outcome["passed"]:
-        call.answer(loop, f"{target} holds: {_shown(loop, outcome)}", {"criterion": target, **_row(outcome)})
+        said = f"{target} holds: {_shown(loop, outcome)}"
+        call.answer(loop, said, {"criterion": target, **_row(outcome)}, next_check(call, loop) or None)
         return 0
     must_not = loop.state.criteria[target].must_not
     said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"

@@ -36,7 +36,6 @@ REVERSALS = ("2A", "2B", "1")
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
 SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
-_FIRM = (shape.EXECUTION, shape.OBSERVATION, shape.MEASUREMENT)
 
 
 def check_criterion(state: LoopState, name: str, given: list) -> str:
@@ -122,7 +121,7 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
     if not isinstance(answers, dict):
         raise UsageFault(
             "points is no object",
-            'give "points": {' + ", ".join(f'"{one}": "PASS: how I know"' for one in POINTS[kind]) + "}",
+            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
         )
     for name, meaning in POINTS[kind].items():
         good, words = _answer(answers.get(name), f"point {name} ({meaning})")
@@ -130,9 +129,9 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
             faults.append((f"{meaning}: {words}", ""))
     told = given.get("criteria") or {}
     for row in state.criteria.values():
-        if row.type == shape.ASSUMED and not row.must_not:
+        if row.type in shape.UNSEEN and not row.must_not:
             raise Refused(
-                f"{row.id} rests on assumption alone",
+                f"{row.id} rests on {row.type} alone",
                 "give it a type that can be seen; start fresh to change the shape",
             )
         if row.command:
@@ -190,7 +189,7 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or types.intersection((shape.REVIEWED, shape.REASONED)):
+    if card["reversal"] == "1" or shape.REVIEWED in types:
         return MONITOR
     return SHIP
 

@@ -88,7 +88,7 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
     task = work.find(state, task_id)
     experts = given.get("experts")
     if not isinstance(experts, list) or not all(isinstance(one, dict) for one in experts):
-        raise UsageFault("experts is no list of objects", 'give "experts": [{"name", "question", "diagnosis"}]')
+        raise UsageFault("experts is no list of objects", "each begins with `- name:`, then question: and diagnosis:")
     if not LEAST <= len(experts) <= MOST:
         raise Refused(f"{len(experts)} experts", f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
     for place, one in enumerate(experts, 1):
@@ -103,7 +103,7 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
         or not ranked
         or not all(isinstance(one, dict) and one.get("approach") for one in ranked)
     ):
-        raise UsageFault("recommendations is missing", 'give "recommendations": [{"approach", "confidence"}]')
+        raise UsageFault("recommendations is missing", "each begins with `- approach:`, then confidence:")
     for key in ("consensus", "fallback"):
         if not str(given.get(key, "")).strip():
             raise UsageFault(f"{key} is missing", "one consensus and one fallback, a sentence each")

@@ -18,7 +18,7 @@ RESOLUTIONS = ("approve", "task", "discuss", "skip", "waive", "unattended")
 def findings(rows: object, first: int) -> list[dict]:
     """Checked findings of a review, numbered from `first` on: `F-003`. Raises UsageFault naming the row."""
     if not isinstance(rows, list):
-        raise UsageFault("findings is not a list", 'give "findings": [{"severity", "issue", "guidance"}]')
+        raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
     result = []
     for place, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not str(row.get("issue", "")).strip():
@@ -110,7 +110,7 @@ def _score(value: object) -> int:
 def _experts(given: dict, bounds: tuple) -> list:
     names = given.get("experts") or []
     if not isinstance(names, list) or not all(isinstance(one, str) and one.strip() for one in names):
-        raise UsageFault("experts is not a list of names", f'give "experts": {bounds[0]} to {bounds[1]} names')
+        raise UsageFault("experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names")
     if not bounds[0] <= len(set(names)) <= bounds[1]:
         raise Refused(
             f"{len(set(names))} experts", f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own"
@@ -132,7 +132,7 @@ def thorough(state: LoopState, given: dict) -> list:
         stage.require(state, stage.REVIEW, doing="the thorough review")
     experts = _experts(given, THOROUGH_EXPERTS)
     if "findings" not in given:
-        raise UsageFault("findings is missing", 'give "findings": [], empty where there is nothing')
+        raise UsageFault("findings is missing", "give findings: [] where there is nothing")
     rows = findings(given["findings"], len(state.findings) + 1)
     known = {one.id for one in state.must_nots}
     changes: list = []
@@ -148,7 +148,7 @@ def thorough(state: LoopState, given: dict) -> list:
             if not row["verify"]:
                 raise UsageFault(
                     f"blocker {row['issue'][:60]!r} has no verify",
-                    'give "verify": "<command that exits 0 when it is mended>"',
+                    'give verify: "<command that exits 0 when it is mended>"',
                 )
             command.split(row["verify"])
             change = work.remediation(

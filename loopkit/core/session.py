@@ -44,6 +44,7 @@ class Session:
         "prices",
         "unattended",
         "failure",
+        "last_stop",
         "notices",
         "native_seen",
         "subagents",
@@ -78,6 +79,7 @@ class Session:
         self.prices: dict = {}
         self.unattended = False
         self.failure: dict | None = None
+        self.last_stop: dict | None = None
         self.notices: list = []
         self.native_seen = False
         self.subagents: dict = {}
@@ -212,6 +214,7 @@ def _fold_start(session: Session, data: dict, at: str) -> None:
 def _fold_stop(session: Session, data: dict, at: str) -> None:
     session.iteration += 1
     session.failure = None  # the turn went through
+    session.last_stop = {"at": at, "decision": data.get("decision"), "verdict": data.get("verdict")}
     offsets = data.get("offsets")
     if offsets:
         session.offsets = {**session.offsets, **offsets}

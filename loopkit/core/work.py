@@ -137,7 +137,7 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
     if not rows:
-        raise UsageFault("no task was handed in", "give a JSON list with at least one task")
+        raise UsageFault("no task was handed in", "give a list with at least one task")
     drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
     check_size(state, len(drafts))
     changes = added(state, drafts)

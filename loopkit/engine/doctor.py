@@ -13,6 +13,7 @@ from ..core import graph, pricing, verdict
 from ..core import snapshot as snapshots
 from ..core import task as tasks
 from ..core.errors import EXIT_DAMAGED, Damaged
+from ..core.session import MAX_IDLE_STOPS
 from ..store import journal, loops, native, place
 from ..store.loop import Loop, prepare
 
@@ -127,10 +128,12 @@ def _hooks(report: Report, case: Case) -> None:
         report.add(
             FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh` (on Windows: Git Bash)"
         )
-    if case.environment.get("LOOPKIT_DISABLED"):
-        report.add(FAULT, "LOOPKIT_DISABLED is set: hooks are off")
+    if case.environment.get("LOOPKIT_DISABLED") == "1":
+        report.add(FAULT, "LOOPKIT_DISABLED=1: hooks are off")
     cap = case.environment.get(CAP_VARIABLE, "")
-    if cap.isdigit() and 0 < int(cap) <= 3:
+    view = loops.view(case.root) if case.root else None
+    idle = view.session.max_idle_stops if view is not None else MAX_IDLE_STOPS
+    if cap.isdigit() and 0 < int(cap) <= idle:
         report.add(
             FAULT,
             f"{CAP_VARIABLE}={cap}: the client overrides our holds before a stall is noticed; set it to {CLIENT_CAP}",
@@ -242,6 +245,11 @@ def _ownership(report: Report, loop: Loop, case: Case) -> None:
     if session.status == verdict.PAUSED:
         report.add(
             WARN, f"the loop is paused ({session.verdict or 'by hand'}): {session.reason or '–'}; go on: loopkit resume"
+        )
+    if session.last_stop:
+        last = session.last_stop
+        report.add(
+            OK, f"last stop at {last['at']}: {last['decision']}" + (f", {last['verdict']}" if last["verdict"] else "")
         )
     if session.failure:
         report.add(WARN, f"the last turn died of {session.failure['error']}: {session.failure['text']}")

@@ -145,7 +145,7 @@ def test_each_planted_fault_is_found(healthy: Project, plant: Callable, code: in
 @pytest.mark.parametrize(
     ("env", "code", "level", "words"),
     [
-        ({"LOOPKIT_DISABLED": "1"}, 1, "fault", "LOOPKIT_DISABLED is set"),
+        ({"LOOPKIT_DISABLED": "1"}, 1, "fault", "LOOPKIT_DISABLED=1"),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"}, 1, "fault", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=3"),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "no native"),
         ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}, 0, "ok", "task tools are switched on"),

@@ -303,8 +303,8 @@ def test_the_gate_lists_what_is_missing_with_the_command_to_run(project: Project
 
 def test_the_gate_shows_its_form_when_all_checks_are_there(project: Project) -> None:
     project.reviewed()
-    project.verify("C1")
-    project.verify("M2")
+    assert project.verify("C1").steps == ["loopkit verify M2 -- test ! -f forbidden.txt"]
+    assert project.verify("M2").steps == ["loopkit gate"]
     answer = project.ok("gate")
     assert answer.steps == ["loopkit gate --file -"]
     assert "edge_cases (edge cases were tried)" in answer.out and "root_cause" in answer.out

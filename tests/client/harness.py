@@ -23,6 +23,7 @@ from typing import Any
 from tests.client.model import Model, Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 KEY = "scripted"
 DEADLINE = 180.0  # seconds; only a broken run ever comes near it
 # What a person allows beside the commands' own rules: a verification is approved by whoever watches the shell.
@@ -279,7 +280,8 @@ class Sandbox:
 
     def arguments(self, allowed: Sequence[str], *more: str, plugins: bool = True) -> list[str]:
         """The client's command line; it loads the plugins of this checkout unless they are installed in HOME."""
-        folders = ["--plugin-dir", str(ROOT), "--plugin-dir", str(ROOT / "plugins")] if plugins else []
+        # one by one: not every client takes a folder of plugins
+        folders = [f"--plugin-dir={folder}" for folder in PLUGINS.values()] if plugins else []
         rules = ["--allowedTools", ",".join(allowed)] if allowed else []
         return [str(self.client), *folders, "--permission-mode", "default", *rules, *more]
 

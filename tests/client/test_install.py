@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.harness import ROOT, Sandbox
+from tests.client.harness import PLUGINS, ROOT, Sandbox
 from tests.client.model import Scenario
-
-PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 
 
 def claude(place: Sandbox, *args: str) -> subprocess.CompletedProcess:
@@ -46,8 +44,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_validate_is_clean(place, checkout: Path, plugin: str) -> None:
-    folder = checkout / PLUGINS[plugin].relative_to(ROOT)
-    done = claude(place(prepared=False), "plugin", "validate", "--strict", "--profile", "directory", str(folder))
+    here, folder = place(prepared=False), checkout / PLUGINS[plugin].relative_to(ROOT)
+    # A client without the directory's checks warns of manifest fields that came later: there, loadable is enough.
+    # tests/plugin demands the checks of the pinned one.
+    knows = "--profile" in claude(here, "plugin", "validate", "--help").stdout
+    checks = ["--strict", "--profile", "directory"] if knows else []
+    done = claude(here, "plugin", "validate", *checks, str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

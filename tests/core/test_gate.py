@@ -166,8 +166,9 @@ def test_a_criterion_without_a_command_is_answered_for() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "true"])
-def test_assumption_alone_blocks(command: str) -> None:
-    text = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", f"assumption | {command} |")
+@pytest.mark.parametrize("kind", ["assumption", "reasoned inference"])
+def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
+    text = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |")
     book = Book().shaped(text=text)
     book.do(work.hand_in, [task()])
     book.wave()
@@ -175,7 +176,7 @@ def test_assumption_alone_blocks(command: str) -> None:
     book.do(waves.closed)
     book.review([])
     book.seen()
-    with pytest.raises(Refused, match="C1 rests on assumption alone"):
+    with pytest.raises(Refused, match=f"C1 rests on {kind} alone"):
         gate.decided(book.state, answers(criteria={"C1": "PASS: I think so"}), same)
 
 
