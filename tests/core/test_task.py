@@ -60,7 +60,9 @@ def test_metadata_has_the_four_documented_names() -> None:
 
 
 def test_json_has_the_documented_names() -> None:
-    row = Task("T-001", "a", status="blocked", block_kind="permission", block_text="sign").to_json("001-x", "observation")
+    row = Task("T-001", "a", status="blocked", block_kind="permission", block_text="sign").to_json(
+        "001-x", "observation"
+    )
     wanted = (
         "id subject activeForm description verify blockedBy parent depth complexity criteria files scaffold group kind"
     )
