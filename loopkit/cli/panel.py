@@ -36,7 +36,7 @@ def command(call: app.App, task_id: str, source: str | None) -> None:
             data,
         )
         return
-    lines = [f"{task.id} ({announce.clean(task.subject, 100)}), {task.attempts} failed attempts"]
+    lines = [f"{task.id} ({announce.clean(task.subject, 100)}), {announce.count(task.attempts, 'failed attempt')}"]
     for entry in task.history[-3:]:
         lines.append(
             f"tried: {announce.clean(entry['approach'], 120)}; error: {announce.clean(entry['error'][-300:], 300)}"

@@ -61,9 +61,9 @@ def _options(given: dict) -> dict:
 
 def _said(loop: Loop, data: dict, thorough: bool) -> str:
     if not thorough:
-        counts = f"{data['score']}/10, {data['issues']} issues, {data['blockers']} blockers"
-        return f"review of wave {data['wave']} recorded: {counts}"
-    lines = [f"thorough review {data['round']} recorded: {len(data['findings'])} findings"]
+        counts = f"{announce.count(data['issues'], 'issue')}, {announce.count(data['blockers'], 'blocker')}"
+        return f"review of wave {data['wave']} recorded: {data['score']}/10, {counts}"
+    lines = [f"thorough review {data['round']} recorded: {announce.count(len(data['findings']), 'finding')}"]
     for row in data["findings"]:
         task = f" → {row['task']}" if row.get("task") else ""
         lines.append(f"{row['id']} {row['severity']}{task}: {announce.clean(row['issue'], 120)}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import click
 
-from ..core import intake, shape
+from ..core import announce, intake, shape
 from ..store import atomic
 from ..store.loop import unwritable
 from . import app
@@ -26,6 +27,9 @@ TASKS = """\
 def command(call: app.App, accept: str | None) -> None:
     """Check SHAPE.md strictly and store it: criteria, mustNot, a verification each. Without --accept: the form."""
     if accept is None:
+        if call.as_json:
+            click.echo(json.dumps({"types": shape.TYPES, "form": shape.FORM}))
+            return
         click.echo("types, strongest first: " + ", ".join(shape.TYPES))
         click.echo(shape.FORM.rstrip())
         return
@@ -39,7 +43,7 @@ def command(call: app.App, accept: str | None) -> None:
         raise unwritable(target, error) from None
     rows = changes[0][1]["criteria"]
     musts = sum(row["must_not"] for row in rows)
-    said = f"shape recorded: {len(rows) - musts} criteria, {musts} mustNot"
+    said = f"shape recorded: {announce.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
     weak = [row["id"] for row in rows if row["type"] in shape.UNSEEN and not row["must_not"]]
     if weak:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"

@@ -18,6 +18,11 @@ def clean(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def _open(work: dict, each: int) -> str:
     """`T-001 write it; T-002 test it and 3 more`."""
     rows = work["open"]

@@ -32,6 +32,7 @@ def running(state: LoopState) -> None:
 
 
 def move(state: LoopState, to: str) -> Change:
+    """The journal line that takes the loop from its stage to another."""
     return ("stage_moved", {"from": state.stage, "to": to})
 
 
@@ -41,7 +42,7 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
     stage.require(state, stage.INTENT, doing="recall")
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
-            raise Refused(f"there is no learning {place}", f"{len(titles)} were shown: loopkit recall")
+            raise Refused(f"there is no learning {place}", f"see loopkit recall, it shows {len(titles)}")
     both = sorted(set(confirm) & set(dismiss))
     if both:
         raise Refused(f"learning {both[0]} is both confirmed and dismissed", "give it once")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
+from . import announce
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def recorded(state: LoopState, task_id: str, given: dict) -> list:
     if not isinstance(experts, list) or not all(isinstance(one, dict) for one in experts):
         raise UsageFault("experts is no list of objects", "each begins with `- name:`, then question: and diagnosis:")
     if not LEAST <= len(experts) <= MOST:
-        raise Refused(f"{len(experts)} experts", f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
+        raise Refused(announce.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
     for place, one in enumerate(experts, 1):
         for key in ("name", "question", "diagnosis"):
             if not str(one.get(key, "")).strip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import announce
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def _experts(given: dict, bounds: tuple) -> list:
         raise UsageFault("experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names")
     if not bounds[0] <= len(set(names)) <= bounds[1]:
         raise Refused(
-            f"{len(set(names))} experts", f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own"
+            announce.count(len(set(names)), "expert"),
+            f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own",
         )
     return names
 

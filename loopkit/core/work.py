@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import command, escalation, graph, intake, settings, stage, verdict
+from . import announce, command, escalation, graph, intake, settings, stage, verdict
 from . import task as tasks
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -299,7 +299,8 @@ def _approach(state: LoopState, task: Task) -> str:
 def _explain(state: LoopState, task: Task, attempts: int, error: str) -> str:
     chain, one = [], task
     while one is not None:
-        chain.append(f"{one.id} {one.subject[:60]} ({attempts if one.id == task.id else one.attempts} attempts)")
+        tried = announce.count(attempts if one.id == task.id else one.attempts, "attempt")
+        chain.append(f"{one.id} {one.subject[:60]} ({tried})")
         one = state.tasks.get(one.parent or "")  # type: ignore[assignment]
     done = f"{state.counts[tasks.COMPLETED]} of {len(state.tasks)} tasks were completed"
     return " ← ".join(chain) + f"; last error: {error.strip()[-200:]}; {done}"
@@ -354,6 +355,7 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
 
 
 def remediation(state: LoopState, subject: str, verify: str, description: str, files: list, first: int) -> Change:
+    """`task block`: the task waits for something outside the loop; `kind` says for what, `text` tells a person."""
     """A task that mends what a review or the gate found; `first` is how many ids this step has used already."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),
@@ -365,6 +367,7 @@ def remediation(state: LoopState, subject: str, verify: str, description: str, f
     }
     return ("task_added", {"task": row})
 
+    """`task unblock`: what the task waited for is there; also while the loop is paused for it."""
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
     """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's present digest."""

@@ -274,12 +274,12 @@ def _work(report: Report, loop: Loop) -> None:
         report.add(FAULT, f"{error}: loopkit task set <id> --blocked-by <what it really needs>")
     session = state.session
     if session.status in verdict.FINAL:
+        ends = "its completion or a stall" if session.limit_usd is None else "money, its completion or a stall"
         return
     if session.limit_iterations is None and session.limit_seconds is None:
         report.add(
             WARN,
-            "no limit on iterations or time: only money or progress ends this loop; "
-            "set one: loopkit resume --iterations N --time T",
+            f"no limit on iterations or time: only {ends} ends this loop; set one: loopkit resume --iterations N --time T",
         )
     unpriced = pricing.cost(session.usage, session.prices)[2]
     if unpriced and session.limit_usd is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import tomllib
 
@@ -10,6 +11,20 @@ from ..core import limits, settings
 from ..core.errors import Damaged, UsageFault
 
 NAME = "config.toml"
+#: What each setting takes, in the words of a fault.
+_TAKES = {
+    "limits": "a table, [limits]",
+    "limits.iterations": 'a whole number from 1 on, or "none"',
+    "limits.usd": 'an amount above 0, or "none"',
+    "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
+    "approval": '"evidence"',
+    "prices": "a table, [prices], of four numbers a model: input, output, cache write, cache read",
+    "max_idle_stops": "a whole number from 1 to 7",
+    "max_step_attempts": "a whole number from 1 on",
+    "max_fix_cycles": "a whole number from 0 on",
+    "max_replan_depth": "a whole number from 0 on",
+    "verify_seconds": "seconds, a whole number from 1 on",
+}
 
 
 def read(root: str) -> dict:
@@ -55,18 +70,33 @@ def _checked(given: dict, path: str) -> dict:
     try:
         for name in given.get("prices", {}):
             given["prices"][name] = tuple(float(one) for one in given["prices"][name])
+    except (TypeError, ValueError):
+        raise UsageFault(f"{path}: wrong prices", f"give {_TAKES['prices']}") from None
+    try:
         config = Config.model_validate(given)
-        chosen = {
-            kind: limits.amount(str(getattr(config.limits, kind)), None, kind)
-            for kind in ("iterations", "usd", "seconds")
-        }
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageFault(
-            f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}", "see the README for the settings"
-        ) from None
-    except (UsageFault, TypeError, ValueError) as error:
-        raise UsageFault(f"{path}: {error}", "see the README for the settings") from None
+        raise _fault(path, error.errors()[0]) from None
+    chosen = {}
+    for kind in ("iterations", "usd", "seconds"):
+        value = getattr(config.limits, kind)
+        try:
+            chosen[kind] = limits.amount(str(value), None, kind)
+        except UsageFault:
+            raise UsageFault(f"{path}: limits.{kind} is {value!r}", f"give {_TAKES[f'limits.{kind}']}") from None
     values = config.model_dump()
     values["limits"] = chosen
     return values
+
+
+def _fault(path: str, error: Any) -> UsageFault:
+    """One of pydantic's errors in plain words: the key, its value, what it takes."""
+    place = [str(one) for one in error["loc"]]
+    key = ".".join(place)
+    if error["type"] == "extra_forbidden":
+        table = place[0] + "." if len(place) > 1 else ""
+        known = [one[len(table) :] for one in _TAKES if one.startswith(table) and "." not in one[len(table) :]]
+        return UsageFault(f"{path}: unknown key {key}", "known: " + ", ".join(known))
+    key = next((one for one in (".".join(place[:2]), place[0]) if one in _TAKES), key)
+    if key == "prices":
+        return UsageFault(f"{path}: wrong prices", f"give {_TAKES[key]}")
+    return UsageFault(f"{path}: {key} is {repr(error['input'])[:60]}", f"give {_TAKES.get(key, 'another value')}")

@@ -58,6 +58,7 @@ def locked(root: str) -> Iterator[None]:
 
 
 def unwritable(path: str, error: OSError) -> Damaged:
+    """The fault of a write to `path` that failed, with what to do about it."""
     return Damaged(
         f"cannot write {error.filename or path}: {error.strerror}",
         "make room or give write access; nothing was changed",

@@ -38,6 +38,7 @@ def names(root: str) -> list:
 
 
 def ledger(root: str, name: str) -> str:
+    """Where the journal of a loop lies; `root` is the project's `.loop`."""
     return os.path.join(root, name, journal.NAME)
 
 

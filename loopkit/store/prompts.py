@@ -9,6 +9,7 @@ from . import atomic
 
 
 def path(data: str, session: str) -> str:
+    """Where a session's words are kept in the data folder, whatever its id contains."""
     name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[:100]
     return os.path.join(data, "prompts", name + ".json")
 
@@ -31,6 +32,7 @@ def load(data: str, session: str) -> str | None:
 
 
 def forget(data: str, session: str) -> None:
+    """Drop a session's words; no fault where there are none."""
     try:
         os.unlink(path(data, session))
     except OSError:

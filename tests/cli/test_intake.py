@@ -156,7 +156,7 @@ def test_a_shape_is_stored_as_it_was_handed_in(project: Project) -> None:
     project.score()
     (project.folder / "mine.md").write_text(SHAPE, encoding="utf-8-sig")
     answer = project.ok("shape", "--accept", "mine.md")
-    assert answer.out.startswith("shape recorded: 1 criteria, 2 mustNot")
+    assert answer.out.startswith("shape recorded: 1 criterion, 2 mustNot")
     assert (project.root / project.name / "SHAPE.md").read_text() == SHAPE
     assert answer.steps == ["loopkit task add --file -"]
     assert project.snapshot["stage"] == "decompose"

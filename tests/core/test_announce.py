@@ -137,3 +137,8 @@ def test_the_announcement_tells_of_the_thorough_review() -> None:
 def test_a_foreign_list_shows_three_subjects() -> None:
     assert announce.foreign(["a", "b\nc", "d", "e"]) == "pending tasks: a; b c; d"
     assert len(announce.foreign([LONG] * 5)) < 500
+
+
+def test_numbers_take_the_right_form_of_their_word() -> None:
+    assert [announce.count(number, "issue") for number in (0, 1, 2)] == ["0 issues", "1 issue", "2 issues"]
+    assert [announce.count(number, "criterion", "criteria") for number in (1, 2)] == ["1 criterion", "2 criteria"]

@@ -100,7 +100,7 @@ def test_two_to_four_experts(stuck: Book, count: int) -> None:
     if 2 <= count <= 4:
         panel.recorded(stuck.state, "T-001", given)
     else:
-        with pytest.raises(Refused, match=f"{count} experts"):
+        with pytest.raises(Refused, match=f"{count} expert"):
             panel.recorded(stuck.state, "T-001", given)
 
 

@@ -66,7 +66,7 @@ def test_two_or_three_experts(count: int) -> None:
     if count in (2, 3):
         review.light(closed_wave().state, 1, given)
     else:
-        with pytest.raises(Refused, match=f"{count} experts"):
+        with pytest.raises(Refused, match=f"{count} expert"):
             review.light(closed_wave().state, 1, given)
 
 
@@ -204,7 +204,7 @@ def test_three_or_four_experts(count: int) -> None:
     if count in (3, 4):
         review.thorough(Book().worked().state, given)
     else:
-        with pytest.raises(Refused, match=f"{count} experts"):
+        with pytest.raises(Refused, match=f"{count} expert"):
             review.thorough(Book().worked().state, given)
 
 

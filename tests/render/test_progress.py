@@ -95,7 +95,6 @@ def test_blocked_tasks_have_their_reason_on_one_line() -> None:
     [
         ("paused", {"reason": "lunch"}, "**Paused**: lunch"),
         ("loop_cancelled", {"reason": "by hand"}, "**Aborted**: by hand"),
-        ("loop_completed", {}, "**Completed**"),
     ],
 )
 def test_what_does_not_run_says_so(kind: str, data: dict, words: str) -> None:
@@ -103,6 +102,12 @@ def test_what_does_not_run_says_so(kind: str, data: dict, words: str) -> None:
     assert "**Paused" not in rendered(book)
     book.line(kind, **data)
     assert words in rendered(book).splitlines()
+
+
+def test_a_completed_loop_has_nothing_more_to_say() -> None:
+    book = Book().planned()
+    book.line("loop_completed")
+    assert "**Completed" not in rendered(book)
 
 
 def test_models_without_a_price_are_named() -> None:

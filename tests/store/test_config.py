@@ -86,6 +86,23 @@ def test_a_wrong_value_is_named_with_its_file(tmp_path: Path, text: str) -> None
     assert "\n" not in caught.value.what or len(caught.value.what) < 400
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("max_idle = 3", "unknown key max_idle; known: limits, "),
+        ("[limits]\nx = 1", "unknown key limits.x; known: iterations, usd, seconds"),
+        ("max_idle_stops = 9", "max_idle_stops is 9; give a whole number from 1 to 7"),
+        ('[limits]\niterations = "many"', "limits.iterations is 'many'; give a whole number from 1 on, or \"none\""),
+        ("[limits]\niterations = 0", "limits.iterations is 0; give a whole number from 1 on"),
+        ("[prices]\nm = [1, 2]", "wrong prices; give a table, [prices], of four numbers a model"),
+    ],
+)
+def test_a_fault_is_told_in_plain_words(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageFault) as caught:
+        read(tmp_path, text)
+    assert f"config.toml: {says}" in str(caught.value)
+
+
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"= 1", b"[", b'a = "\n'])
 def test_a_file_that_is_no_toml_is_damaged(tmp_path: Path, raw: bytes) -> None:
     with pytest.raises(Damaged, match="config.toml"):
