@@ -82,9 +82,12 @@ def main(arguments: list[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return EXIT_USAGE
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "loopkit"
-        return _say(f"{error.format_message()}; see {where} --help", EXIT_USAGE)
+        return _say(f"{error.format_message().rstrip('.')}; see {where} --help", EXIT_USAGE)
     except LoopError as error:
         return _say(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
@@ -97,7 +100,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    line = " ".join(text.split())
+    from .app import printable
+
+    line = printable(" ".join(text.split()))
     print("loopkit: " + (line if len(line) <= 1000 else line[:999] + "…"), file=sys.stderr)
     return code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core.errors import Refused
+from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from . import app
 
@@ -14,6 +14,8 @@ from . import app
 def command(call: app.App, text: str) -> None:
     """Record what the person answered; the loop goes on."""
     loop = call.own_loop()
+    if not text.strip():
+        raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
     asked = loop.state.session.question
     call.change(loop, _changes, text)
     call.answer(loop, f"answered: {asked}: {text}")

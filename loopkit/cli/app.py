@@ -28,6 +28,7 @@ class App:
     def __init__(self, as_json: bool = False) -> None:
         self.environment = dict(os.environ)
         self.as_json = as_json
+        self.owned = False
         try:
             self.folder = os.getcwd()
         except OSError:
@@ -60,16 +61,22 @@ class App:
     def own_loop(self) -> Loop:
         """The active loop, for a command that changes it. Raises Refused in a session that does not own it."""
         loop = self.loop()
+        self.owned = True
+        self._check_owner(loop)
+        return loop
+
+    def _check_owner(self, loop: Loop) -> None:
         owner = loop.state.session.owner
         if self.session and owner != self.session and loop.state.session.status not in verdict.FINAL:
             raise Refused(
                 f"loop {loop.name} belongs to session {owner}", "take it over: loopkit resume" + take_over_hint(loop)
             )
-        return loop
 
     def change(self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any) -> list[Change]:
         """Decide on the state as it is under the lock, record, and let what is derived follow."""
         with loop.writing() as state:
+            if self.owned:  # it may have been taken over since it was opened
+                self._check_owner(loop)
             changes = decide(state, *arguments, **named)
             loop.record(changes, self.by)
         self.follow(loop)
@@ -89,6 +96,10 @@ class App:
     def answer(self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None) -> None:
         """Print what was recorded, then the next step: the state's own, or these `steps`."""
         own = nextstep.command(loop.state)
+        session = loop.state.session
+        if session.status == verdict.FAILED:
+            text = f"{text}\nloop {loop.name} is over ({session.verdict}): {session.reason}"
+            steps = []
         following = steps if steps is not None else [own] if own else []
         if self.as_json:
             row = {"loop": loop.name, "stage": loop.state.stage, **(data or {}), "said": text, "next": following}
@@ -96,7 +107,17 @@ class App:
             return
         body = text.rstrip("\n")
         lines = ([body] if body else []) + ["next: " + one for one in following]
-        click.echo("\n".join(lines))
+        click.echo(printable("\n".join(lines)))
+
+
+_HARMLESS = dict.fromkeys(
+    (*range(10), *range(11, 32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
+)
+
+
+def printable(text: str) -> str:
+    """Text that does nothing to a terminal: control characters but line breaks become blanks, right-to-left overrides too."""
+    return text.translate(_HARMLESS)
 
 
 def take_over_hint(loop: Loop) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
+import textwrap
 import threading
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COLOURS = {"step": "bold cyan", "agent": "green", "hook": "yellow", "project": "bold"}
+#: Columns of a line, and lines of an output that are shown: enough for what happened, short enough to be read.
+_WIDTH, _MOST = 80, 5
 
 
 @app.command("demo", "loopkit demo")
@@ -34,10 +36,10 @@ def command(call: app.App, folder: str | None, verbose: bool) -> None:
     if call.as_json:
         click.echo(json.dumps(result, ensure_ascii=False))
         return
-    project, loop = result["project"], os.path.join(result["project"], ".loop", result["loop"])
+    loop = f".loop/{result['loop']}"
     click.echo(result["card"].rstrip())
-    click.echo(f"\nLook at it:\n  project   {project}\n  evidence  {loop}/evidence/\n  journal   {loop}/ledger.jsonl")
-    click.echo(f"  progress  {project}/.loop/PROGRESS.md\nRemove it when you have seen enough: rm -r {project}")
+    click.echo(f"\nLook at it, and remove the folder when you have seen enough:\n  cd {shlex.quote(result['project'])}")
+    click.echo(f"  evidence  {loop}/evidence/\n  journal   {loop}/ledger.jsonl\n  progress  .loop/PROGRESS.md")
 
 
 class Teller:
@@ -47,36 +49,104 @@ class Teller:
         self.console = console
         self.verbose = verbose
         self.lock = threading.Lock()
+        self.step = ""  # the one whose line is not ended yet
+        self.told: set[str] = set()
 
     def __call__(self, kind: str, text: str) -> None:
+        """Tell one thing; `kind` is one of drive's and demo's: project, step, said, agent, hook."""
         with self.lock:
-            if kind == "project":
-                self._print("A small project with failing tests:", kind)
-                self._print("  " + text, None)
-            elif kind == "step":
-                self._print("▸ " + _short(text), kind)
-            elif kind == "agent":
-                self._print("    " + _short(text), kind)
-            elif kind == "hook":
-                self._print("  The session wants to stop. The Stop hook says:" if "\n" in text else "  " + text, kind)
-                if "\n" in text:
-                    for line in text.splitlines():
-                        self._print("  │ " + _short(line), kind)
-            else:
+            if kind == "step":
+                self._end()
+                self._step(text)
+            elif kind == "said":
                 self._said(text)
+            else:
+                self._end()
+                self._other(kind, text)
+
+    def _step(self, text: str) -> None:
+        text = text.split(". Run `loopkit task show")[0]
+        light = re.match(r"loopkit review --wave \d+", text)
+        if light and not self.verbose and "light" in self.told:
+            text = light[0]
+        elif light:
+            self.told.add("light")
+        self.step = fitted("▸ ", "    ", text, 2 if text.startswith("/") else 1)
+        self.console.print(self.step, style=_COLOURS["step"], markup=False, end="")
 
     def _said(self, text: str) -> None:
-        lines = [line for line in text.splitlines() if not line.startswith("next: ")]
-        if "<loop-complete>" in text:
-            return
-        most = len(lines) if self.verbose else 2 if text.startswith("the gate waits") else 1
-        for line in lines[:most]:
-            self._print("  " + _short(line), None)
+        lines = [] if "<loop-complete>" in text else told(text) if self.verbose else story(text)
+        if not self.verbose and lines and lines[0].startswith("experts to ask") and lines[0] in self.told:
+            lines = []
+        self.told.update(lines)
+        for said in (lines[0], lines[0].split(", evidence")[0]) if len(lines) == 1 and not self.verbose else ():
+            if len(self.step) + 3 + len(said) <= _WIDTH and "\n" not in self.step:
+                self.console.print(" → " + said, markup=False)
+                self.step = ""
+                return
+        self._end()
+        for line in lines:
+            self._print("  ", "    ", line, None)
 
-    def _print(self, text: str, kind: str | None) -> None:
-        self.console.print(text, style=_COLOURS.get(kind or ""), markup=False)
+    def _other(self, kind: str, text: str) -> None:
+        if kind == "project":
+            self.console.print(f"A small project with failing tests:\n  {text}", style=_COLOURS[kind], markup=False)
+        elif kind == "agent":
+            said, *why = text.splitlines()
+            if self.verbose or " writes " not in said or said not in self.told:
+                self._print("    ", "      ", said, kind)
+            self.told.add(said)
+            for line in why:
+                self._print("      ", "        ", line, None)
+        elif "\n" in text:
+            self._print("  ", "    ", "The session wants to stop. The Stop hook says:", kind)
+            for line in text.splitlines():
+                self._print("  │ ", "  │   ", re.sub(r" (--\S+ )?<.*", " …", line), kind, 1)
+        else:
+            self._print("  ", "    ", text, kind)
+
+    def _end(self) -> None:
+        if self.step:
+            self.console.print()
+        self.step = ""
+
+    def _print(self, first: str, further: str, text: str, kind: str | None, most: int = 2) -> None:
+        self.console.print(fitted(first, further, text, most), style=_COLOURS.get(kind or ""), markup=False)
 
 
-def _short(text: str) -> str:
-    line = re.sub(r"\.loop/\S+/evidence/", "", text.replace("\n", " ").replace(shlex.quote(sys.executable), "python"))
-    return line if len(line) <= 76 else line[:75] + "…"
+def told(text: str) -> list[str]:
+    """All lines of an output but the next steps."""
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("next: ")]
+
+
+def story(text: str) -> list[str]:
+    """The few lines of an output that tell what happened."""
+    lines = told(text)
+    asked = [found[1] for line in lines if (found := re.match(r"  ([a-z-]+) \(", line))]
+    if not lines or lines[0].startswith("wave "):
+        return lines[:1]
+    if lines[0].startswith("the gate waits"):
+        return [lines[0] + " " + "; ".join(lines[1:])]
+    if asked:
+        experts = "experts to ask: " + ", ".join(asked)
+        return [experts] if lines[0].startswith("ask ") else [lines[0], experts]
+    return [lines[0].split(", state in ")[0], *[line for line in lines[1:] if _TELLING.match(line)]][:_MOST]
+
+
+#: Lines after the first that belong to the story: added tasks, findings, a review's end.
+_TELLING = re.compile(r"T-\d+ added|F-\d+ |passed$|blockers left")
+
+
+def fitted(first: str, further: str, text: str, most: int) -> str:
+    """A text in at most so many lines of a terminal, cut between words; a long word, such as a path, stays whole."""
+    text = re.sub(r"\.loop/\S+/evidence/", "", text.replace(shlex.quote(sys.executable), "python"))
+    return textwrap.fill(
+        text.strip(),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=further,
+        max_lines=most,
+        placeholder=" …",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

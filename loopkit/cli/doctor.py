@@ -17,7 +17,7 @@ def command(call: app.App, fix: bool, permissions: bool) -> int:
     """Check programs, hooks, ownership, the task list and the files of the loop. Exit 0: a loop would work; 1: it would
     not, or not as wished; 3: damaged files."""
     if permissions:
-        _print_rules()
+        _print_rules(call.as_json)
         return 0
     case = doctor.Case(call.environment, call.folder, call.session, call.root, call.follow)
     report = doctor.examine(case, fix)
@@ -32,7 +32,10 @@ def command(call: app.App, fix: bool, permissions: bool) -> int:
     return report.exit
 
 
-def _print_rules() -> None:
+def _print_rules(as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}))
+        return
     click.echo("Rules for permissions.allow in your Claude Code settings; add those you agree with.")
     click.echo("`loopkit verify` runs your project's own checks without a question from then on.")
     click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}, indent=2))

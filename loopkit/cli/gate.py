@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 
 import click
@@ -19,11 +20,20 @@ def digests(call: app.App) -> Callable[[str], str]:
     return functools.cache(functools.partial(digest.of, call.project))
 
 
+def lost(loop: Loop) -> frozenset[str]:
+    """Ids of completed tasks and of criteria whose evidence file is not where their journal line says."""
+    proofs = [(task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"]
+    proofs += list(loop.state.criterion_evidence.items())
+    return frozenset(
+        name for name, proof in proofs if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
+    )
+
+
 def next_check(call: app.App, loop: Loop) -> list[str]:
     """The step after a check in review: the next one the gate waits for, or the gate itself."""
     if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
         return []
-    missing = gate.open_points(loop.state, digests(call))
+    missing = gate.open_points(loop.state, digests(call), lost(loop))
     return [missing[0][1] if missing else "loopkit gate"]
 
 
@@ -47,7 +57,7 @@ def command(call: app.App, source: str | None) -> int:
     thorough review passed, every criterion seen, and four points answered for the kind of work."""
     loop = call.own_loop()
     if source:
-        changes = call.change(loop, gate.decided, app.read_record(source, dict), digests(call))
+        changes = call.change(loop, gate.decided, app.read_record(source, dict), digests(call), lost(loop))
         result = next(change[1] for change in changes if change[0] == "gate_result")
         if result["passed"]:
             call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
@@ -57,7 +67,7 @@ def command(call: app.App, source: str | None) -> int:
             loop, f"gate refused: {'; '.join(result['failed'])}\n{', '.join(made)} added to mend it", {"passed": False}
         )
         return 1
-    missing = gate.open_points(loop.state, digests(call))
+    missing = gate.open_points(loop.state, digests(call), lost(loop))
     if missing:
         lines = [what for what, _ in missing]
         call.answer(loop, "the gate waits:\n" + "\n".join(lines), {"missing": lines}, [missing[0][1]])

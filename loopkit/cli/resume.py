@@ -39,12 +39,7 @@ def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -
     if session.status in verdict.FINAL:
         raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
     other = bool(call.session) and session.owner != call.session
-    if other and place.alive(session.owner_pid) and not take_over:
-        raise Refused(
-            f"loop {loop.name} belongs to session {session.owner}, which is running",
-            "ask the person; take it over: loopkit resume --take-over; or leave it there",
-        )
-    call.change(loop, _changes, call, other, text, given)
+    call.change(loop, _changes, call, take_over, text, given)
     if call.session:
         native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
         call.follow(loop)
@@ -53,8 +48,14 @@ def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -
     return 0
 
 
-def _changes(state: LoopState, call: app.App, other: bool, text: str | None, given: dict) -> list:
+def _changes(state: LoopState, call: app.App, take_over: bool, text: str | None, given: dict) -> list:
     session = state.session
+    other = bool(call.session) and session.owner != call.session
+    if other and place.alive(session.owner_pid) and not take_over:
+        raise Refused(
+            f"loop {state.name} belongs to session {session.owner}, which is running",
+            "ask the person; take it over: loopkit resume --take-over; or leave it there",
+        )
     changes: list = []
     present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
     chosen = {kind: limits.amount(str(value), present[kind], kind) for kind, value in given.items() if value}
@@ -89,13 +90,17 @@ def _check_raised(session: Session, most: dict) -> None:
 
 
 def _stand(loop: Loop) -> list[str]:
+    session = loop.state.session
     view = snapshot.build(loop.state, loop.offset)
-    work = view["tasks"]
-    spent = loop.state.session.spent_seconds
     known = {key: "–" if view[key] is None else view[key] for key in ("spec_score", "fit_score")}
+    turns = limits.of(session.iteration, session.limit_iterations)
+    time = limits.of(
+        clock.human(session.seconds(app.now())), session.limit_seconds and clock.human(session.limit_seconds)
+    )
+    money = limits.of(f"${view['spent']['usd']:.2f}", session.limit_usd and f"${session.limit_usd:g}")
     return [
         f"stage {view['stage']}, spec {known['spec_score']}/10, fit {known['fit_score']},"
-        f" {work['completed']}/{work['total']} tasks, wave {view['wave']['number']},"
-        f" iteration {view['iteration']}, {clock.human(spent)} used",
+        f" {view['tasks']['completed']}/{view['tasks']['total']} tasks, wave {view['wave']['number']}",
+        f"used: {turns} iterations, {time}, {money}",
         f"goal: {' '.join(loop.state.text.split())[:300]}",
     ]

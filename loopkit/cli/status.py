@@ -8,7 +8,7 @@ import time
 
 import click
 
-from ..core import announce, clock, verdict
+from ..core import announce, clock, limits, verdict
 from ..core import snapshot as snapshots
 from ..store import loops, place
 from ..store.loop import Loop
@@ -28,10 +28,11 @@ def command(call: app.App, all_loops: bool) -> None:
         del snapshot["session"]
         del snapshot["check"]
         snapshot["failure"] = loop.state.session.failure
+        snapshot["spent"]["seconds"] = loop.state.session.seconds(time.time())
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
     for line in _lines(call, loop, snapshot):
-        click.echo(line if line.startswith("next: ") else app.wrapped(line))
+        click.echo(app.printable(line if line.startswith("next: ") else app.wrapped(line)))
 
 
 def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
@@ -60,16 +61,14 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
             )
         else:
             lines.append(f"Review {name}: {_or(row['score'])}/10, {row['issues']} issues, {row['blockers']} blockers")
-    spent, limits = snapshot["spent"], snapshot["limits"]
-    turns = f"{session.iteration}" + (f" of {limits['iterations']}" if limits["iterations"] is not None else "")
-    money = f"${spent['usd']:.2f}" + (f" of ${limits['usd']:g}" if limits["usd"] is not None else "")
+    spent, most = snapshot["spent"], snapshot["limits"]
+    turns = limits.of(session.iteration, most["iterations"])
+    money = limits.of(f"${spent['usd']:.2f}", None if most["usd"] is None else f"${most['usd']:g}")
     if spent["unpriced_models"]:
-        money = (
-            f"{spent['tokens']} tokens (no price for {', '.join(spent['unpriced_models'])}: no money limit can be kept)"
-        )
-    clock_now = clock.human(session.seconds(time.time())) + (
-        f" of {clock.human(limits['seconds'])}" if limits["seconds"] is not None else ""
-    )
+        unknown = ", ".join(spent["unpriced_models"])
+        money = f"at least {money}, {spent['tokens']} tokens (no price for {unknown}: no money limit can be kept)"
+    hours = None if most["seconds"] is None else clock.human(most["seconds"])
+    clock_now = limits.of(clock.human(session.seconds(time.time())), hours)
     lines.append(f"Iterations: {turns} | Cost: {money} | Time: {clock_now}")
     owner = "this session" if session.owner == call.session else f"session {session.owner}"
     alive = "" if session.owner == call.session or place.alive(session.owner_pid) else " (not running)"

@@ -111,7 +111,7 @@ def show(call: app.App, task_id: str) -> None:
     lines.append(
         "only this task; nothing in .loop/ is edited; when its check has passed, stop and report what verify printed"
     )
-    click.echo("\n".join(lines))
+    click.echo(app.printable("\n".join(lines)))
     click.echo(
         f"next: loopkit verify {task.id} -- {task.verify}"
         if task.verify

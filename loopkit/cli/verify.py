@@ -41,7 +41,8 @@ def _run(call: app.App, loop: Loop, name: str, line: str, files: list) -> dict:
 
 def _shown(loop: Loop, outcome: dict) -> str:
     log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))
-    return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s, evidence {log}"
+    note = f" ({outcome['note']})" if outcome["note"] else ""
+    return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}, evidence {log}"
 
 
 def _task(call: app.App, loop: Loop, target: str, words: list) -> int:

@@ -55,12 +55,12 @@ def duration(text: str) -> int:
 
 
 def human(seconds: float) -> str:
-    """`45 s`, `12 min`, `2 h`, `2 h 5 min`: a duration in seconds for a person."""
+    """`45 s`, `1 min 30 s`, `12 min`, `2 h`, `2 h 5 min`: a duration in seconds for a person."""
     seconds = int(seconds)
     if seconds < 60:
         return f"{seconds} s"
-    minutes = seconds // 60
+    minutes, rest = divmod(seconds, 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return f"{minutes} min {rest} s" if rest and minutes < 10 else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"

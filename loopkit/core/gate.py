@@ -70,12 +70,22 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     return changes
 
 
-def open_points(state: LoopState, digest: Callable[[str], str]) -> list[tuple[str, str]]:
-    """(what is missing, command) of everything the gate still waits for, in the order in which to do it."""
+def open_points(
+    state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+) -> list[tuple[str, str]]:
+    """(what is missing, command) of everything the gate still waits for, in the order in which to do it.
+
+    digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence file is gone.
+    """
     rows: list[tuple[str, str]] = []
     for task_id in state.open:
         rows.append((f"{task_id} is {state.tasks[task_id].status}", "loopkit wave next"))
         break
+    for task in state.tasks.values():
+        if task.id in lost:
+            rows.append((f"{task.id}: its evidence file is gone", f"loopkit verify {task.id} -- {task.verify}"))
+    for task in work.unproven(state):
+        rows.append((f"{task.id} has no passing evidence", f"loopkit verify {task.id} -- {task.verify}"))
     for task in work.stale(state, digest):
         rows.append((f"{task.id}: its files changed after its evidence", f"loopkit verify {task.id} -- {task.verify}"))
     if not review.passed(state):
@@ -84,7 +94,7 @@ def open_points(state: LoopState, digest: Callable[[str], str]) -> list[tuple[st
         rows.append(("the thorough review has not passed", next_command(state) or "loopkit review --thorough"))
     for row in state.criteria.values():
         if row.command:
-            why = _evidence_fault(state, row.id, digest)
+            why = "has lost its evidence file" if row.id in lost else _evidence_fault(state, row.id, digest)
             if why:
                 rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
     return rows
@@ -101,7 +111,7 @@ def _evidence_fault(state: LoopState, name: str, digest: Callable[[str], str]) -
     return None
 
 
-def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list:
+def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
     """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a remediation task.
 
     Raises Refused where something was not answered or verified yet (nothing is recorded then).
@@ -110,17 +120,17 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
 
     intake.running(state)
     stage.require(state, stage.REVIEW, doing="the gate")
-    missing = open_points(state, digest)
+    missing = open_points(state, digest, lost)
     if missing:
         raise Refused(f"the gate waits: {missing[0][0]}", f"next: {missing[0][1]}")
     kind = given.get("kind")
-    if kind not in POINTS:
+    if not isinstance(kind, str) or kind not in POINTS:
         raise UsageFault(f"kind is {kind!r}", "use " + ", ".join(POINTS))
     faults: list[tuple[str, str]] = []
     answers = given.get("points")
     if not isinstance(answers, dict):
         raise UsageFault(
-            "points is no object",
+            "points is no record",
             f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
         )
     for name, meaning in POINTS[kind].items():
@@ -128,6 +138,8 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str]) -> list
         if not good:
             faults.append((f"{meaning}: {words}", ""))
     told = given.get("criteria") or {}
+    if not isinstance(told, dict):
+        raise UsageFault("criteria is no record", 'give criteria: with C2: "PASS what was seen" lines')
     for row in state.criteria.values():
         if row.type in shape.UNSEEN and not row.must_not:
             raise Refused(
@@ -194,13 +206,13 @@ def card_kind(state: LoopState, card: dict) -> str:
     return SHIP
 
 
-def completed(state: LoopState, digest: Callable[[str], str]) -> list:
+def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
     from . import intake
 
     intake.running(state)
     stage.require(state, stage.REVIEW, doing="completing")
-    missing = open_points(state, digest)
+    missing = open_points(state, digest, lost)
     if missing:
         raise Refused(f"not complete: {missing[0][0]}", f"next: {missing[0][1]}")
     gate = state.gate

@@ -1,13 +1,8 @@
-"""The dependency graph of tasks: cycles by name, missing ids, waves."""
+"""The dependency graph of tasks: cycles by name, waves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-
-def missing(blocked_by: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
-    """(task, id it waits for) of every id that is no task, in the order given."""
-    return [(task, wanted) for task, wants in blocked_by.items() for wanted in wants if wanted not in blocked_by]
+from collections.abc import Mapping, Sequence
 
 
 def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str] | None:

@@ -25,7 +25,7 @@ def running(state: LoopState) -> None:
         kind = LimitReached if session.verdict in verdict.LIMITS else Refused
         raise kind(
             f"loop {state.name} is paused ({session.verdict or 'by hand'}): {session.reason or 'pause'}",
-            "next: loopkit resume",
+            "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
         )
     if session.question is not None:
         raise Refused(f"a question is open: {session.question[:120]}", 'next: loopkit answer "<text>"')
@@ -55,6 +55,8 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     """Scores of the request; the loop goes on to shape where spec and fit suffice."""
     running(state)
     stage.require(state, stage.INTENT, doing="scoring")
+    known = (state.scores or {}).get("values") or {}  # what was scored before stands unless it is given again
+    values = {name: known.get(name) if values.get(name) is None else values[name] for name in score.DIMENSIONS}
     result = score.score(values, len(state.recall_surfaced))
     row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
     changes: list[Change] = [("scored", row)]

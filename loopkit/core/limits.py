@@ -49,6 +49,22 @@ def reached(iteration: int, usd: float, seconds: float, limits: tuple) -> tuple[
     return None
 
 
+def of(spent: object, most: object) -> str:
+    """`4 of 25`, or `4` where there is no limit."""
+    return f"{spent}" if most is None else f"{spent} of {most}"
+
+
+def raising(name: str, most: tuple) -> str:
+    """The command that lifts the limit of a verdict, the amount left to the person; `most` as for `reached`."""
+    turns, money, time = most
+    option = {
+        verdict.LIMIT_ITERATIONS: f"--iterations <+{turns or DEFAULT_ITERATIONS}, if the person agrees>",
+        verdict.LIMIT_TIME: f"--time <+{_short(time or DEFAULT_SECONDS)}, if the person agrees>",
+        verdict.LIMIT_BUDGET: f"--usd <+{money or DEFAULT_USD:g}, if the person agrees>",
+    }
+    return f"loopkit resume {option[name]}"
+
+
 def _short(seconds: float) -> str:
     seconds = int(seconds)
     for size, letter in ((3600, "h"), (60, "m")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import score, stage, verdict
+from . import limits, score, stage, verdict
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ def command(state: LoopState) -> str | None:
     if session.status in verdict.FINAL:
         return None
     if session.status == verdict.PAUSED:
+        if session.verdict in verdict.LIMITS:
+            return limits.raising(session.verdict, session.most)
         return "loopkit resume"
     if session.question is not None:
         return 'loopkit answer "<what the person said>"'
@@ -88,7 +90,8 @@ def _review(state: LoopState) -> str:
             return f"loopkit review resolve {finding.id} <--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
     if state.gate is None or not state.gate.get("passed") or state.gate["line"] < state.last_completion:
         return "loopkit gate"
-    return "loopkit complete"
+    # RESEARCH does not complete: more has to be found out, then the gate is answered anew
+    return "loopkit gate --file -" if state.gate.get("card") == "RESEARCH" else "loopkit complete"
 
 
 def needs_new_round(state: LoopState) -> bool:

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
-RESOLUTIONS = ("approve", "task", "discuss", "skip", "waive", "unattended")
 
 
 def findings(rows: object, first: int) -> list[dict]:
     """Checked findings of a review, numbered from `first` on: `F-003`. Raises UsageFault naming the row."""
+    from . import work
+
     if not isinstance(rows, list):
         raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
     result = []
     for place, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not str(row.get("issue", "")).strip():
+        if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
             raise UsageFault(f"finding {place} has no issue", "say what is wrong")
         severity = str(row.get("severity", "")).upper()
         if severity not in SEVERITIES:
@@ -32,10 +33,10 @@ def findings(rows: object, first: int) -> list[dict]:
                 "id": f"F-{first + place - 1:03d}",
                 "severity": severity,
                 "issue": str(row["issue"]).strip(),
-                "guidance": str(row.get("guidance", "")).strip(),
-                "verify": str(row.get("verify", "")).strip(),
-                "files": [str(one) for one in row.get("files") or []],
-                "violates": [str(one) for one in row.get("violates") or []],
+                "guidance": str(row.get("guidance") or "").strip(),
+                "verify": str(row.get("verify") or "").strip(),
+                "files": work.paths(row.get("files"), f"finding {place}"),
+                "violates": work.texts(row.get("violates"), f"violates of finding {place}"),
             }
         )
     return result
@@ -180,10 +181,8 @@ def resolved(state: LoopState, finding_id: str, how: str, text: str, verify: str
     if finding is None:
         raise Refused(f"there is no finding {finding_id[:20]}", "see loopkit review --thorough")
     if finding.severity == BLOCKER and how != "waive":
-        raise Refused(
-            f"{finding.id} is a blocker",
-            f'its task {finding.task} settles it, or the person: review resolve {finding.id} --waive "<why>"',
-        )
+        who = f"its task {finding.task} settles it, or the person" if finding.task else "only the person settles it"
+        raise Refused(f"{finding.id} is a blocker", f'{who}: loopkit review resolve {finding.id} --waive "<why>"')
     if how == "waive" and not text.strip():
         raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
     data = {"id": finding.id, "how": how, "text": text}

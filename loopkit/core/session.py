@@ -88,9 +88,14 @@ class Session:
 
     def seconds(self, now: float) -> int:
         """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no time."""
-        if self.running_since is None:
+        if not self.running_since:  # 0: its stamp in the journal was damaged
             return self.spent_seconds
         return self.spent_seconds + max(0, int(now) - self.running_since)
+
+    @property
+    def most(self) -> tuple:
+        """The limits as `limits.reached` takes them."""
+        return self.limit_iterations, self.limit_usd, self.limit_seconds
 
     def dump(self) -> dict:
         """Everything, as plain JSON values, for the snapshot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import intake, score, settings, stage
+from . import intake, panel, score, settings, stage
 from . import task as tasks
 from .errors import Refused
 from .intake import Change
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
 
 def choose(state: LoopState, most: int) -> list[Task]:
-    """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another."""
+    """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another.
+
+    While a scaffold task is free, only those are taken.
+    """
     chosen: list[Task] = []
     taken: set[str] = set()
+    scaffold = any(state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open)
     for task_id in state.open:
         task = state.tasks[task_id]
         if len(chosen) == most:
             break
+        if scaffold and not task.scaffold:
+            continue
         if not state.is_free(task) or task.panel_due or not task.verify or taken.intersection(task.files):
             continue
         chosen.append(task)
@@ -67,7 +73,9 @@ def next_wave(state: LoopState, sequential: bool) -> list[Change]:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
     if not state.open:
         raise Refused("every task is completed", "next: loopkit review --thorough")
-    chosen = choose(state, 1 if sequential else settings.MOST_IN_WAVE)
+    chosen = choose(state, settings.MOST_IN_WAVE)
+    sequential = sequential or any((panel.advice(state, task.id) or {}).get("sequential") for task in chosen)
+    chosen = chosen[:1] if sequential else chosen
     if not chosen:
         from .nextstep import command
 

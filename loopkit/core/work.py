@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
 KEYS = frozenset(
-    "subject verify description blocked_by files criteria complexity active_form scaffold group kind parent".split()
+    (
+        "subject",
+        "verify",
+        "description",
+        "blocked_by",
+        "files",
+        "criteria",
+        "complexity",
+        "active_form",
+        "scaffold",
+        "group",
+    )
 )
 
 
@@ -62,9 +73,9 @@ def draft(row: object, place: int) -> dict:
         "verify": verify,
         "description": _text(row, "description", place)[:LONGEST_TEXT],
         "activeForm": _text(row, "active_form", place),
-        "blockedBy": _texts(row, "blocked_by", place),
-        "files": _texts(row, "files", place),
-        "criteria": _texts(row, "criteria", place),
+        "blockedBy": _blockers(row.get("blocked_by"), f"task {place}"),
+        "files": paths(row.get("files"), f"task {place}"),
+        "criteria": texts(row.get("criteria"), f"criteria of task {place}"),
         "complexity": complexity,
         "scaffold": row.get("scaffold") in (True, "true"),
         "group": row.get("group"),
@@ -80,13 +91,41 @@ def _text(row: dict, key: str, place: int) -> str:
     return value or ""
 
 
-def _texts(row: dict, key: str, place: int) -> list[str]:
-    value = row.get(key) or []
-    if isinstance(value, list) and key == "blocked_by":  # a bare number is a place in the same list
-        value = [f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
+def texts(value: object, what: str) -> list[str]:
+    """A list of texts, or nothing. Raises UsageFault naming what it is."""
+    if value is None:
+        return []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise UsageFault(f"{key} of task {place} is not a list of texts", f"give {key}: [a, b]")
+        raise UsageFault(f"{what} is not a list of texts", "write it like [a, b]")
     return value
+
+
+def paths(value: object, what: str) -> list[str]:
+    """Paths of files inside the project, relative to it. Raises UsageFault for any other."""
+    found = texts(value, f"files of {what}")
+    for one in found:
+        parts = one.replace("\\", "/").split("/")
+        if not one.strip() or "\0" in one or parts[0] == "" or parts[0][1:] == ":" or ".." in parts:
+            raise UsageFault(
+                f"{one!r} in files of {what} is no path inside the project", "give it relative to its root"
+            )
+    return found
+
+
+def _blockers(value: object, what: str) -> list[str]:
+    if isinstance(value, list):  # a bare number is a place in the same list
+        value = [f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
+    return texts(value, f"blocked_by of {what}")
+
+
+def check_criteria(state: LoopState, drafts: list[dict]) -> None:
+    """Raises Refused where a task serves a criterion that SHAPE.md does not have."""
+    for row in drafts:
+        for name in row["criteria"]:
+            if name not in state.criteria:
+                raise Refused(
+                    f"there is no criterion {name}", f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added"
+                )
 
 
 def check_size(state: LoopState, more: int) -> None:
@@ -139,6 +178,7 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     if not rows:
         raise UsageFault("no task was handed in", "give a list with at least one task")
     drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
+    check_criteria(state, drafts)
     check_size(state, len(drafts))
     changes = added(state, drafts)
     if state.stage == stage.REVIEW:
@@ -159,7 +199,7 @@ def changed(
         command.split(verify)
         data["verify"] = verify.strip()
     if files is not None:
-        data["files"] = files
+        data["files"] = paths(files, task.id)
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
         blockers = {one.id: one.blocked_by for one in state.tasks.values()}
@@ -315,6 +355,7 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
+    """`task block`: the task waits for something outside the loop; `kind` says for what, `text` tells a person."""
     intake.running(state)
     task = find(state, task_id)
     if kind not in tasks.BLOCK_KINDS:
@@ -326,6 +367,7 @@ def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change
 
 
 def unblocked(state: LoopState, task_id: str) -> list[Change]:
+    """`task unblock`: what the task waited for is there; also while the loop is paused for it."""
     task = find(state, task_id)
     if state.session.status in verdict.FINAL:
         intake.running(state)  # says so; a pause may be for the very thing that is there now
@@ -355,7 +397,6 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
 
 
 def remediation(state: LoopState, subject: str, verify: str, description: str, files: list, first: int) -> Change:
-    """`task block`: the task waits for something outside the loop; `kind` says for what, `text` tells a person."""
     """A task that mends what a review or the gate found; `first` is how many ids this step has used already."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),
@@ -367,7 +408,18 @@ def remediation(state: LoopState, subject: str, verify: str, description: str, f
     }
     return ("task_added", {"task": row})
 
-    """`task unblock`: what the task waited for is there; also while the loop is paused for it."""
+
+def unproven(state: LoopState) -> list[Task]:
+    """Completed tasks without passing evidence, those apart that were completed by their subtasks."""
+    parents = {task.parent for task in state.tasks.values()}
+    return [
+        task
+        for task in state.tasks.values()
+        if task.status == tasks.COMPLETED
+        and not (task.evidence is not None and task.evidence.passed)
+        and task.id not in parents
+    ]
+
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
     """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's present digest."""

@@ -92,6 +92,19 @@ class Session:
         )
         return done.returncode, done.stdout.decode("utf-8", "replace")
 
+    def tests(self) -> str:
+        """Run the project's own tests; the last line of what they print."""
+        done = subprocess.run(
+            [sys.executable, "-m", "unittest", "-q"],
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        return (done.stdout.decode("utf-8", "replace").splitlines() or ["no output"])[-1]
+
     def stop(self) -> str | None:
         """What the Stop hook tells this session when it wants to end its turn: the hold, or None when it may."""
         event = {"session_id": self.id, "cwd": self.project, "hook_event_name": "Stop", "stop_hook_active": False}
@@ -116,6 +129,8 @@ def run(folder: str | None, environment: dict, tell: Callable[[str, str], None])
     answers = script.load(os.path.join(place.plugin_root(), "demo", "script.yaml"), python=shlex.quote(sys.executable))
     session = Session(project, environment)
     tell("project", project)
+    tell("step", "python -m unittest -q")
+    tell("said", session.tests())
     tell("step", f"/loop:start {answers.task.strip()}")
     code, output = session.call(["start", "--task-file", "-"], answers.task)
     tell("said", output)

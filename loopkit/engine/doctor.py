@@ -248,9 +248,7 @@ def _ownership(report: Report, loop: Loop, case: Case) -> None:
         )
     if session.last_stop:
         last = session.last_stop
-        report.add(
-            OK, f"last stop at {last['at']}: {last['decision']}" + (f", {last['verdict']}" if last["verdict"] else "")
-        )
+        report.add(OK, f"last stop: {last['decision']}" + (f", {last['verdict']}" if last["verdict"] else ""))
     if session.failure:
         report.add(WARN, f"the last turn died of {session.failure['error']}: {session.failure['text']}")
 
@@ -274,9 +272,9 @@ def _work(report: Report, loop: Loop) -> None:
         report.add(FAULT, f"{error}: loopkit task set <id> --blocked-by <what it really needs>")
     session = state.session
     if session.status in verdict.FINAL:
-        ends = "its completion or a stall" if session.limit_usd is None else "money, its completion or a stall"
         return
     if session.limit_iterations is None and session.limit_seconds is None:
+        ends = "its completion or a stall" if session.limit_usd is None else "money, its completion or a stall"
         report.add(
             WARN,
             f"no limit on iterations or time: only {ends} ends this loop; set one: loopkit resume --iterations N --time T",

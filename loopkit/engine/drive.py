@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +17,7 @@ MOST_STEPS = 500
 def drive(script: Script, project: str, call: Call, first: str, tell: Callable[[str, str], None]) -> str:
     """Follow the steps from an output on until there is none; gives the last output.
 
-    tell(kind, text): `step` before a step, `said` for what it printed, `agent` for an agent's doings.
+    tell(kind, text): `step` before a step, with the script's answer in it, `said` for what it printed, `agent` for an agent's doings.
     Raises Refused where a step says no and offers no other, or where the drive goes round in circles.
     """
     output, steps = first, next_steps(first)
@@ -31,8 +32,12 @@ def drive(script: Script, project: str, call: Call, first: str, tell: Callable[[
             continue
         step = steps.pop(0)
         arguments, given = script.answer(step)
+        if arguments is None:
+            arguments = words(step)
+        else:
+            step = shlex.join(["loopkit", *arguments])
         tell("step", step)
-        code, output = call(arguments if arguments is not None else words(step), given)
+        code, output = call(arguments, given)
         tell("said", output)
         following = next_steps(output)
         if code and not following:

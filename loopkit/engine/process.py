@@ -6,23 +6,28 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections import namedtuple
+from collections.abc import Iterator
+from typing import BinaryIO
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run
 #: time.
 Outcome = namedtuple("Outcome", "exit seconds note")
 
-#: Bytes of output that are kept at the most; the end is what matters, so a longer log keeps its head and tail.
+#: Bytes of output that are kept at the most: the beginning and, what matters more, the end.
 MOST_OUTPUT = 4_000_000
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
+#: Seconds that a program's leftovers may keep its output open after it has ended.
+_LINGER = 2.0
 
 
 def run(arguments: list[str], folder: str, log: str, seconds: float, environment: dict[str, str]) -> Outcome:
     """Run `arguments` in `folder` with both streams appended to the file `log`; the whole group ends with it.
 
-    No shell. Raises OSError where the log cannot be opened.
+    No shell. A TERM or HUP signal to us ends the group first. Raises OSError where the log cannot be written.
     """
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
@@ -33,7 +38,7 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -41,16 +46,96 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
             return Outcome(127, 0.0, f"no such program: {arguments[0]}")
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
+        pump = _Pump(process, output)
         note = ""
         try:
-            code = process.wait(seconds)
+            with _ended_by_signals():
+                pump.start()
+                code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            code, note = 124, f"ended after {seconds:g} s"
+            code, note = 124, f"out of time after {seconds:g} s, setting verify_seconds"
         finally:
             end_group(process)
+        pump.join(_LINGER)
+        pump.finish()
     if code < 0:
         code = 128 - code
     return Outcome(code, time.monotonic() - began, note)
+
+
+class _Pump(threading.Thread):
+    """Carries a program's output into the log: its first half of MOST_OUTPUT at once, of the rest only the end."""
+
+    def __init__(self, process: subprocess.Popen, output: BinaryIO) -> None:
+        super().__init__(daemon=True)
+        self.source = process.stdout
+        self.output = output
+        self.written = self.left_out = 0
+        self.end = bytearray()
+        self.fault: OSError | None = None
+        self.lock = threading.Lock()
+
+    def run(self) -> None:
+        assert self.source is not None
+        while True:
+            try:
+                piece = os.read(self.source.fileno(), 65536)
+            except (OSError, ValueError):
+                return
+            if not piece:
+                return
+            with self.lock:
+                try:
+                    self._take(piece)
+                except (OSError, ValueError) as error:  # a full disk must not stop the program's own output
+                    self.fault = self.fault or OSError(str(error))
+
+    def _take(self, piece: bytes) -> None:
+        room = MOST_OUTPUT // 2 - self.written
+        if room > 0 and not self.fault:
+            self.output.write(piece[:room])
+            self.output.flush()
+            self.written += len(piece[:room])
+            piece = piece[room:]
+        self.end += piece
+        if len(self.end) > MOST_OUTPUT:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Keep the second half of what may be kept."""
+        gone = max(0, len(self.end) - MOST_OUTPUT // 2)
+        del self.end[:gone]
+        self.left_out += gone
+
+    def finish(self) -> None:
+        """Write the end. Raises OSError where the log could not be written."""
+        with self.lock:
+            self._forget()
+            if self.left_out:
+                self.output.write(f"\n[… {self.left_out} bytes left out …]\n".encode())
+            self.output.write(self.end)
+            self.end.clear()
+        if self.fault is not None:
+            raise self.fault
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """TERM and HUP become an exit that runs the clean-up on its way; only possible in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end_group(process: subprocess.Popen, grace: float = 5.0) -> None:

@@ -7,11 +7,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..core.errors import Damaged
+from ..core.errors import Damaged, Refused
 from ..store import atomic
 
 #: Runs `loopkit` with arguments and standard input; gives (exit code, output).
 Call = Callable[[list, str], tuple]
+
+#: What in a step has to be filled in: a placeholder, or standard input.
+_ASKS = re.compile(r"<[^<>]+>| -$")
+#: The line of a Python traceback that names the error.
+_FAULT = re.compile(r"\s*\w*(Error|Exception)\b")
 
 
 @dataclass
@@ -37,34 +42,55 @@ class Script:
     used: dict[str, int] = field(default_factory=dict)
 
     def answer(self, step: str) -> tuple[list | None, str]:
-        """(arguments or None for the step's own, standard input) for a step; no rule: nothing to add."""
+        """(arguments or None for the step's own, standard input) for a step.
+
+        Raises Refused for a step that asks for something and that no rule answers.
+        """
         for rule in self.rules:
             found = rule.step.search(step)
             if found and rule.times > 0:
                 rule.times -= 1
                 arguments = None if rule.arguments is None else [found.expand(one) for one in rule.arguments]
                 return arguments, rule.input
+        if _ASKS.search(step.split(" -- ")[0]):
+            raise Refused(f"the script has no answer to: {step}", "add a rule to it")
         return None, ""
 
     def work(self, task: str, project: str, call: Call, tell: Callable[[str], None]) -> str:
-        """Do a task as its agent: read it, edit, verify, until the check passes or the attempt is over. Gives the report."""
-        attempts = self.attempts.get(task, [])
+        """Do a task as its agent: read it, edit, verify, until the check passes or the attempt is over. Gives the report.
+
+        tell(text): one line, or two where a check failed for another reason than before. Raises Refused for an agent
+        that the script does not know.
+        """
+        attempts = self.attempts.get(task)
+        if not attempts:
+            raise Refused(f"the script has no agent for {task}", "add one to it")
         number = self.used.get(task, 0)
         self.used[task] = number + 1
         _, shown = call(["task", "show", task], "")
         verify = next_steps(shown)[-1] if next_steps(shown) else ""
         report = shown
-        for edit in attempts[min(number, len(attempts) - 1)] if attempts else [{}]:
+        told = ""
+        for edit in attempts[min(number, len(attempts) - 1)]:
             for path, text in edit.items():
                 target = os.path.join(project, path)
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 atomic.write(target, text.encode())
                 tell(f"{task} writes {path}")
             code, report = call(words(verify), "")
-            tell(report.splitlines()[0] if report else "no report")
+            said, why = report.splitlines()[0] if report else "no report", _why(report)
             if code == 0:
+                tell(said)
                 break
+            tell(said if why in ("", told) else f"{said}\n{why}")
+            told = why
         return report
+
+
+def _why(report: str) -> str:
+    """The line of a failed check's output that says what was wrong: `AssertionError: …`; empty where none does."""
+    lines = [line.strip() for line in report.splitlines() if _FAULT.match(line)]
+    return lines[-1] if lines else ""
 
 
 def load(path: str, **values: str) -> Script:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 
 from ..core import command
 from ..core.errors import Damaged
@@ -30,7 +29,6 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
         with open(log, "wb") as file:
             file.write(f"$ {line}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), project, log, seconds, environment)
-        _shorten(log)
         ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
         with open(log, "ab") as file:
             file.write(ending.encode("utf-8", "replace"))
@@ -44,6 +42,7 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
         "exit": outcome.exit,
         "log": relative,
         "seconds": round(outcome.seconds, 3),
+        "note": outcome.note,
         "head": commit,
         "files": seen,
         "output": output,
@@ -68,18 +67,3 @@ def _tail(log: str) -> str:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - TAIL))
         return file.read().decode("utf-8", "replace")
-
-
-def _shorten(log: str) -> None:
-    """Keep head and tail of an output that would fill the disk."""
-    size = os.path.getsize(log)
-    if size <= process.MOST_OUTPUT:
-        return
-    half = process.MOST_OUTPUT // 2
-    with open(log, "rb") as file:
-        start = file.read(half)
-        file.seek(size - half)
-        end = file.read()
-    with open(log + ".tmp", "wb") as file:
-        file.write(start + f"\n[… {size - 2 * half} bytes left out …]\n".encode() + end)
-    shutil.move(log + ".tmp", log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 
 #: Bytes of a file that are hashed whole; of larger ones size and modification time stand in.
@@ -13,27 +14,40 @@ LARGEST = 100_000_000
 def of(project: str, path: str) -> str:
     """The digest of a file, or of all files below a folder; "" where it is absent. `path`: relative to the project."""
     full = os.path.join(project, path)
-    if os.path.isdir(full) and not os.path.islink(full):
-        digest = hashlib.sha256()
-        for top, folders, names in os.walk(full):
+    link = _link(full)
+    if os.path.isdir(full):
+        digest = hashlib.sha256(link.encode())
+        for top, folders, names in os.walk(os.path.realpath(full)):
             folders[:] = sorted(one for one in folders if one not in (".git", ".loop", "__pycache__", "node_modules"))
             for name in sorted(names):
                 one = os.path.join(top, name)
-                digest.update(os.fsencode(os.path.relpath(one, full)) + b"\0" + _file(one).encode() + b"\0")
+                digest.update(
+                    os.fsencode(os.path.relpath(one, full)) + b"\0" + (_link(one) + _file(one)).encode() + b"\0"
+                )
         return digest.hexdigest()[:32]
-    return _file(full)
+    return link + _file(full)
+
+
+def _link(full: str) -> str:
+    """What a symbolic link says, as a digest; "" for anything else."""
+    try:
+        return "link:" + hashlib.sha256(os.fsencode(os.readlink(full))).hexdigest()[:16] + ":"
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return ""
 
 
 def _file(full: str) -> str:
+    """A regular file's content and right to be run; anything else is never opened."""
     try:
-        if os.path.islink(full):
-            return "link:" + hashlib.sha256(os.fsencode(os.readlink(full))).hexdigest()[:32]
         state = os.stat(full)
+        if not stat.S_ISREG(state.st_mode):
+            return f"special:{stat.S_IFMT(state.st_mode):o}"
+        run = "x:" if state.st_mode & stat.S_IXUSR else ""
         if state.st_size > LARGEST:
-            return f"large:{state.st_size}:{state.st_mtime_ns}"
+            return f"{run}large:{state.st_size}:{state.st_mtime_ns}"
         with open(full, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:32]
-    except (OSError, ValueError):  # ValueError: a NUL in the name
+            return run + hashlib.file_digest(file, "sha256").hexdigest()[:32]
+    except (OSError, ValueError):
         return ""
 
 

@@ -98,5 +98,5 @@ def read(path: str, offset: int = 0) -> Tail | None:
         if event is not None:
             found.append(event)
         else:
-            (damaged if line.rstrip().endswith(b"}") else cut).append(number)
+            (cut if line[:1] == b"{" and not line.rstrip().endswith(b"}") else damaged).append(number)
     return Tail(found, offset + position, damaged, cut, position < len(raw))

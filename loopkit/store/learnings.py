@@ -11,7 +11,7 @@ from ..core import clock
 
 NAME = "learnings.jsonl"
 SHOWN = 5
-_RECENT = 30 * 86400
+_RECENT, _SURE = 30 * 86400, 0.8
 _TEXT = {"failure": "prevention", "discovery": "discovery", "constraint": "constraint", "delegation": "prevention"}
 
 Learning = namedtuple("Learning", "title kind text")
@@ -36,21 +36,29 @@ def read(root: str) -> list[dict]:
 
 
 def fitting(rows: list[dict], request: str, now: float) -> list[Learning]:
-    """The best 5 of those that share a word with the request; fresh, sure and repeated ones first."""
+    """The best 5 of those that share a word with the request; fresh, sure and repeated ones come first, then by words."""
     words = _words(request)
     ranked = []
     for place, row in enumerate(rows):
         shared = len(words & _words(f"{row.get('context', '')} {row.get('applies_to', '')}"))
         if shared:
             fresh = now - clock.epoch(str(row.get("ts", ""))) < _RECENT
-            sure = row.get("confidence", 0) >= 0.8 if isinstance(row.get("confidence", 0), (int, float)) else False
-            again = row.get("seen", 1) >= 2 if isinstance(row.get("seen", 1), (int, float)) else False
-            ranked.append((-(shared + fresh + sure + again), -place, row))
-    ranked.sort(key=lambda entry: entry[:2])
-    return [
-        Learning(str(row.get("context", ""))[:120], row["kind"], str(row.get(_TEXT[row["kind"]], ""))[:300])
-        for _, _, row in ranked[:SHOWN]
-    ]
+            sure = _number(row.get("confidence")) >= _SURE
+            again = row["kind"] == "failure" and _number(row.get("seen")) >= 2
+            ranked.append((-(fresh + sure + again), -shared, -place, row))
+    ranked.sort(key=lambda entry: entry[:3])
+    found: list[Learning] = []
+    for *_, row in ranked[:SHOWN]:
+        text = str(row.get(_TEXT[row["kind"]], ""))[:300]
+        title = str(row.get("context", ""))[:120]
+        if any(title == other.title for other in found):  # an answer names one of them by its title
+            title = f"{title}: {text[:80]}"
+        found.append(Learning(title, row["kind"], text))
+    return found
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
 
 
 def _words(text: str) -> set:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from ..core import clock
+from ..core import clock, verdict
 from ..core import snapshot as snapshots
 from ..core.errors import Damaged, LoopError, Refused
 from ..core.events import Event
@@ -93,6 +93,12 @@ class Loop:
             found = cls(root, snapshot["loop"])
             if not loops.outdated(root, found.name, found.state.session):
                 return found
+        elif snapshot is not None and os.path.isdir(os.path.join(root, snapshot["loop"])):
+            if snapshot["status"] not in verdict.FINAL:
+                raise Damaged(
+                    f"{loops.ledger(root, snapshot['loop'])} is gone, the journal of a loop that is not over",
+                    f"restore it, or put the loop away: loopkit start --fresh, or remove {snapshot['loop']}",
+                )
         name = loops.active(root)
         if name is None:
             damaged = loops.names(root)
@@ -108,12 +114,14 @@ class Loop:
         """A new numbered loop folder with its first lines. The caller holds the lock. Raises Damaged."""
         from ..core import slug
 
+        made = None
         try:
             number = next_number(root)
             while True:
                 name = slug.folder(number, text)
                 try:
                     os.mkdir(os.path.join(root, name))
+                    made = os.path.join(root, name)
                     break
                 except FileExistsError:
                     number += 1
@@ -121,6 +129,10 @@ class Loop:
             now = clock.stamp(time.time())
             journal.create(loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes])
         except OSError as error:
+            if made is not None:  # its number was never told to anybody
+                import shutil
+
+                shutil.rmtree(made, ignore_errors=True)
             raise unwritable(root, error) from None
         loop = cls(root, name)
         loop.write_snapshot()

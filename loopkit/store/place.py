@@ -124,12 +124,12 @@ def session_id(environment: dict) -> str:
 def client_pid(environment: dict) -> int | None:
     """The process id of the client, or None where it does not say."""
     text = environment.get("CLAUDE_PID") or ""
-    return int(text) if text.isdigit() and text.isascii() else None
+    return int(text) if text.isdigit() and text.isascii() and len(text) < 10 else None
 
 
 def alive(pid: int | None) -> bool:
     """Whether a process of that number runs (a zombie counts as gone)."""
-    if not pid:
+    if not pid or not 0 < pid < 1 << 31:
         return False
     try:
         os.kill(pid, 0)

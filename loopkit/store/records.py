@@ -25,7 +25,15 @@ class _Loader(yaml.SafeLoader):
             raise yaml.constructor.ConstructorError(
                 None, None, "aliases are not used here", self.peek_event().start_mark
             )
+        if getattr(self.peek_event(), "tag", None) is not None:
+            raise yaml.constructor.ConstructorError(None, None, "tags are not used here", self.peek_event().start_mark)
         return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict:
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+                raise yaml.constructor.ConstructorError(None, None, "a key is no word", key.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 for _tag, _form, _first in (

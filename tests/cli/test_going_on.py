@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -321,3 +322,69 @@ def test_without_a_loop_every_command_says_how_to_start_one(project: Project) ->
         project.refused(
             1, *words, says="there is no loop in this project; start one in Claude Code: /loop:start <task>"
         )
+
+
+def test_research_leads_back_to_the_gate(project: Project) -> None:
+    project.reviewed()
+    answer = project.gated(confidence=60)
+    assert "RESEARCH" in answer.out and answer.steps == ["loopkit gate --file -"]
+    assert project.gated(confidence=90).steps == ["loopkit complete"]
+
+
+def test_only_what_is_still_low_has_to_be_scored_again(project: Project) -> None:
+    project.start()
+    assert project.score(1, 1, 1, 1, 0).exit == 1
+    answer = project.ok("score", "--done", "2")
+    assert "spec 6/10" in answer.out
+
+
+def test_an_empty_answer_is_none(project: Project) -> None:
+    project.planned()
+    project.ok("ask", "which?")
+    project.refused(2, "answer", " ", says="the answer is empty")
+
+
+def test_scaffold_comes_first_and_alone(project: Project) -> None:
+    project.planned(task("one"), {**task("frame"), "scaffold": True}, task("two"))
+    assert project.ok("wave", "next").out.startswith("wave 1 opened: T-002\n")
+
+
+def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None:
+    project.planned(task("one"), task("two"))
+    project.ok("wave", "next")
+    project.ok("task", "fail", "T-001", "--error", "x")
+    project.verify("T-002")
+    project.ok("wave", "close")
+    panel = {
+        "experts": [{"name": n, "question": n, "diagnosis": "d"} for n in "ab"],
+        "recommendations": [{"approach": "x", "confidence": 5}],
+        "consensus": "c",
+        "fallback": "f",
+        "sequential": "true",
+    }
+    project.ok("panel", "T-001", "--file", "-", given=panel)
+    project.ok("task", "add", "three", "--verify", "true")
+    assert project.ok("wave", "next").out.startswith("wave 2 opened: T-001\n")
+
+
+def test_a_loop_that_ends_impossible_says_so(project: Project) -> None:
+    (project.folder / ".loop").mkdir()
+    project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n")
+    project.planned(task("one", "false"), task("two"))
+    project.ok("wave", "next")
+    answer = project.verify("T-001")
+    assert answer.exit == 1 and "is over (impossible): T-001 one" in answer.out and answer.steps == []
+
+
+def test_after_a_limit_the_next_step_raises_it(project: Project) -> None:
+    project.planned()
+    stop_at(project, "limit_iterations")
+    assert project.ok("status").out.splitlines()[-1].startswith("next: loopkit resume --iterations <+25")
+
+
+def test_time_runs_on_in_every_view(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.start()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 65)
+    assert project.status["spent"]["seconds"] >= 65
+    assert "1 min" in project.ok("resume").out

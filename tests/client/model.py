@@ -422,6 +422,9 @@ class Model:
         attempt = sum(1 for tool in made if tool.line.startswith("loopkit verify"))
         if lines[0].startswith("loopkit verify") and not any(tool.line == f"edit {attempt}" for tool in made):
             edits = self._edits(turn, task, attempt)
+            unread = self._unread(turn, edits)
+            if unread:
+                return unread
             if edits:
                 return [tool._replace(line=f"edit {attempt}") for tool in edits]
         return self._run(turn, lines[0])
@@ -432,6 +435,13 @@ class Model:
                 edits = given(turn, attempt) if callable(given) else given
                 return [bash(edit) if isinstance(edit, str) else edit for edit in edits]
         return []
+
+    def _unread(self, turn: Turn, edits: list[Tool]) -> list[Tool]:
+        """Reads of the files that `edits` will overwrite: some clients refuse to write over an unread file."""
+        known = "\n".join(call.text for call in turn.calls)
+        files = [tool.input["file_path"] for tool in edits if tool.name == "Write"]
+        old = [file for file in files if json.dumps(file)[1:-1] not in known and (self.project / file).exists()]
+        return [Tool("Read", {"file_path": file}) for file in old]
 
     def number_calls(self, reply: list) -> list[dict]:
         """A reply as content blocks; its calls are remembered under their new ids."""

@@ -111,7 +111,7 @@ def test_could_not_decide_is_no_answer(text: object) -> None:
     ("changes", "words"),
     [
         ({"kind": "party"}, "kind is 'party'"),
-        ({"points": []}, "points is no object"),
+        ({"points": []}, "points is no record"),
         ({"confidence": 101}, "confidence is 101"),
         ({"confidence": "90"}, "confidence is '90'"),
         ({"confidence": True}, "confidence is True"),

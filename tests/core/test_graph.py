@@ -63,7 +63,3 @@ def test_a_very_long_chain_is_no_problem() -> None:
     chain = {str(number): [str(number - 1)] if number else [] for number in range(50_000)}
     assert len(graph.waves(chain)) == 50_000
     assert graph.cycle_from("49999", chain) is None
-
-
-def test_missing() -> None:
-    assert graph.missing({"a": ["b", "c"], "b": ["a", "d"]}) == [("a", "c"), ("b", "d")]

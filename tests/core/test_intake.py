@@ -100,7 +100,7 @@ def test_a_limit_refuses_with_its_own_exit_code(verdict: str) -> None:
     book.line("iteration_ended", by="hook", decision="allow", verdict=verdict, reason="r")
     with pytest.raises(LimitReached, match=verdict) as caught:
         intake.running(book.state)
-    assert caught.value.exit_code == 75 and "loopkit resume" in str(caught.value)
+    assert caught.value.exit_code == 75
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_at_the_limit_the_whole_group_is_ended(tmp_path: Path, monkeypatch: pyte
     trap = "trap '' TERM; " if stubborn else ""
     line = f"{trap}exec 3>fifo; sleep 1000 & sleep 1000 & echo begun; echo begun >&3; wait; wait; wait; sleep 1000"
     outcome = run(tmp_path, "sh", "-c", line, seconds=7.5)
-    assert (outcome.exit, outcome.note) == (124, "ended after 7.5 s")
+    assert (outcome.exit, outcome.note) == (124, "out of time after 7.5 s, setting verify_seconds")
     assert watch.all_gone()
     assert (tmp_path / "log").read_text() == "begun\n", "what it had printed is kept"
 

@@ -51,15 +51,39 @@ def test_what_tools_write_does_not_count(tmp_path: Path, name: str) -> None:
     assert of(tmp_path, "d") == first
 
 
-def test_a_link_is_what_it_points_at_not_what_is_there(tmp_path: Path) -> None:
+def test_a_link_is_where_it_points_and_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     (tmp_path / "l").symlink_to("a")
     first = of(tmp_path, "l")
     (tmp_path / "a").write_text("y")
+    assert of(tmp_path, "l") != first
+    (tmp_path / "a").write_text("x")
     assert of(tmp_path, "l") == first
+    (tmp_path / "b").write_text("x")
     (tmp_path / "l").unlink()
     (tmp_path / "l").symlink_to("b")
     assert of(tmp_path, "l") != first
+
+
+def test_a_link_to_a_folder_sees_the_folder_s_files(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "x").write_text("1")
+    (tmp_path / "l").symlink_to("d")
+    first = of(tmp_path, "l")
+    (tmp_path / "d" / "x").write_text("2")
+    assert of(tmp_path, "l") != first
+
+
+def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert of(tmp_path, "pipe").startswith("special:")
+
+
+def test_the_right_to_be_run_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    first = of(tmp_path, "a")
+    (tmp_path / "a").chmod(0o755)
+    assert of(tmp_path, "a") != first
 
 
 def test_a_very_large_file_is_known_by_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
