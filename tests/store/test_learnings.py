@@ -90,3 +90,17 @@ def test_strange_fields_do_no_harm(strange: dict) -> None:
 
 def test_no_file_is_no_learning(tmp_path: Path) -> None:
     assert learnings.read(str(tmp_path)) == []
+
+
+def test_sure_and_fresh_ones_come_before_those_that_share_more_words() -> None:
+    now = 1_800_000_000
+    old = {"ts": "2020-01-01T00:00:00Z", "kind": "discovery", "context": "rate limiting of the api", "confidence": 0.3}
+    new = {"ts": clock.stamp(now - 86400), "kind": "discovery", "context": "limiting", "confidence": 0.9}
+    found = learnings.fitting([old] * 5 + [new], "rate limiting of the api", now)
+    assert found[0].title == "limiting" and len(found) == 5
+
+
+def test_several_of_one_context_have_titles_of_their_own() -> None:
+    rows = [{"kind": "constraint", "context": "limits", "constraint": f"rule {number}"} for number in range(5)]
+    titles = [one.title for one in learnings.fitting(rows, "limits", 0)]
+    assert len(set(titles)) == 5
