@@ -32,7 +32,11 @@ def command(call: app.App, folder: str | None, verbose: bool) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True, stderr=call.as_json)
-    result = demo.run(folder, call.environment, Teller(console, verbose))
+    teller = Teller(console, verbose)
+    try:
+        result = demo.run(folder, call.environment, teller)
+    finally:
+        teller.end()
     if call.as_json:
         click.echo(json.dumps(result, ensure_ascii=False))
         return
@@ -56,16 +60,18 @@ class Teller:
         """Tell one thing; `kind` is one of drive's and demo's: project, step, said, agent, hook."""
         with self.lock:
             if kind == "step":
-                self._end()
+                self.end()
                 self._step(text)
             elif kind == "said":
                 self._said(text)
             else:
-                self._end()
+                self.end()
                 self._other(kind, text)
 
     def _step(self, text: str) -> None:
         text = text.split(". Run `loopkit task show")[0]
+        if text.startswith("agent "):  # what it writes is new, even where an earlier one wrote the same file
+            self.told = {one for one in self.told if " writes " not in one}
         light = re.match(r"loopkit review --wave \d+", text)
         if light and not self.verbose and "light" in self.told:
             text = light[0]
@@ -84,7 +90,7 @@ class Teller:
                 self.console.print(" → " + said, markup=False)
                 self.step = ""
                 return
-        self._end()
+        self.end()
         for line in lines:
             self._print("  ", "    ", line, None)
 
@@ -105,7 +111,8 @@ class Teller:
         else:
             self._print("  ", "    ", text, kind)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the line of a step that has said nothing."""
         if self.step:
             self.console.print()
         self.step = ""

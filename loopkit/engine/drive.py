@@ -17,7 +17,8 @@ MOST_STEPS = 500
 def drive(script: Script, project: str, call: Call, first: str, tell: Callable[[str, str], None]) -> str:
     """Follow the steps from an output on until there is none; gives the last output.
 
-    tell(kind, text): `step` before a step, with the script's answer in it, `said` for what it printed, `agent` for an agent's doings.
+    tell(kind, text): `step` before a step, with the script's answer in it, `said` for what it printed, `agent` for
+    an agent's doings.
     Raises Refused where a step says no and offers no other, or where the drive goes round in circles.
     """
     output, steps = first, next_steps(first)
