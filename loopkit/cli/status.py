@@ -60,7 +60,8 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
                 f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}"
             )
         else:
-            lines.append(f"Review {name}: {_or(row['score'])}/10, {row['issues']} issues, {row['blockers']} blockers")
+            found = f"{announce.count(row['issues'], 'issue')}, {announce.count(row['blockers'], 'blocker')}"
+            lines.append(f"Review {name}: {_or(row['score'])}/10, {found}")
     spent, most = snapshot["spent"], snapshot["limits"]
     turns = limits.of(session.iteration, most["iterations"])
     money = limits.of(f"${spent['usd']:.2f}", None if most["usd"] is None else f"${most['usd']:g}")
