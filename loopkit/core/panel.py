@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,27 @@ TOPICS = (
 Profile = namedtuple("Profile", "name title viewpoint asks evidence blind_spots depth core current")
 
 
+#: Other words that name a topic.
+_ALIASES = {
+    "auth": ("authentication", "authorization", "login", "password", "token"),
+    "deployment": ("deploy",),
+    "documentation": ("docs", "document", "readme", "docstring"),
+    "error": ("exception", "crash"),
+    "migration": ("migrate",),
+    "observability": ("log", "logging", "metrics", "trace"),
+    "performance": ("fast", "slow", "speed", "latency", "memory"),
+    "testing": ("test",),
+    "ui": ("button", "form", "page", "screen"),
+    "concurrency": ("parallel", "thread", "race", "lock"),
+}
+
+
 def topics_in(text: str, *always: str) -> list:
-    """The topics that a text names, after those that are always meant."""
-    words = text.lower()
-    return list(dict.fromkeys([*always, *[topic for topic in TOPICS if topic in words]]))
+    """The topics that a text names by a whole word of its own, after those that are always meant."""
+    words = set(re.findall(r"[a-z]+(?:-[a-z]+)*", text.lower()))
+    words |= {word[:-1] for word in words if word.endswith("s")}
+    named = [topic for topic in TOPICS if words.intersection((topic, *_ALIASES.get(topic, ())))]
+    return list(dict.fromkeys([*always, *named]))
 
 
 def confidence(profile: Profile | None, topics: list) -> int:

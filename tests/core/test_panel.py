@@ -61,7 +61,7 @@ def test_there_may_be_fewer_than_wanted() -> None:
 
 
 def test_topics_of_a_text() -> None:
-    assert panel.topics_in("The API is slow in testing", "debugging") == ["debugging", "api", "testing"]
+    assert panel.topics_in("The API is slow in testing", "debugging") == ["debugging", "api", "performance", "testing"]
 
 
 # -- the record
@@ -129,3 +129,8 @@ def test_what_a_record_must_hold(stuck: Book, changes: dict[str, Any], words: st
 def test_an_unknown_task(stuck: Book) -> None:
     with pytest.raises(Refused, match="no task T-009"):
         panel.recorded(stuck.state, "T-009", PANEL)
+
+
+def test_a_topic_is_named_by_a_whole_word() -> None:
+    assert panel.topics_in("Build a rapid, required database", "debugging") == ["debugging"]
+    assert panel.topics_in("The login page of the APIs is slow") == ["api", "ui", "auth", "performance"]
