@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ..core import clock, stop
 from ..core.events import Event
 from ..store import loops
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
 #: What the client says of background work that still runs; anything else is over or unknown.
 RUNNING = ("running", "pending", "queued", "starting", None)
+
+#: Seconds between the looks at a transcript without a tool call, and how many more: the client may write it late.
+LATE, LOOKS = 0.1, 5
 
 
 def handle(call: Call) -> dict | None:
@@ -28,6 +33,12 @@ def handle(call: Call) -> dict | None:
         seen, active = _seen(found, call)
         forced = call.given.get("stop_hook_active") is True
         decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
+        for _ in range(LOOKS if decision.row == 8 else 0):
+            time.sleep(LATE)
+            seen, active = _seen(found, call)
+            if active:
+                decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
+                break
     if decision.record is not None:
         project.append(found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook"))
         if found.rebuilt or decision.record.get("verdict"):  # rare: whoever reads the snapshot alone shall see it

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,27 @@ def test_a_forced_stop_after_words_only_is_let_go_and_after_a_tool_is_held(proje
     with project.transcript.open("a") as file:
         file.write(assistant("m2", TOOL))
     assert project.stop(forced=True).held
+
+
+def test_a_transcript_that_the_client_writes_late_is_looked_at_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loopkit.hooks import stop
+
+    project.start()
+    project.stop()
+    given = {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": True}
+    raw = json.dumps({**given, "transcript_path": str(project.transcript)}).encode()
+
+    class Time:
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            with project.transcript.open("a") as file:
+                file.write(assistant("m1", TOOL))
+
+    monkeypatch.setattr(stop, "time", Time)
+    said = dispatch.answer("stop", raw, project.env, str(project.data), time.time())
+    assert b"additionalContext" in said
 
 
 def test_idle_turns_end_stalled_before_the_client_s_own_cap(project: Project) -> None:
