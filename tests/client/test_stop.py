@@ -32,7 +32,7 @@ def test_a_model_that_only_talks_is_let_go_at_its_second_stop(place) -> None:
 
 def busy(turn: Turn) -> Reply:
     """Read a file, then stop; once more after each hold."""
-    read = turn.events[-1].kind == "result" and "README.md" in turn.calls[-1].text
+    read = any(event.kind == "result" for event in turn.fresh) and "README.md" in turn.calls[-1].text
     return [Text("I had a look.")] if read else [Tool("Read", {"file_path": "README.md"})]
 
 
