@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from ..core import intake, score
@@ -10,12 +12,16 @@ from ..core.stage import check_leave_intent
 from . import app
 
 
+def _dimensions(function: Callable) -> Callable:
+    """One option for each dimension of the rubric, its values in the help."""
+    for name in reversed(score.DIMENSIONS):
+        words = " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))
+        function = click.option(f"--{name}", type=int, help=words)(function)
+    return function
+
+
 @app.command("score", "loopkit score --outcome 2 --scope 1 --constraints 1 --success 2 --done 1")
-@click.option("--outcome", type=int, help="0 vague wish · 1 metric without target · 2 measurable target")
-@click.option("--scope", type=int, help="0 whole application · 1 named module · 2 named file, function, endpoint")
-@click.option("--constraints", type=int, help="0 none · 1 general · 2 explicit technical limits")
-@click.option("--success", type=int, help="0 none · 1 one way to check · 2 several ways")
-@click.option("--done", type=int, help="0 implied · 1 vague end · 2 an end that can be observed")
+@_dimensions
 @click.option("--overrule", metavar="WHY", help="The person lets a low spec score pass.")
 def command(call: app.App, overrule: str | None, **values: int | None) -> int:
     """Score the request in five dimensions, 0 to 2 each. A low score stays in intent until it is clearer."""

@@ -35,7 +35,7 @@ POINTS = {
 REVERSALS = ("2A", "2B", "1")
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
-SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
+SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
 
 
 def check_criterion(state: LoopState, name: str, given: list) -> str:

@@ -8,7 +8,7 @@ from . import limits, score, stage, verdict
 from . import task as tasks
 
 if TYPE_CHECKING:
-    from .state import LoopState
+    from .state import Finding, LoopState
     from .task import Task
 
 SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)
@@ -91,7 +91,7 @@ def _review(state: LoopState) -> str:
     if state.gate is None or not state.gate.get("passed") or state.gate["line"] < state.last_completion:
         return "loopkit gate"
     # RESEARCH does not complete: more has to be found out, then the gate is answered anew
-    return "loopkit gate --file -" if state.gate.get("card") == "RESEARCH" else "loopkit complete"
+    return "loopkit gate --file -" if state.gate.get("card") == verdict.RESEARCH else "loopkit complete"
 
 
 def needs_new_round(state: LoopState) -> bool:
@@ -99,11 +99,11 @@ def needs_new_round(state: LoopState) -> bool:
     return state.thorough is not None and state.last_completion > state.thorough["line"]
 
 
-def unsettled(finding: object, state: LoopState) -> bool:
+def unsettled(finding: Finding, state: LoopState) -> bool:
     """A finding of the thorough review that still keeps the gate shut."""
-    if finding.resolution is not None or finding.severity == "SUGGESTION" or finding.source != "thorough":  # type: ignore[attr-defined]
+    if finding.resolution is not None or finding.severity == "SUGGESTION" or finding.source != "thorough":
         return False
-    task = state.tasks.get(finding.task or "")  # type: ignore[attr-defined]
+    task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED
 
 

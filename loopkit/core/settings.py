@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: Tasks of one loop, and tasks of one wave (rule: Decomposition, waves, failure).
 MOST_TASKS, MOST_IN_WAVE = 25, 6
-#: Seconds a verification may run, and characters of its output that are kept.
+#: Seconds a verification may run.
 VERIFY_SECONDS = 600
 
 DEFAULTS = {

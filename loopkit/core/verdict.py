@@ -11,6 +11,9 @@ LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET = "limit_iterations", "limit_time", "
 STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = "stalled", "waiting", "must_not_breached", "planner_unusable"
 LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
 
+#: Cards of the gate; RESEARCH does not complete a loop.
+SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
+
 STATUS_OF = {
     ACHIEVED: COMPLETED,
     IMPOSSIBLE: FAILED,
