@@ -1,0 +1,158 @@
+"""What a project's own check is, and the words by which its commands are known. Marker files are text from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import namedtuple
+
+from . import tiers
+
+TEST, LINT, TYPES, BUILD = "test", "lint", "types", "build"
+KINDS = (TEST, LINT, TYPES, BUILD)
+#: The tier in which a check of a kind is expected to end.
+TIER = {TEST: tiers.STANDARD, LINT: tiers.QUICK, TYPES: tiers.STANDARD, BUILD: tiers.THOROUGH}
+
+#: A command that a project defines or its tools make standard. kind: one of KINDS · command: one line, run without a
+#: shell at the project's root · tier: of core/tiers · why: the file, and the key in it, that tell of it.
+Check = namedtuple("Check", "kind command tier why")
+
+_NAMES = {
+    TEST: "test tests unit unit-test unit-tests test-unit unittest spec pytest jest vitest phpunit rspec test-all",
+    LINT: "lint lint-check check-lint lint-all linter eslint ruff rubocop style check-style fmt-check format-check "
+    "check-fmt check-format prettier-check cs cs-check phpcs flake8 clippy vet golangci credo",
+    TYPES: "typecheck type-check types check-types typing tsc mypy pyright phpstan psalm analyse analyze stan dialyzer "
+    "svelte-check",
+    BUILD: "build compile",
+}
+_KIND = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+#: Names of scripts that run everything; what they run tells their kind.
+_EVERYTHING = {"check", "checks", "ci", "verify", "validate"}
+_BODY = (
+    (TYPES, r"\b(?:tsc|vue-tsc|svelte-check|astro check|mypy|pyright|phpstan|psalm)\b"),
+    (LINT, r"\b(?:eslint|biome|prettier|ruff|flake8|black|rubocop|clippy|golangci-lint|phpcs|stylelint)\b"),
+)
+#: A script that changes files is no check, one that waits for changes never ends.
+_CHANGES = re.compile(r"--(?:fix|write|apply|auto-?correct)\b|\s-w\b|\bpint(?!.*--test)")
+_WATCHES = re.compile(r"--watch(?:All)?(?!\s*=?\s*false)(?:\b|=)|\bnodemon\b")
+#: What cannot fail, or always does, says nothing: npm's own "no test specified", `true`, an echo.
+_EMPTY = re.compile(r"(?:(?:echo|printf)\b[^&|;\n]*|true|:|exit 0)(?:\s*&&\s*exit\s+\d+)?")
+#: Characters of a script that are looked at.
+_LONGEST = 2000
+
+
+def kind_of(name: str, body: str = "") -> tuple[str, str] | None:
+    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that proves nothing."""
+    word = re.sub(r"[:_.-]+", "-", name.lower())
+    kind = _KIND.get(word)
+    if kind is None and word not in _EVERYTHING:
+        return None
+    body = body[:_LONGEST].strip()
+    if body and (_EMPTY.fullmatch(body) or _WATCHES.search(body)):
+        return None
+    tier = TIER[kind] if kind else tiers.THOROUGH
+    if kind is None:
+        kind = next((one for one, words in _BODY if re.search(words, body)), TEST)
+        if re.search(r"\btests?\b|jest|vitest|mocha", body):
+            kind = TEST
+    if kind in (LINT, TYPES) and _CHANGES.search(body):
+        return None
+    return kind, tier
+
+
+def check(kind: str, command: str, why: str, tier: str | None = None) -> Check:
+    """A check in the tier of its kind, unless it is known to need another."""
+    return Check(kind, command, tier or TIER[kind], why)
+
+
+class Folder:
+    """One folder of a project: its marker files and what lies beside them.
+
+    name: "" for the root, else the folder's name · files: {name: text, "" where only its presence matters}
+    · folders: names of the folders in it · root: the root's Folder (itself for the root).
+    """
+
+    def __init__(self, name: str, files: dict, folders: set, root: Folder | None = None) -> None:
+        self.name = name
+        self.files = files
+        self.folders = folders
+        self.root = root or self
+        self.quoted = shlex.quote(name) if name else "."
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
+
+    def text(self, *names: str) -> str:
+        """The text of the files that are there, one after the other."""
+        return "\n".join(self.files[name] for name in names if name in self.files)
+
+    def first(self, *names: str) -> str | None:
+        """The first of these files that is there."""
+        return next((name for name in names if name in self.files), None)
+
+    def ending(self, *ends: str) -> list[str]:
+        """The files with these endings, in order of their names."""
+        return sorted(name for name in self.files if name.endswith(ends))
+
+    def path(self, name: str) -> str:
+        """A file's path from the project's root, quoted for a command line."""
+        return shlex.quote(self.shown(name))
+
+    def shown(self, name: str) -> str:
+        """The same in words."""
+        return f"{self.name}/{name}" if self.name else name
+
+    def json(self, name: str) -> dict:
+        """A JSON object (comments and trailing commas allowed); {} where it is none."""
+        text = self.files.get(name, "")
+        for one in (text, without_comments(text)):
+            try:
+                found = json.loads(one)
+            except (ValueError, RecursionError):
+                continue
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def toml(self, name: str) -> dict:
+        """A TOML document; {} where it is none, or where this Python cannot read TOML."""
+        text = self.files.get(name, "")
+        if not text:
+            return {}
+        try:
+            import tomllib
+
+            return tomllib.loads(text)
+        except (ImportError, ValueError, RecursionError):
+            return {}
+
+
+# What is left open counts as closed at its end, so that no text makes these look at it again and again.
+_JSON_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """JSON text without comments and trailing commas; strings are left alone."""
+    text = _JSON_PART.sub(lambda part: part[0] if part[0][0] == '"' else " ", text)
+    return _COMMA.sub(lambda part: part[1] or "", text)
+
+
+def inside(table: object, *keys: str) -> dict:
+    """The table at a path of keys; {} where something on the way is missing or no table."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def words(value: object) -> str:
+    """A script's command line, whatever form it is written in: text, list of steps, table with `cmd`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " && ".join(words(one) for one in value)
+    if isinstance(value, dict):
+        for key in ("cmd", "shell", "command", "composite", "chain", "sequence"):
+            if key in value:
+                return words(value[key])
+    return ""

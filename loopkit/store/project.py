@@ -1,0 +1,78 @@
+"""The project's marker files, read from disk; what they tell is for core/discovery.py."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..core import discovery
+from ..core.toolchains import INTERPRETERS, is_test
+
+#: Bytes of a marker file; a larger one counts as there, but unread.
+LARGEST = 256 * 1024
+#: Entries of one folder, folders below the root, and files of tests that are looked at.
+MOST_ENTRIES, MOST_FOLDERS, MOST_TESTS = 20_000, 100, 20
+
+
+def checks(root: str) -> list[discovery.Check]:
+    """The commands that a project at `root` defines or that its tools make standard; [] where nothing can be read."""
+    files: dict[str, str] = {}
+    folders: list[str] = []
+    below = _look(root, "", files, folders)
+    for name in sorted(below, key=lambda one: (one not in ("tests", "test"), one))[:MOST_FOLDERS]:
+        _look(os.path.join(root, name), name, files, folders)
+    for name in INTERPRETERS:
+        if os.path.isfile(os.path.join(root, name)):
+            files[name] = ""
+    return discovery.found(files, folders)
+
+
+def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> list[str]:
+    """Takes in what tells something in one folder; gives the folders in it that are worth a look."""
+    below, seen, tests = [], [], 0
+    try:
+        with os.scandir(folder) as entries:
+            for place, entry in enumerate(entries):
+                if place >= MOST_ENTRIES:
+                    break
+                if _is_folder(entry):
+                    below.append(entry.name)
+                elif discovery.wanted(entry.name, name):
+                    seen.append(entry)
+    except OSError:
+        return []
+    prefix = name + "/" if name else ""
+    below = [one for one in below if not discovery.skipped(one)]
+    folders += [prefix + one for one in below]
+    for entry in sorted(seen, key=lambda one: one.name):
+        if name in discovery.SCRIPT_FOLDERS and not os.access(entry.path, os.X_OK):
+            continue
+        matters = discovery.text_matters(entry.name, name)
+        if is_test(entry.name):
+            tests += 1
+            matters = tests <= MOST_TESTS
+        text = _text(entry.path, matters)
+        if text is not None:
+            files[prefix + entry.name] = text
+    return below
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _text(path: str, matters: bool) -> str | None:
+    """The text of a regular file, "" where it need not be read or is too large; None where it is none."""
+    try:
+        state = os.stat(path)
+        if not stat.S_ISREG(state.st_mode):
+            return None
+        if not matters or state.st_size > LARGEST:
+            return ""
+        with open(path, "rb") as file:
+            return file.read(LARGEST).decode("utf-8-sig", "replace")
+    except (OSError, ValueError):
+        return None
