@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import gate, settings, work
+from ..core import discovery, gate, settings, tiers, work
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
@@ -54,7 +54,7 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         return work.verified(state, again, outcome)
 
     changes = call.change(loop, decide)
-    kinds = [change[0] for change in changes]
+    kinds, tier = [change[0] for change in changes], changes[0][1]["tier"]
     after = loop.state.tasks[task.id]
     shown = _shown(loop, outcome)
     if outcome["passed"]:
@@ -63,9 +63,11 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
             change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id
         ]
         said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
+        said += _slow(tier, outcome)
         _report(call, loop, said, {"task": task.id, **_row(outcome)})
         return 0
     said = f"{task.id} not passed: {shown}{_end(outcome['output'])}"
+    said += _wider(call, tiers.due(after.failing), task.verify)
     if "task_failed" in kinds:
         data = changes[kinds.index("task_failed")][1]
         said += f"\n{task.id} failed, attempt {after.attempts}: {data['action']}"
@@ -99,13 +101,27 @@ def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     outcome = _run(call, loop, target, line, files)
     call.change(loop, gate.criterion_verified, target, outcome)
     if outcome["passed"]:
-        said = f"{target} holds: {_shown(loop, outcome)}"
+        said = f"{target} holds: {_shown(loop, outcome)}{_slow(tiers.THOROUGH, outcome)}"
         call.answer(loop, said, {"criterion": target, **_row(outcome)}, next_check(call, loop) or None)
         return 0
     must_not = loop.state.criteria[target].must_not
     said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"
     call.answer(loop, said + _end(outcome["output"]), {"criterion": target, **_row(outcome)})
     return 1
+
+
+def _slow(tier: str, outcome: dict) -> str:
+    remark = tiers.remark(tier, outcome["seconds"])
+    return f"\n{remark}" if remark else ""
+
+
+def _wider(call: app.App, tier: str, but: str) -> str:
+    """Where to look next, in words: only the stored command completes the task."""
+    from ..store import project
+
+    own = discovery.wider(project.checks(call.project), tier, but)
+    what = "the project's own checks " + ", ".join(f"`{one}`" for one in own) if own else "what stands around it"
+    return f"\nlook wider before you fix again, in the {tier} tier: {what}"
 
 
 def _row(outcome: dict) -> dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import command, scripts, toolchains
+from . import command, scripts, tiers, toolchains
 from .checks import BUILD, KINDS, LINT, TEST, TYPES, Check, Folder
 from .errors import UsageFault
 
@@ -20,6 +20,7 @@ __all__ = [
     "skipped",
     "text_matters",
     "wanted",
+    "wider",
 ]
 
 SCRIPT_FOLDERS = scripts.FOLDERS
@@ -94,6 +95,17 @@ def found(files: dict[str, str], folders: Iterable[str] = ()) -> list[Check]:
                     if _runs(one.command) and not _covered(one, here, checked):
                         checked.setdefault(one.command, one)
     return sorted(checked.values(), key=lambda one: KINDS.index(one.kind))
+
+
+def wider(found: list[Check], tier: str, but: str) -> list[str]:
+    """Up to three commands in which to look when a check keeps failing: those of the tier, else of the nearest narrower
+    one that has any; `but` is the command that failed."""
+    names = list(tiers.SECONDS)
+    for name in reversed(names[: names.index(tier) + 1]):
+        fitting = [one.command for one in found if one.tier == name and one.command != but]
+        if fitting:
+            return fitting[:3]
+    return []
 
 
 def _tree(files: dict[str, str], folders: Iterable[str]) -> tuple[Folder, dict[str, Folder]]:

@@ -28,11 +28,16 @@ _RULE = re.compile(r"^([A-Za-z0-9][^:=#%$\n\t]*?) *::?(?![:=])([^=\n]*)$")
 
 
 def make(here: Folder) -> Iterator[Check]:
-    """Targets of a Makefile that have a recipe or a prerequisite; neither patterns nor names that are only .PHONY."""
+    """Targets of a Makefile that have a recipe or a prerequisite; neither patterns nor names that are only .PHONY.
+
+    A target named like a file or folder beside the Makefile is up to date, so that it cannot fail, unless it is .PHONY.
+    """
     name = here.first(*MAKEFILES)
     if name is None:
         return
     lines = here.files[name].replace("\\\n", " ").splitlines()
+    phony = {word for line in lines if line.startswith(".PHONY") for word in line.partition(":")[2].split()}
+    there = {*here.folders, *here.files} - phony
     for place, line in enumerate(lines):
         rule = _RULE.match(line) if len(line) < 1000 else None
         if rule is None:
@@ -48,7 +53,7 @@ def make(here: Folder) -> Iterator[Check]:
             continue
         for target in rule[1].split():
             known = kind_of(target, body)
-            if known:
+            if known and target not in there:
                 where = f"-C {here.quoted} " if here.name else ""
                 yield check(known[0], f"make {where}{target}", f"{here.shown(name)}: target {target}", known[1])
 

@@ -13,7 +13,13 @@ from .task import Evidence, Task
 
 Wave = namedtuple("Wave", "number tasks sequential closed completed failed")
 Criterion = namedtuple("Criterion", "id text type command must_not")
-Finding = namedtuple("Finding", "id severity issue guidance violates source round resolution task")
+#: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work misses; replaced: the
+#: guidance that would have broken a mustNot; resolution: {how, text} or None.
+Finding = namedtuple(
+    "Finding",
+    "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files",
+    defaults=(None, None, "", "", (), "other", "", None, ()),
+)
 
 
 class LoopState:
@@ -33,9 +39,14 @@ class LoopState:
         self.settings: dict = {}
         self.scores: dict | None = None
         self.overruled: str | None = None
+        self.clarified: dict | None = None
+        self.rounds = 0  # of questions that the person answered
+        self.scored_line = self.clarified_line = 0
         self.recall_surfaced: list = []
         self.recall_shown: list = []
         self.criteria: dict[str, Criterion] = {}
+        self.aspects: list = []
+        self.shape_rounds: list = []  # every shape that was handed in: size in bytes, spec score, goals
         self.confirmed: set = set()
         self.tasks: dict[str, Task] = {}
         self.highest = 0
@@ -56,6 +67,9 @@ class LoopState:
         self.reviews: dict = {}
         self.findings: dict[str, Finding] = {}
         self.thorough: dict | None = None
+        self.rounds: list[dict] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
+        self.asked: dict | None = None  # whom a thorough review was given to, and when
+        self.decisions: list[dict] = []
         self.panels: list = []
         self.criterion_evidence: dict[str, Evidence] = {}
         self.gate: dict | None = None
@@ -121,16 +135,33 @@ class LoopState:
 
     def _on_scored(self, data: dict, event: Event) -> None:
         self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
+        self.scored_line = self.lines
+
+    def _on_clarified(self, data: dict, event: Event) -> None:
+        answers = {**((self.clarified or {}).get("answers") or {}), **(data.get("answers") or {})}
+        guesses = {name: text for name, text in (data.get("assumptions") or {}).items()}
+        self.clarified = {**data, "answers": answers, "assumptions": guesses}
+        self.rounds = data.get("round", self.rounds)
+        self.clarified_line = self.lines
 
     def _on_spec_overruled(self, data: dict, event: Event) -> None:
         self.overruled = data.get("why", "")
 
     def _on_shape_saved(self, data: dict, event: Event) -> None:
+        known = {name: one.command for name, one in self.criteria.items()}
         self.criteria = {
             row["id"]: Criterion(row["id"], row["text"], row.get("type"), row.get("command"), bool(row.get("must_not")))
             for row in data.get("criteria", [])
         }
-        self.confirmed.discard("shape")
+        for name in [one for one in self.criterion_evidence if one in known]:
+            if name not in self.criteria or self.criteria[name].command != known[name]:
+                del self.criterion_evidence[name]  # another command ran then
+        self.aspects = list(data.get("aspects") or ())
+        goals = [(one.id, one.text) for one in self.criteria.values()]
+        spec = (self.scores or {}).get("spec")
+        self.shape_rounds.append({"size": data.get("size", 0), "score": spec, "goals": goals})
+        if not data.get("stronger"):
+            self.confirmed.discard("shape")
         self.records += 1
 
     def _on_confirmed(self, data: dict, event: Event) -> None:
@@ -242,7 +273,7 @@ class LoopState:
         }
         changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
         if "verify" in changes and changes["verify"] != task.verify:
-            changes["evidence"] = None
+            changes["evidence"], changes["failing"] = None, 0
         self._put(task._replace(**changes))
         if "blockedBy" in data:
             self._count(self.tasks[task.id], -1)
@@ -270,8 +301,9 @@ class LoopState:
             return
         self.evidence_count += 1
         evidence = evidence_of(data, event, self.lines)
-        cycles = task.fix_cycles if evidence.passed else task.fix_cycles + 1
-        self._put(task._replace(evidence=evidence, runs=data.get("run", task.runs + 1), fix_cycles=cycles, stale=False))
+        cycles, failing = (task.fix_cycles, 0) if evidence.passed else (task.fix_cycles + 1, task.failing + 1)
+        run = data.get("run", task.runs + 1)
+        self._put(task._replace(evidence=evidence, runs=run, fix_cycles=cycles, failing=failing, stale=False))
 
     def _on_task_completed(self, data: dict, event: Event) -> None:
         self._change(data, status=tasks.COMPLETED, block_kind=None, block_text="")
@@ -347,6 +379,20 @@ class LoopState:
             "wave": len(self.waves),
         }
         self._take_findings(data, "thorough")
+        rows = data.get("findings", [])
+        self.rounds.append(
+            {
+                "round": data.get("round", 1),
+                "size": data.get("size", 0),
+                "score": data.get("score"),
+                "goals": tuple((one.id, one.text) for one in self.criteria.values()),
+                "categories": {row.get("category") for row in rows if row.get("severity") != "SUGGESTION"},
+            }
+        )
+
+    def _on_review_asked(self, data: dict, event: Event) -> None:
+        reported = len(self.session.subagents)
+        self.asked = {"experts": data.get("experts", []), "line": self.lines, "reported": reported}
 
     def _take_findings(self, data: dict, source: str) -> None:
         for row in data.get("findings", []):
@@ -360,6 +406,13 @@ class LoopState:
                 data.get("round", 1),
                 row.get("resolution"),
                 row.get("task"),
+                row.get("place", ""),
+                row.get("reason", ""),
+                tuple(row.get("breaks", ())),
+                row.get("category", "other"),
+                row.get("replaced", ""),
+                row.get("reverses"),
+                tuple(row.get("files", ())),
             )
 
     def _on_finding_resolved(self, data: dict, event: Event) -> None:
@@ -368,6 +421,10 @@ class LoopState:
             self.records += 1
             how = {"how": data.get("how"), "text": data.get("text", "")}
             self.findings[finding.id] = finding._replace(resolution=how, task=data.get("task", finding.task))
+
+    def _on_decision_recorded(self, data: dict, event: Event) -> None:
+        self.records += 1
+        self.decisions.append({**data, "at": event.at})
 
     def _on_panel_recorded(self, data: dict, event: Event) -> None:
         self.records += 1
@@ -396,4 +453,5 @@ def evidence_of(data: dict, event: Event, line: int) -> Evidence:
         head=data.get("head"),
         files=data.get("files") or {},
         line=line,
+        tier=data.get("tier") or "",
     )

@@ -42,6 +42,7 @@ class Evidence(Record):
     head: str | None = None
     files: dict = {}
     line: int = 0
+    tier: str = ""  # of core/tiers, "" in journals older than tiers
 
 
 class Task(Record):
@@ -69,6 +70,7 @@ class Task(Record):
     stuck_count: int = 0
     panel_for: int = 0  # the attempt that the newest panel looked at
     fix_cycles: int = 0  # failed verifications within the present attempt
+    failing: int = 0  # failed verifications in a row, over all attempts
     wave: int | None = None
     handed: int = 0  # the journal line that gave it to an agent
     action: str | None = None  # what the clamp table said of the newest failure

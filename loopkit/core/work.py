@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import announce, command, escalation, graph, intake, settings, stage, verdict
+from . import announce, command, escalation, graph, intake, settings, stage, tiers, verdict
 from . import task as tasks
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -274,7 +274,8 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines)."""
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    changes: list[Change] = [("task_verified", {"id": task.id, "run": task.runs + 1, "command": task.verify, **data})]
+    row = {"id": task.id, "run": task.runs + 1, "command": task.verify, "tier": tiers.due(task.failing), **data}
+    changes: list[Change] = [("task_verified", row)]
     if task.status == tasks.COMPLETED:
         if not outcome["passed"]:
             changes.append(("task_reopened", {"id": task.id, "reason": f"verification now exits {outcome['exit']}"}))

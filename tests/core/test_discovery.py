@@ -255,6 +255,19 @@ def test_the_root_comes_before_what_lies_below_and_nothing_stands_twice() -> Non
     assert lines(files) == ["test: make test", "test: make -C a test", "test: script/test"]
 
 
+def test_a_make_target_that_is_always_up_to_date_is_none() -> None:
+    files = {"Makefile": ".PHONY: build\ntest:\n\tx\nbuild:\n\tx\n", "test/a": ""}
+    assert lines(files, "build") == ["build: make build"]
+
+
+def test_where_to_look_wider() -> None:
+    found = discovery.found(*tree("npm"))
+    assert discovery.wider(found, "standard", "pytest -q") == ["npm test"]
+    assert discovery.wider(found, "standard", "npm test") == ["npm run lint"]
+    assert discovery.wider(found, "thorough", "npm test") == ["npm run build"]
+    assert discovery.wider([], "thorough", "") == []
+
+
 def test_each_check_says_what_tells_of_it_and_its_tier() -> None:
     found = {one.command: one for one in discovery.found(*tree("npm"))}
     assert found["npm test"].why == "package.json: scripts.test"
