@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import gate, stage, verdict
+from ..core import aspects, gate, stage, verdict
 from ..core.errors import Refused
 from ..store import digest
 from ..store.loop import Loop
@@ -38,16 +38,32 @@ def next_check(call: app.App, loop: Loop) -> list[str]:
 
 
 FORM = """\
-kind: <build | debug | refactor>
+kind: {kind}
 points:
-  runs: "<PASS how you know | FAIL what is wrong>"
-criteria:
-  C2: "<PASS what was seen | FAIL what is wrong>"
+{points}{criteria}
+verify:
+  <what fails>: "<command that exits 0 once it is mended; leave verify out where nothing fails>"
 confidence: <0-100>
-reversal: <2A undone in a minute | 2B in five | 1 in hours>
-size: <1 | 3 | 5 | 8 | 13>
-alternative: "<what else was possible>"
+reversal: <{reversals}>
+size: <{sizes}>
+alternative: "<the best other way>"
 risk: "<what could still go wrong>\""""
+
+
+def form(loop: Loop, kind: str) -> str:
+    """The record to hand in, with the points of a kind of work and the criteria that no command verifies."""
+    points = [
+        f'  {name}: "<{meaning}: PASS how you know | FAIL what is wrong>"'
+        for name, meaning in gate.POINTS[kind].items()
+    ]
+    rows = [f'  {row.id}: "<PASS what was seen | FAIL what is wrong>"' for row in gate.told(loop.state)]
+    return FORM.format(
+        kind=kind,
+        points="\n".join(points),
+        criteria="\ncriteria:\n" + "\n".join(rows) if rows else "",
+        reversals=" | ".join(f"{name} {text}" for name, text in gate.REVERSALS.items()),
+        sizes=" | ".join(map(str, gate.SIZES)),
+    )
 
 
 @app.command("gate", "loopkit gate --file -")
@@ -59,12 +75,16 @@ def command(call: app.App, source: str | None) -> int:
     if source:
         changes = call.change(loop, gate.decided, app.read_record(source, dict), digests(call), lost(loop))
         result = next(change[1] for change in changes if change[0] == "gate_result")
+        if result["card"] == gate.RESEARCH and result["passed"]:
+            why = f"confidence {result['confidence']} % is under {gate.RESEARCH_UNDER}: find out more, answer anew"
+            call.answer(loop, f"RESEARCH: {why}", {"passed": True, "card": gate.RESEARCH})
+            return 1
         if result["passed"]:
             call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
             return 0
-        made = [change[1]["task"]["id"] for change in changes if change[0] == "task_added"]
+        mend = f"{', '.join(result['tasks'])} to mend it"
         call.answer(
-            loop, f"gate refused: {'; '.join(result['failed'])}\n{', '.join(made)} added to mend it", {"passed": False}
+            loop, f"gate refused: {'; '.join(result['failed'])}\n{mend}", {"passed": False, "tasks": result["tasks"]}
         )
         return 1
     missing = gate.open_points(loop.state, digests(call), lost(loop))
@@ -74,13 +94,17 @@ def command(call: app.App, source: str | None) -> int:
         return 1
     if loop.state.stage != "review":
         raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
-    lines = ["every check is there; answer the four points of your kind of work"]
-    for kind, points in gate.POINTS.items():
-        lines.append(f"  {kind}: " + ", ".join(f"{name} ({meaning})" for name, meaning in points.items()))
-    told = [row for row in loop.state.criteria.values() if not row.command and not row.must_not]
-    lines += [f"  criterion {row.id} ({row.type}): {row.text}" for row in told]
-    lines.append(
-        "hand in as block YAML (" + ("criteria: those above" if told else "no criteria: needed") + "):\n" + FORM
-    )
-    call.answer(loop, "\n".join(lines), None, ["loopkit gate --file -"])
+    kind = aspects.kind_of(loop.state.text)
+    lines = [f"every check is there; this looks like a {kind}: four points to answer, try each, do not recall it"]
+    for other, points in gate.POINTS.items():
+        if other != kind:
+            lines.append(f"if it is a {other}: " + ", ".join(f"{name} ({text})" for name, text in points.items()))
+    lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(loop.state)]
+    watched = gate.watched(loop.state)
+    lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
+    if watched:
+        names = ", ".join(row.id for row in watched)
+        lines.append(f"{names}: only if it has come true, under criteria: FAIL and what you saw; that stops the loop")
+    lines.append("hand in as block YAML:\n" + form(loop, kind))
+    call.answer(loop, "\n".join(lines), {"kind": kind}, ["loopkit gate --file -"])
     return 0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import command, review, shape, stage, verdict, work
+from . import command, review, shape, stage, tiers, verdict, work
+from . import task as tasks
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
-    from .state import LoopState
+    from .state import Criterion, LoopState
 
 #: The four points of each kind of work (rule: Gate and completion).
 POINTS = {
@@ -32,7 +34,8 @@ POINTS = {
         "abstractions": "no abstraction without need",
     },
 }
-REVERSALS = ("2A", "2B", "1")
+#: How quickly the work can be undone.
+REVERSALS = {"2A": "undone in under a minute", "2B": "in under five", "1": "in hours or more"}
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
 SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
@@ -62,7 +65,7 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
 
     intake.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    changes: list = [("criterion_verified", {"id": name, **data})]
+    changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
     criterion = state.criteria[name]
     if criterion.must_not and not outcome["passed"]:
         reason = f"{name} has come true: {criterion.text} ({criterion.command} exits {outcome['exit']})"
@@ -93,7 +96,9 @@ def open_points(
 
         rows.append(("the thorough review has not passed", next_command(state) or "loopkit review --thorough"))
     for row in state.criteria.values():
-        if row.command:
+        if row.type in shape.UNSEEN and not row.must_not:
+            rows.append((f"{row.id} rests on {row.type} alone: give it a stronger proof", "loopkit shape --accept -"))
+        elif row.command:
             why = "has lost its evidence file" if row.id in lost else _evidence_fault(state, row.id, digest)
             if why:
                 rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
@@ -111,10 +116,21 @@ def _evidence_fault(state: LoopState, name: str, digest: Callable[[str], str]) -
     return None
 
 
+def told(state: LoopState) -> list:
+    """The criteria that no command verifies: they are answered for."""
+    return [row for row in state.criteria.values() if not row.command and not row.must_not]
+
+
+def watched(state: LoopState) -> list:
+    """The mustNots that no command verifies: the thorough review looks at them, the gate may be told of them."""
+    return [row for row in state.criteria.values() if not row.command and row.must_not]
+
+
 def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
     """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a remediation task.
 
-    Raises Refused where something was not answered or verified yet (nothing is recorded then).
+    A mustNot that is said to have come true pauses the loop beside that. Raises Refused where something was not
+    answered or verified yet (nothing is recorded then).
     """
     from . import intake
 
@@ -126,50 +142,110 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     kind = given.get("kind")
     if not isinstance(kind, str) or kind not in POINTS:
         raise UsageFault(f"kind is {kind!r}", "use " + ", ".join(POINTS))
-    faults: list[tuple[str, str]] = []
-    answers = given.get("points")
-    if not isinstance(answers, dict):
-        raise UsageFault(
-            "points is no record",
-            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
-        )
+    points, criteria, checks = _records(state, given, kind)
+    faults: list[_Fault] = []
     for name, meaning in POINTS[kind].items():
-        good, words = _answer(answers.get(name), f"point {name} ({meaning})")
+        good, words = _answer(points.get(name), f"point {name} ({meaning})")
         if not good:
-            faults.append((f"{meaning}: {words}", ""))
-    told = given.get("criteria") or {}
-    if not isinstance(told, dict):
-        raise UsageFault("criteria is no record", 'give criteria: with C2: "PASS what was seen" lines')
+            why = f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: {words}."
+            faults.append(_Fault(name, f"{meaning}: {words}", why, checks.get(name, "")))
+    breached = ""
     for row in state.criteria.values():
-        if row.type in shape.UNSEEN and not row.must_not:
-            raise Refused(
-                f"{row.id} rests on {row.type} alone",
-                "give it a type that can be seen; start fresh to change the shape",
-            )
+        what, proof = f"{row.id} {row.text}", row.command or checks.get(row.id, "")
         if row.command:
-            if not state.criterion_evidence[row.id].passed:
-                faults.append((f"{row.id} {row.text}", row.command))
-        elif not row.must_not:
-            good, words = _answer(told.get(row.id), f"criterion {row.id} ({row.text[:60]})")
-            if not good:
-                faults.append((f"{row.id} {row.text}: {words}", ""))
+            good, words = state.criterion_evidence[row.id].passed, f"`{row.command}` does not pass"
+        elif row.must_not and not criteria.get(row.id):
+            continue  # the thorough review looked at it
+        else:
+            good, words = _answer(criteria.get(row.id), f"{_noun(row)} {row.id} ({row.text[:60]})")
+            what = f"{what}: {words}"
+        if good:
+            continue
+        faults.append(_Fault(row.id, what, f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}.", proof))
+        if row.must_not and not row.command:
+            breached = breached or f"{row.id} has come true: {row.text} ({words})"
     card = _card_fields(given)
-    changes: list = []
-    for place, (what, verify) in enumerate(faults):
-        changes.append(work.remediation(state, f"Gate: {what}", verify, f"The gate refused: {what}", [], place))
+    changes, made = _mended(state, faults)
     result = {
         "passed": not faults,
         "kind": kind,
-        "points": answers,
-        "criteria": told,
-        "failed": [what for what, _ in faults],
+        "points": points,
+        "criteria": criteria,
+        "failed": [one.what for one in faults],
+        "tasks": made,
         **card,
     }
     result["card"] = card_kind(state, card)
     changes.append(("gate_result", result))
     if faults:
         changes.append(intake.move(state, stage.EXECUTING))
+    if breached:
+        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": breached}))
     return changes
+
+
+#: name: the point or criterion · what: in a few words · why: what the one who mends it has to know · verify: a command
+_Fault = namedtuple("_Fault", "name what why verify")
+
+
+def _noun(row: Criterion) -> str:
+    return "mustNot" if row.must_not else "criterion"
+
+
+def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict]:
+    """The three records of an answer: points, criteria, verify. Raises UsageFault where one is none, or names nothing."""
+    points, criteria, checks = given.get("points"), given.get("criteria") or {}, given.get("verify") or {}
+    if not isinstance(points, dict):
+        raise UsageFault(
+            "points is no record",
+            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
+        )
+    if not isinstance(criteria, dict):
+        raise UsageFault("criteria is no record", 'give criteria: with C2: "PASS what was seen" lines')
+    if not isinstance(checks, dict):
+        raise UsageFault("verify is no record", "give verify: with lines like edge_cases: <command>")
+    for name, text in checks.items():
+        if name not in POINTS[kind] and name not in state.criteria:
+            raise UsageFault(f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}")
+        if not isinstance(text, str):
+            raise UsageFault(f"verify of {name} is no text", "give one command line")
+        command.split(text)
+    return points, criteria, checks
+
+
+def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
+    """(changes, ids): a remediation task for each fault. One that was made for the very same fault is opened again: its
+    check passed and the fault is still there, so that it needs another check, unless the check is the criterion's own.
+    """
+    changes: list = []
+    ids = []
+    first = 0
+    for fault in faults:
+        subject = f"Gate: {fault.what}"[: work.LONGEST_SUBJECT]
+        same = [
+            one
+            for one in state.tasks.values()
+            if one.kind == "remediation" and one.subject == subject and one.status == tasks.COMPLETED
+        ]
+        if same:
+            old = same[-1]
+            changes.append(("task_reopened", {"id": old.id, "reason": "the gate found the same again"}))
+            row = state.criteria.get(fault.name)
+            if row is None or not row.command:
+                other = "" if old.verify == fault.verify else fault.verify
+                changes.append(("task_changed", {"id": old.id, "verify": other}))
+            ids.append(old.id)
+            continue
+        why = fault.why
+        if not fault.verify:
+            why += " First write a check that fails as long as this is so, and set it as the task's command."
+        made = work.remediation(state, subject, fault.verify, why, [], first)
+        if fault.name in state.criteria and not state.criteria[fault.name].must_not:
+            made[1]["task"]["criteria"] = [fault.name]
+        changes.append(made)
+        ids.append(made[1]["task"]["id"])
+        first += 1
+    return changes, ids
 
 
 def _answer(text: object, what: str) -> tuple[bool, str]:
@@ -186,7 +262,8 @@ def _card_fields(given: dict) -> dict:
     if not isinstance(confidence, int) or isinstance(confidence, bool) or not 0 <= confidence <= 100:
         raise UsageFault(f"confidence is {confidence!r}", "give 0 to 100")
     if reversal not in REVERSALS:
-        raise UsageFault(f"reversal is {reversal!r}", "2A: undone in under a minute, 2B: under five, 1: hours or more")
+        known = ", ".join(f"{name}: {text}" for name, text in REVERSALS.items())
+        raise UsageFault(f"reversal is {reversal!r}", known)
     if size not in SIZES:
         raise UsageFault(f"size is {size!r}", f"points: {', '.join(map(str, SIZES))}")
     texts = {key: str(given.get(key, "")).strip() for key in ("alternative", "risk")}

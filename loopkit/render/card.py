@@ -8,41 +8,90 @@ from ..core import announce, gate
 from ..core.state import LoopState
 from . import text
 
-WIDTH = 58
+#: Columns inside the box, and those that a task's subject may take.
+WIDTH, SUBJECT = 58, 66
 
 
 def render(state: LoopState) -> str:
     """`<loop-complete>` with the list of tasks and the box (rule: Gate and completion); under 80 columns."""
     card = gate.card(state)
     rows = [
-        f"Verified: {card['verified']}",
+        *folded(f"Verified: {card['verified']}"),
         f"Tasks: {card['done']}/{card['total']} complete",
         f"Subjective: ~{card['confidence']}% · Type {card['reversal']} · {card['size']}pt",
-        *_wrapped(f"↳ Alt: {card['alternative']}"),
-        *_wrapped(f"↳ Risk: {card['risk']}"),
+        *folded(f"↳ Alt: {card['alternative']}"),
+        *folded(f"↳ Risk: {card['risk']}"),
     ]
-    tasks = [{"id": one.id, "subject": announce.clean(one.subject, 66)} for one in state.tasks.values()]
-    width = max(WIDTH, *map(columns, rows))
+    tasks = [{"id": one.id, "subject": clipped(announce.clean(one.subject, 300))} for one in state.tasks.values()]
     head = columns(f"─ {card['mark']} {card['name']} ")
     return text(
         "complete.txt",
         tasks=tasks,
         card=card,
-        rule="─" * (width + 2 - head),
-        rows=[row + " " * (width - columns(row)) for row in rows],
-        bottom="─" * (width + 2),
+        rule="─" * (WIDTH + 2 - head),
+        rows=[row + " " * (WIDTH - columns(row)) for row in rows],
+        bottom="─" * (WIDTH + 2),
     )
+
+
+def notes(state: LoopState) -> list[str]:
+    """What the person should know beside the card: warnings that nobody answered, decisions that were made alone."""
+    rows = []
+    for one in state.findings.values():
+        if (one.resolution or {}).get("how") == "unattended":
+            rows.append(f"{one.id} nobody could be asked about: {announce.clean(one.issue, 300)}")
+    for row in state.decisions:
+        rows.append(f"decision {row.get('number', 0):03d}: {announce.clean(str(row.get('title', '')), 300)}")
+    return rows
 
 
 def columns(line: str) -> int:
     """Terminal columns that a line takes."""
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in line
-    )
+    return sum(map(_columns, line))
 
 
-def _wrapped(line: str) -> list[str]:
-    import textwrap
+def _columns(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):  # accents, joiners, variation selectors
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
-    return textwrap.wrap(announce.clean(line, 300), WIDTH, subsequent_indent="  ")
+
+def clipped(line: str, most: int = SUBJECT) -> str:
+    """The beginning of a line that fits into so many columns."""
+    if columns(line) <= most:
+        return line
+    room = most - 1
+    for place, letter in enumerate(line):
+        room -= _columns(letter)
+        if room < 0:
+            return line[:place].rstrip() + "…"
+    raise AssertionError
+
+
+def folded(line: str) -> list[str]:
+    """A text in rows of the box's width, broken at blanks; a word that is too long for a row is cut."""
+    rows = [""]
+    for word in announce.clean(line, 300).split():
+        while True:
+            gap = " " if rows[-1].strip() else ""
+            room = WIDTH - columns(rows[-1] + gap)
+            if columns(word) <= room:
+                rows[-1] += gap + word
+                break
+            # only what fits into no row at all is cut
+            if gap and columns(word) <= WIDTH - 2:
+                rows.append("  ")
+                continue
+            part = _beginning(word, room)
+            rows[-1] += gap + part if part else ""
+            word = word[len(part) :]
+            rows.append("  ")
+    return [row for row in rows if row.strip()]
+
+
+def _beginning(word: str, room: int) -> str:
+    for place, letter in enumerate(word):
+        room -= _columns(letter)
+        if room < 0:
+            return word[:place]
+    return word

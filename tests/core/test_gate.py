@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import gate, waves, work
+from loopkit.core import gate, intake, nextstep, waves, work
 from loopkit.core.errors import Refused, UsageFault
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
@@ -136,8 +136,79 @@ def test_a_failed_point_makes_a_task_and_leads_back_to_waves() -> None:
     rows = [book.state.tasks[one] for one in ("T-002", "T-003")]
     assert [row.kind for row in rows] == ["remediation", "remediation"]
     assert rows[0].subject == "Gate: edge cases were tried: empty input crashes"
+    assert "edge cases were tried" in rows[0].description and "empty input crashes" in rows[0].description
     assert book.state.planned == 1
     assert not book.state.gate["passed"]
+    assert book.state.gate["tasks"] == ["T-002", "T-003"]
+    # a task without a command is asked for one before anything else
+    assert [row.verify for row in rows] == ["", ""]
+    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
+
+
+def test_an_answer_may_bring_the_command_that_shows_it_mended() -> None:
+    book = ready()
+    points = {**GATE["points"], "edge_cases": "FAIL: empty input crashes"}
+    book.do(gate.decided, answers(points=points, verify={"edge_cases": "pytest tests/test_edges.py"}), same)
+    assert book.state.tasks["T-002"].verify == "pytest tests/test_edges.py"
+    assert nextstep.command(book.state) == "loopkit wave next"
+
+
+@pytest.mark.parametrize(
+    ("verify", "words"),
+    [
+        ([1], "verify is no record"),
+        ({"x": "true"}, "verify names 'x'"),
+        ({"runs": 1}, "no text"),
+        ({"runs": "a | b"}, "unquoted"),
+    ],
+)
+def test_commands_that_cannot_be_taken(verify: object, words: str) -> None:
+    with pytest.raises(UsageFault) as caught:
+        gate.decided(ready().state, answers(verify=verify), same)
+    assert words in str(caught.value)
+
+
+def again(book: Book, task_id: str) -> None:
+    """The task is done, the review held, every criterion verified once more."""
+    book.wave()
+    book.verify(task_id)
+    book.do(waves.closed)
+    book.review([])
+    book.seen()
+
+
+def test_the_same_fault_in_a_second_round_opens_the_same_task_and_asks_for_another_check() -> None:
+    book = ready()
+    bad = answers(
+        points={**GATE["points"], "edge_cases": "FAIL: empty input crashes"}, verify={"edge_cases": "test -d ."}
+    )
+    book.do(gate.decided, bad, same)
+    again(book, "T-002")
+    assert [kind for kind, _ in book.do(gate.decided, bad, same)] == [
+        "task_reopened",
+        "task_changed",
+        "gate_result",
+        "stage_moved",
+    ]
+    assert list(book.state.tasks) == ["T-001", "T-002"]
+    assert book.state.gate["tasks"] == ["T-002"]
+    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
+    book.do(work.changed, "T-002", "test -f edges", None, None)
+    again(book, "T-002")
+    other = answers(points={**GATE["points"], "edge_cases": "FAIL: so does a long one"})
+    book.do(gate.decided, other, same)
+    assert list(book.state.tasks) == ["T-001", "T-002", "T-003"]
+
+
+def test_a_criterion_that_fails_again_keeps_its_own_command() -> None:
+    book = Book().reviewed()
+    for _ in range(2):
+        book.do(gate.criterion_verified, "C1", outcome(False))
+        book.do(gate.criterion_verified, "M2", outcome())
+        book.do(gate.decided, GATE, same)
+        assert list(book.state.tasks) == ["T-001", "T-002"]
+        assert book.state.tasks["T-002"].verify == "pytest tests/test_limits.py -q"
+        again(book, "T-002")
 
 
 def test_a_failed_criterion_makes_a_task_with_its_command() -> None:
@@ -145,7 +216,9 @@ def test_a_failed_criterion_makes_a_task_with_its_command() -> None:
     book.do(gate.criterion_verified, "C1", outcome(False))
     book.do(gate.criterion_verified, "M2", outcome())
     book.do(gate.decided, GATE, same)
-    assert book.state.tasks["T-002"].verify == "pytest tests/test_limits.py -q"
+    made = book.state.tasks["T-002"]
+    assert (made.verify, made.criteria) == ("pytest tests/test_limits.py -q", ("C1",))
+    assert "C1: The 101st request" in made.description
     assert book.state.stage == "executing"
 
 
@@ -165,7 +238,7 @@ def test_a_criterion_without_a_command_is_answered_for() -> None:
     assert failed[0][1]["task"]["subject"].endswith("it answers 500")
 
 
-@pytest.mark.parametrize("command", ["", "true"])
+@pytest.mark.parametrize("command", ["", "test -d ."])
 @pytest.mark.parametrize("kind", ["assumption", "reasoned inference"])
 def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
     text = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |")
@@ -176,8 +249,27 @@ def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
     book.do(waves.closed)
     book.review([])
     book.seen()
-    with pytest.raises(Refused, match=f"C1 rests on {kind} alone"):
+    with pytest.raises(Refused, match=f"C1 rests on {kind} alone: give it a stronger proof") as caught:
         gate.decided(book.state, answers(criteria={"C1": "PASS: I think so"}), same)
+    assert caught.value.todo == "next: loopkit shape --accept -"
+    assert first_open(book) == (f"C1 rests on {kind} alone: give it a stronger proof", "loopkit shape --accept -")
+
+
+def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it() -> None:
+    weak = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", "assumption | test -d . |")
+    book = Book().shaped(text=weak)
+    book.do(work.hand_in, [task()])
+    book.wave()
+    book.verify("T-001")
+    book.do(waves.closed)
+    book.review([])
+    book.seen()
+    book.do(intake.shaped, SHAPE)
+    assert gate.open_points(book.state, same) == [
+        ("C1 has not been verified", "loopkit verify C1 -- pytest tests/test_limits.py -q")
+    ]
+    book.seen()
+    assert gate.decided(book.state, GATE, same)[-1][1]["passed"]
 
 
 # -- mustNot
@@ -190,6 +282,34 @@ def test_a_must_not_that_has_come_true_pauses_at_once() -> None:
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "must_not_breached")
     assert "A runtime dependency is added" in session.reason
+
+
+def test_criteria_are_verified_in_the_thorough_tier() -> None:
+    book = Book().planned()
+    assert book.do(gate.criterion_verified, "C1", outcome())[0][1]["tier"] == "thorough"
+    assert book.state.criterion_evidence["C1"].tier == "thorough"
+
+
+def test_a_must_not_without_a_command_needs_no_answer_and_may_have_one() -> None:
+    book = ready()
+    assert [row.id for row in gate.watched(book.state)] == ["M1"]
+    assert gate.decided(book.state, GATE, same)[-1][1]["passed"]
+    assert gate.decided(book.state, answers(criteria={"M1": "PASS: all handlers compared"}), same)[-1][1]["passed"]
+    with pytest.raises(Refused, match="no answer for mustNot M1"):
+        gate.decided(book.state, answers(criteria={"M1": "perhaps"}), same)
+
+
+def test_a_must_not_that_is_said_to_have_come_true_pauses_and_leaves_a_task() -> None:
+    book = ready()
+    changes = book.do(gate.decided, answers(criteria={"M1": "FAIL: search() takes a second argument"}), same)
+    assert [kind for kind, _ in changes] == ["task_added", "gate_result", "stage_moved", "paused"]
+    session = book.state.session
+    assert (session.status, session.verdict) == ("paused", "must_not_breached")
+    assert "M1 has come true: The signature of a public route handler changes (search() takes" in session.reason
+    assert not book.state.gate["passed"]
+    book.line("resumed")
+    assert (book.state.session.status, book.state.stage) == ("running", "executing")
+    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
 
 
 def test_a_criterion_that_fails_does_not_pause(executing: Book) -> None:

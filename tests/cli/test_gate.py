@@ -1,0 +1,98 @@
+"""`loopkit gate`, `verify` and `complete`: forms, refusals that make tasks, tiers, what a person is told at the end."""
+
+from __future__ import annotations
+
+from tests.cli.kit import GATE, SHAPE, Project, task
+
+
+def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
+    project.write("limiter.txt")
+    project.reviewed()
+    for name in ("C1", "M2"):
+        assert project.verify(name).exit == 0
+    said = project.ok("gate").out
+    assert "this looks like a build" in said
+    assert '  runs: "<it runs: PASS how you know | FAIL what is wrong>"' in said
+    assert "if it is a debug: root_cause (the root cause, with evidence)" in said
+    assert "mustNot M1 (the thorough review looked at it): The signature" in said
+    assert "criteria:" not in said.partition("hand in")[2]
+    assert project.ok("gate").steps == ["loopkit gate --file -"]
+
+
+def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
+    project.write("limiter.txt")
+    project.start("fix the crash of the limiter")
+    assert project.score().exit == 0
+    project.ok("shape", "--accept", "-", given=SHAPE)
+    project.ok("task", "add", "--file", "-", given=[task()])
+    project.ok("wave", "next")
+    assert project.verify("T-001").exit == 0
+    project.ok("wave", "close")
+    project.review([])
+    for name in ("C1", "M2"):
+        assert project.verify(name).exit == 0
+    assert "  root_cause: " in project.ok("gate").out
+
+
+def test_a_refusal_makes_a_task_that_is_asked_for_its_command(project: Project) -> None:
+    project.reviewed()
+    answer = project.gated(points={**GATE["points"], "edge_cases": "FAIL empty input crashes"})
+    assert answer.exit == 1
+    assert "gate refused: edge cases were tried: empty input crashes\nT-002 to mend it" in answer.out
+    assert answer.steps == ['loopkit task set T-002 --verify "<command>"']
+    project.refused(1, "gate", "--file", "-", given=GATE, says="")
+
+
+def test_a_must_not_that_came_true_pauses_and_goes_on_with_its_task(project: Project) -> None:
+    project.reviewed()
+    answer = project.gated(criteria={"M1": "FAIL search() takes a second argument"})
+    assert answer.exit == 1 and answer.steps == ["loopkit resume"]
+    status = project.status
+    assert (status["status"], status["verdict"]) == ("paused", "must_not_breached")
+    assert not project.of("gate_result")[-1]["passed"]
+    assert "M1 has come true" in project.ok("resume").out + project.of("paused")[-1]["reason"]
+    assert project.status["next"] == 'loopkit task set T-002 --verify "<command>"'
+
+
+def test_research_says_what_is_missing(project: Project) -> None:
+    project.reviewed()
+    answer = project.gated(confidence=60)
+    assert answer.exit == 1 and "confidence 60 % is under 70" in answer.out
+    assert answer.steps == ["loopkit gate --file -"]
+
+
+def test_a_failing_check_says_where_to_look_wider(project: Project) -> None:
+    project.write("Makefile", "test:\n\tgo test\nbuild:\n\tgo build\n")
+    project.planned(task(verify="test -f absent"))
+    project.ok("wave", "next")
+    said = [project.verify("T-001") for _ in range(4)]
+    assert [one.exit for one in said] == [1, 1, 1, 1]
+    for one in said[:3]:
+        assert "in the standard tier: the project's own checks `make test`" in one.out
+        assert one.steps == ["loopkit verify T-001 -- test -f absent"]
+    assert "in the thorough tier: the project's own checks `make build`" in said[3].out
+    assert [row["tier"] for row in project.of("task_verified")] == ["quick", "standard", "standard", "standard"]
+
+
+def test_a_project_without_commands_of_its_own(project: Project) -> None:
+    project.planned(task(verify="test -f absent"))
+    project.ok("wave", "next")
+    assert "in the standard tier: what stands around it" in project.verify("T-001").out
+
+
+def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> None:
+    project.write("limiter.txt")
+    project.shaped(words=("--unattended",))
+    project.ok("task", "add", "--file", "-", given=[task()])
+    project.ok("wave", "next")
+    assert project.verify("T-001").exit == 0
+    project.ok("wave", "close")
+    project.review([{"severity": "WARNING", "issue": "no index on user", "reason": "slow", "place": "limiter.txt"}])
+    assert project.gated().exit == 0
+    card, _, rest = project.ok("complete").out.partition("</loop-complete>\n")
+    assert card.startswith("<loop-complete>\n")
+    assert rest.startswith("for you to know:\n- F-001 nobody could be asked about: no index on user\n")
+
+
+def test_nothing_to_know_nothing_said(project: Project) -> None:
+    assert "for you to know" not in project.completed().out
