@@ -2,44 +2,160 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from . import announce
+from . import announce, settling, verdict
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
-    from .state import LoopState
+    from .state import Finding, LoopState
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 
 
-def findings(rows: object, first: int) -> list[dict]:
-    """Checked findings of a review, numbered from `first` on: `F-003`. Raises UsageFault naming the row."""
-    from . import work
+#: What findings are about, with words that tell; the most hits count, then the order.
+CATEGORIES = {
+    "security": "security injection secret token password auth escape escaping xss csrf forge forged spoof spoofed permission "
+    "credential vulnerable vulnerability leak leaks",
+    "performance": "performance slow latency memory quadratic speed throughput n+1 cache cached",
+    "tests": "test tests untested coverage assertion mock fixture",
+    "docs": "doc docs documentation docstring readme comment comments changelog undocumented",
+    "naming": "name names naming named rename renamed misnamed",
+    "style": "style tab tabs space spaces indent indentation format formatting lint quotes whitespace trailing idiom idiomatic",
+    "structure": "extract inline split duplicate duplicated duplication long module class coupling layer abstraction structure "
+    "refactor nested",
+    "dependencies": "dependency dependencies package packages library libraries pinned lockfile",
+    "correctness": "wrong crash crashes bug fails error errors incorrect race off-by-one exception loses lost missing raises "
+    "breaks broken",
+}
+OTHER = "other"
+_KEYS = frozenset(
+    "severity issue place reason guidance alternative violates breaks category verify files reverses expert".split()
+)
+_PLACE = re.compile(
+    r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)"
+    r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs|java|kt|rb|php|cs|c|h|cpp|sql|toml"
+    r"|ya?ml|json|cfg|ini|sh|html|css|txt))(?![\w/])"
+)
 
+
+def place_in(text: str) -> str:
+    """The first `file:line`, else the first file, that a text names; "" where it names none."""
+    found = sorted(_PLACE.finditer(text), key=lambda one: one[2] is None)
+    return "" if not found else f"{found[0][1]}:{found[0][2]}" if found[0][2] else found[0][3]
+
+
+def category_of(text: str) -> str:
+    """The category whose words a finding uses most; `other` where it uses none."""
+    words = re.findall(r"[\w+-]+", text.lower())
+    hits = {name: sum(word in known.split() for word in words) for name, known in CATEGORIES.items()}
+    best = max(hits, key=lambda name: hits[name])
+    return best if hits[best] else OTHER
+
+
+def findings(state: LoopState, rows: object) -> list[dict]:
+    """Checked findings of a review, numbered after those there are: `F-003`.
+
+    Raises UsageFault naming the row and field; Refused for guidance that would break a mustNot, and for a criterion,
+    mustNot or finding that does not exist.
+    """
     if not isinstance(rows, list):
         raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
-    result = []
-    for place, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
-            raise UsageFault(f"finding {place} has no issue", "say what is wrong")
-        severity = str(row.get("severity", "")).upper()
-        if severity not in SEVERITIES:
-            raise UsageFault(f"finding {place} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES))
-        result.append(
-            {
-                "id": f"F-{first + place - 1:03d}",
-                "severity": severity,
-                "issue": str(row["issue"]).strip(),
-                "guidance": str(row.get("guidance") or "").strip(),
-                "verify": str(row.get("verify") or "").strip(),
-                "files": work.paths(row.get("files"), f"finding {place}"),
-                "violates": work.texts(row.get("violates"), f"violates of finding {place}"),
-            }
+    return [_finding(state, row, place) for place, row in enumerate(rows, 1)]
+
+
+def _finding(state: LoopState, row: object, place: int) -> dict:
+    from . import work
+
+    what = f"finding {place}"
+    if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
+        raise UsageFault(f"{what} has no issue", "say what is wrong")
+    unknown = sorted(set(row) - _KEYS)
+    if unknown:
+        raise UsageFault(
+            f"{what} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(_KEYS))
         )
-    return result
+    severity = str(row.get("severity", "")).upper()
+    if severity not in SEVERITIES:
+        raise UsageFault(f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES))
+    texts = {key: str(row.get(key) or "").strip() for key in ("issue", "reason", "guidance", "alternative", "verify")}
+    files = work.paths(row.get("files"), what)
+    breaks = _ids(state, row.get("breaks"), f"breaks of {what}")
+    if severity != BLOCKER and any(state.criteria[name].must_not for name in breaks):
+        raise Refused(f"{what} says that {', '.join(breaks)} is broken, as {severity}", "a broken mustNot is a BLOCKER")
+    category = str(row.get("category") or category_of(f"{texts['issue']} {texts['guidance']}")).lower()
+    if category not in (*CATEGORIES, OTHER):
+        raise UsageFault(f"{what} has category {row.get('category')!r}", "use " + ", ".join((*CATEGORIES, OTHER)))
+    found = str(row.get("place") or "").strip() or place_in(texts["issue"]) or (files[0] if len(files) == 1 else "")
+    result = {
+        "id": f"F-{len(state.findings) + place:03d}",
+        "severity": severity,
+        "issue": texts["issue"],
+        "place": announce.clean(found, 200),
+        "reason": texts["reason"],
+        "guidance": texts["guidance"],
+        "category": category,
+        "breaks": breaks,
+        "verify": texts["verify"],
+        "files": files,
+        "violates": _ids(state, row.get("violates"), f"violates of {what}", must_not=True),
+    }
+    if row.get("reverses"):
+        result["reverses"] = _reversed(state, str(row["reverses"]), what)
+    return {**result, **_allowed(state, row, result, texts["alternative"], what)}
+
+
+def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> list[str]:
+    from . import work
+
+    names = [name.strip() for name in work.texts(value, what)]
+    known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
+    for name in names:
+        if name not in known:
+            raise Refused(f"{what}: there is no {name[:20]}", f"SHAPE.md has: {', '.join(known) or 'none'}")
+    return names
+
+
+def _reversed(state: LoopState, name: str, what: str) -> str:
+    finding = state.findings.get(name.strip().upper())
+    if finding is None:
+        raise Refused(f"reverses of {what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}")
+    if not settling.mended(state, finding):
+        raise Refused(f"reverses of {what}: {finding.id} has not been mended", "leave reverses out")
+    return finding.id
+
+
+def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what: str) -> dict:
+    """The constraint check: guidance that would break a mustNot is replaced by the alternative, or refused."""
+    guidance, broken = finding["guidance"], finding["violates"]
+    if alternative and not broken:
+        raise UsageFault(
+            f"{what} has an alternative but violates nothing", "say violates: [M1], or put it into guidance"
+        )
+    if row.get("violates") is None:
+        for one in state.must_nots:
+            if settling.shares_most(guidance, one.text):
+                raise Refused(
+                    f"the guidance of {what} sounds like {one.id} ({announce.clean(one.text, 80)})",
+                    f"say violates: [{one.id}] with alternative:, or violates: []",
+                )
+    if not broken or not guidance:
+        return {"guidance": guidance or alternative}
+    if not alternative or alternative == guidance:
+        raise Refused(
+            f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}",
+            "give an alternative: that does not",
+        )
+    return {"guidance": alternative, "replaced": guidance}
+
+
+def _listed(names: Iterable[str], most: int = 12) -> str:
+    rows = list(names)
+    return (", ".join(rows[-most:]) or "none") + (f" and {len(rows) - most} before" if len(rows) > most else "")
 
 
 def blockers_left(state: LoopState) -> int:
@@ -80,7 +196,7 @@ def light(state: LoopState, wave: int, given: dict) -> list:
     closed = [one.number for one in state.waves if one.closed]
     if wave not in closed:
         raise Refused(f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}")
-    rows = findings(given.get("findings") or [], len(state.findings) + 1)
+    rows = findings(state, given.get("findings") or [])
     issues = _count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
     blockers = _count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
     data = {
@@ -91,7 +207,18 @@ def light(state: LoopState, wave: int, given: dict) -> list:
         "experts": _experts(given, LIGHT_EXPERTS),
         "findings": rows,
     }
-    return [("review_light", data)]
+    return [("review_light", data), *_breach(state, rows)]
+
+
+def _breach(state: LoopState, rows: list[dict]) -> list:
+    """The pause that follows at once where a finding says that a mustNot has come true."""
+    for row in rows:
+        for name in row["breaks"]:
+            if state.criteria[name].must_not:
+                where = f" ({row['place']})" if row["place"] else ""
+                reason = f"{name} has come true: {state.criteria[name].text}; {row['id']}{where}: {row['issue'][:300]}"
+                return [("paused", {"verdict": verdict.BREACHED, "reason": reason})]
+    return []
 
 
 def _count(given: dict, key: str, found: int) -> int:
@@ -121,32 +248,56 @@ def _experts(given: dict, bounds: tuple) -> list:
     return names
 
 
-def thorough(state: LoopState, given: dict) -> list:
-    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait for an answer.
-
-    A blocker needs a `verify` command for its task. Guidance that would break a mustNot is refused.
-    """
-    from . import command, intake, stage, work
+def check_due(state: LoopState) -> None:
+    """Raises Refused unless the thorough review may be held now: every task completed, the last wave closed."""
+    from . import intake, stage
 
     intake.running(state)
     if state.stage == stage.EXECUTING:
         stage.check_leave_executing(state)
     else:
         stage.require(state, stage.REVIEW, doing="the thorough review")
+
+
+def asked(state: LoopState, experts: list[str]) -> list:
+    """`review --thorough` without a file: whom it is given to. No line while those who were asked may be at work."""
+    check_due(state)
+    return [] if at_work(state) else [("review_asked", {"experts": experts})]
+
+
+def at_work(state: LoopState) -> bool:
+    """The thorough review is with its experts: asked since the session last stopped, changed, reviewed or worked."""
+    if state.asked is None:
+        return False
+    return state.asked["line"] > max(state.idle_at, (state.thorough or {}).get("line", 0), state.last_completion)
+
+
+def still_out(state: LoopState) -> int:
+    """How many of those who were asked have not reported."""
+    if state.asked is None:
+        return 0
+    return max(0, len(state.asked["experts"]) - (len(state.session.subagents) - state.asked["reported"]))
+
+
+def thorough(state: LoopState, given: dict, size: int = 0) -> list:
+    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait for an answer.
+
+    size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify` command for its task.
+    What goes round in circles is decided instead; a mustNot that has come true pauses the loop after all is recorded.
+    """
+    from . import command, intake, stage, work
+
+    check_due(state)
     experts = _experts(given, THOROUGH_EXPERTS)
     if "findings" not in given:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
-    rows = findings(given["findings"], len(state.findings) + 1)
-    known = {one.id for one in state.must_nots}
-    changes: list = []
+    rows = findings(state, given["findings"])
+    score = None if given.get("score") is None else _score(given["score"])
+    changes: list = settling.settle(state, rows, size, score)
     made = 0
     for row in rows:
-        broken = [one for one in row["violates"] if one in known]
-        if broken and row["guidance"]:
-            raise Refused(
-                f"the guidance of {row['issue'][:60]!r} would break {', '.join(broken)}",
-                "give an alternative that does not",
-            )
+        if "resolution" in row:
+            continue
         if row["severity"] == BLOCKER:
             if not row["verify"]:
                 raise UsageFault(
@@ -154,47 +305,65 @@ def thorough(state: LoopState, given: dict) -> list:
                     'give verify: "<command that exits 0 when it is mended>"',
                 )
             command.split(row["verify"])
-            change = work.remediation(
-                state, f"Mend: {row['issue']}", row["verify"], row["guidance"], row["files"], made
-            )
+            change = work.remediation(state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made)
             row["task"] = change[1]["task"]["id"]
             changes.append(change)
             made += 1
         elif row["severity"] == WARNING and state.session.unattended:
             row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
-    review = ("review_thorough", {"round": number, "experts": experts, "findings": rows})
+    review = ("review_thorough", {"round": number, "experts": experts, "size": size, "score": score, "findings": rows})
     if state.stage == stage.EXECUTING:
         changes.insert(0, intake.move(state, stage.REVIEW))
     changes.append(review)
     if made:
         changes.append(("stage_moved", {"from": stage.REVIEW, "to": stage.EXECUTING}))
-    return changes
+    return changes + _breach(state, rows)
 
 
-def resolved(state: LoopState, finding_id: str, how: str, text: str, verify: str) -> list:
-    """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's waiver."""
+def _told(row: dict) -> str:
+    """What the one who mends a finding has to know."""
+    parts = (row["guidance"], row["reason"] and f"why: {row['reason']}", row["place"] and f"where: {row['place']}")
+    return "\n".join(part for part in parts if part)
+
+
+def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: str, verify: str) -> list:
+    """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's waiver.
+
+    finding_id: one id or several; all are settled in the same way, or none is.
+    """
     from . import command, intake, stage, work
 
     intake.running(state)
-    finding = state.findings.get(finding_id.upper())
+    names = [finding_id] if isinstance(finding_id, str) else list(dict.fromkeys(one.upper() for one in finding_id))
+    chosen = [_settleable(state, name, how, text) for name in names]
+    if how != "task":
+        return [("finding_resolved", {"id": one.id, "how": how, "text": text}) for one in chosen]
+    if not verify:
+        raise UsageFault(
+            "a task needs a verification command", f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
+        )
+    command.split(verify)
+    changes: list = []
+    for place, one in enumerate(chosen):
+        change = work.remediation(state, f"Mend: {one.issue}", verify, _told(one._asdict()), list(one.files), place)
+        task_id = change[1]["task"]["id"]
+        changes += [change, ("finding_resolved", {"id": one.id, "how": how, "text": text, "task": task_id})]
+    if state.stage == stage.REVIEW:
+        changes.append(intake.move(state, stage.EXECUTING))
+    return changes
+
+
+def _settleable(state: LoopState, name: str, how: str, text: str) -> Finding:
+    from .nextstep import unsettled
+
+    finding = state.findings.get(name.upper())
     if finding is None:
-        raise Refused(f"there is no finding {finding_id[:20]}", "see loopkit review --thorough")
+        left = [one.id for one in state.findings.values() if unsettled(one, state)]
+        raise Refused(f"there is no finding {name[:20]}", f"unsettled: {_listed(left)}")
     if finding.severity == BLOCKER and how != "waive":
         who = f"its task {finding.task} settles it, or the person" if finding.task else "only the person settles it"
         raise Refused(f"{finding.id} is a blocker", f'{who}: loopkit review resolve {finding.id} --waive "<why>"')
     if how == "waive" and not text.strip():
         raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
-    data = {"id": finding.id, "how": how, "text": text}
-    if how != "task":
-        return [("finding_resolved", data)]
-    if not verify:
-        raise UsageFault(
-            "a task needs a verification command", f'loopkit review resolve {finding.id} --task --verify "<command>"'
-        )
-    command.split(verify)
-    change = work.remediation(state, f"Mend: {finding.issue}", verify, finding.guidance, [], 0)
-    changes = [change, ("finding_resolved", {**data, "task": change[1]["task"]["id"]})]
-    if state.stage == stage.REVIEW:
-        changes.append(intake.move(state, stage.EXECUTING))
-    return changes
+    return finding

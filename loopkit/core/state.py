@@ -64,10 +64,13 @@ class LoopState:
         self.records = 0
         self.last_completion = 0
         self.waves: list[Wave] = []
+        self.wave_closed_line = 0
         self.reviews: dict = {}
         self.findings: dict[str, Finding] = {}
         self.thorough: dict | None = None
-        self.rounds: list[dict] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
+        self.review_rounds: list[
+            dict
+        ] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
         self.asked: dict | None = None  # whom a thorough review was given to, and when
         self.decisions: list[dict] = []
         self.panels: list = []
@@ -362,6 +365,7 @@ class LoopState:
         if self.waves:
             done, failed = tuple(data.get("completed", ())), tuple(data.get("failed", ()))
             self.waves[-1] = self.waves[-1]._replace(closed=True, completed=done, failed=failed)
+            self.wave_closed_line = self.lines
 
     def _on_review_light(self, data: dict, event: Event) -> None:
         self.records += 1
@@ -380,7 +384,7 @@ class LoopState:
         }
         self._take_findings(data, "thorough")
         rows = data.get("findings", [])
-        self.rounds.append(
+        self.review_rounds.append(
             {
                 "round": data.get("round", 1),
                 "size": data.get("size", 0),
