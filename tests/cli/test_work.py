@@ -307,7 +307,7 @@ def test_the_gate_shows_its_form_when_all_checks_are_there(project: Project) -> 
     assert project.verify("M2").steps == ["loopkit gate"]
     answer = project.ok("gate")
     assert answer.steps == ["loopkit gate --file -"]
-    assert "edge_cases (edge cases were tried)" in answer.out and "root_cause" in answer.out
+    assert '  edge_cases: "<edge cases were tried: PASS' in answer.out and "root_cause" in answer.out
 
 
 def test_a_gate_that_passes_leads_to_complete(project: Project) -> None:
@@ -320,7 +320,7 @@ def test_a_gate_that_refuses_makes_tasks_and_leads_back(project: Project) -> Non
     project.reviewed()
     answer = project.gated(points={**GATE["points"], "edge_cases": "FAIL empty input crashes"})
     assert answer.exit == 1 and answer.err == ""
-    assert "gate refused: edge cases were tried: empty input crashes" in answer.out and "T-002 added" in answer.out
+    assert "gate refused: edge cases were tried: empty input crashes" in answer.out and "T-002 to mend it" in answer.out
     assert project.snapshot["stage"] == "executing"
     assert project.tasks["T-002"]["kind"] == "remediation"
     assert answer.steps == ['loopkit task set T-002 --verify "<command>"']
