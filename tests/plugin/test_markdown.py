@@ -6,11 +6,9 @@ import os
 import re
 import subprocess
 
-import pytest
-
-from loopkit.core import panel
+from loopkit.core import aspects
 from loopkit.store import config
-from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, PROFILES, ROOT, injections, rules, split
+from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
 
 KEYS = {
     "command": {"description", "argument-hint", "disable-model-invocation", "allowed-tools"},
@@ -275,37 +273,7 @@ def test_no_machine_path_or_address(document):
     assert not re.search(r"/(home|root|Users|tmp|work)/|https?://", text)
 
 
-ASPECTS = {
-    "data", "api", "ui", "auth", "performance", "error", "testing", "migration", "integration", "deployment",
-    "observability", "documentation",
-}  # fmt: skip
-TOPICS = set(panel.TOPICS)
-
-
-@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
-def test_profile(path):
-    meta, body = split(path)
-    assert set(meta) == {"name", "title", "viewpoint", "asks", "evidence", "blind_spots", "depth", "core", "current"}
-    assert meta["name"] == path.stem
-    assert all(str(value).strip() for value in meta.values())
-    assert len(meta["asks"]) >= 2
-    assert all(question.endswith("?") for question in meta["asks"])
-    topics = [*meta["depth"], *meta["core"], *meta["current"]]
-    assert len(topics) == len(set(topics)), "a topic stands in one list only"
-    assert set(topics) <= TOPICS
-    assert meta["depth"]
-    assert body.strip()
-
-
-def test_every_aspect_has_an_expert_in_depth_and_a_second_opinion():
-    for topic in TOPICS:
-        metas = [split(path)[0] for path in PROFILES]
-        assert any(topic in meta["depth"] for meta in metas), topic
-    for aspect in ASPECTS - {"ui"}:
-        assert sum(aspect in [*meta["depth"], *meta["core"], *meta["current"]] for meta in metas) >= 2, aspect
-
-
 def test_the_aspects_in_the_shape_skill_are_these():
     body = " ".join(get("hope", "skill", "shape").body.split())
     listed = re.search(r"aspects the request touches: ([a-z, ]+)\.", body)
-    assert listed and set(listed.group(1).split(", ")) == ASPECTS
+    assert listed and set(listed.group(1).split(", ")) == set(aspects.ASPECTS)
