@@ -69,9 +69,16 @@ class Teller:
                 self._other(kind, text)
 
     def _step(self, text: str) -> None:
-        text = text.split(". Run `loopkit task show")[0]
+        text = re.split(r"\.? Run `loopkit ", text)[0]
         if text.startswith("agent "):  # what it writes is new, even where an earlier one wrote the same file
             self.told = {one for one in self.told if " writes " not in one}
+        if text.startswith("agent loop:review") and not self.verbose:
+            text = "agents loop:review, one for each expert"
+            if "reviewers" in self.told:
+                return
+            self.told.add("reviewers")
+        else:
+            self.told.discard("reviewers")
         light = re.match(r"loopkit review --wave \d+", text)
         if light and not self.verbose and "light" in self.told:
             text = light[0]

@@ -2,23 +2,73 @@
 
 from __future__ import annotations
 
-from ..core import panel, review
+from ..core import announce, panel, review
+from ..core import task as tasks
 from ..core.state import LoopState
 from ..store import place, profiles
 
+LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
+#: What the ending of a path says about its topic, where its words do not.
+_ENDINGS = {".md": "documentation", ".rst": "documentation", ".sql": "data", ".css": "ui", ".html": "ui"}
 
-def lines(state: LoopState, bounds: tuple[int, int]) -> list[str]:
-    """One line for each expert of a review, role and question; `bounds` are the least and most of them."""
-    said = state.text + " " + " ".join(task.subject for task in list(state.tasks.values())[:50])
-    chosen = panel.choose(profiles.read(place.plugin_root()), panel.topics_in(said, "testing", "simplicity"), bounds[1])
+
+def touched(state: LoopState, wave: int | None) -> list[str]:
+    """The topics of a wave's tasks, or (None) of the whole loop: from subjects, descriptions, files and criteria."""
+    if wave is None:
+        chosen = list(state.tasks.values())
+    else:
+        names = next((one.tasks for one in state.waves if one.number == wave), ())
+        chosen = [state.tasks[name] for name in names if name in state.tasks]
+    words, always = [] if wave is not None else [state.text], []
+    for task in chosen[:50]:
+        served = [state.criteria[name].text for name in task.criteria if name in state.criteria]
+        words += [task.subject, task.description[:2000], *task.files, *served]
+        always += [topic for path in task.files for end, topic in _ENDINGS.items() if path.endswith(end)]
+    found = panel.topics_in("\n".join(words), *(state.aspects if wave is None else ()), *always)
+    return found if len(found) > 1 and wave is not None else list(dict.fromkeys([*found, "testing", "simplicity"]))
+
+
+def chosen(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[tuple[panel.Profile, str, int]]:
+    """(profile, question of its own, confidence) of each expert of a review; the more topics, the more experts."""
+    topics = touched(state, wave)
+    free = panel.allowed(profiles.read(place.plugin_root()), state)
+    count = bounds[1] if len(topics) >= bounds[1] else bounds[0]
+    rows: list[tuple[panel.Profile, str, int]] = []
+    for one in panel.choose(free, topics, count):
+        taken = [question for _, question, _ in rows]
+        asks = [ask for ask in questions(one) if ask not in taken] or questions(one)
+        rows.append((one, asks[0], panel.confidence(one, topics)))
+    return rows
+
+
+def lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
+    """One line for each expert of a review: role, confidence, question. `bounds` are the least and most of them.
+
+    wave: whose tasks a light review is about; the newest where none is given.
+    """
+    if wave is None and bounds == LIGHT:
+        wave = state.waves[-1].number if state.waves else None
     head = f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"
-    return [head, *[f"  {one.name} ({one.title}): {question(one)}" for one in chosen]]
+    return [head, *[line(*row) for row in chosen(state, bounds, wave)]]
+
+
+def line(one: panel.Profile, question: str, confidence: int) -> str:
+    """`  api-designer (API designer), confidence 8: Can a caller …?`"""
+    return f"  {one.name} ({one.title}), confidence {confidence}: {announce.clean(question, 120)}"
+
+
+def questions(profile: panel.Profile) -> list[str]:
+    """What a role asks."""
+    asks = profile.asks
+    return [str(one) for one in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]
 
 
 def question(profile: panel.Profile) -> str:
     """The first question a role asks."""
-    asks = profile.asks
-    return str(asks[0]) if isinstance(asks, (list, tuple)) and asks else str(asks)
+    return questions(profile)[0]
 
 
-LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
+def files(state: LoopState) -> list[str]:
+    """The files of the completed tasks, newest task first, each once."""
+    done = [task for task in reversed(list(state.tasks.values())) if task.status == tasks.COMPLETED]
+    return list(dict.fromkeys(path for task in done for path in task.files))

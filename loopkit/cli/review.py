@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
-from ..core import announce, nextstep, review
-from ..core.errors import UsageFault
+from ..core import announce, nextstep, review, verdict
+from ..core.errors import Refused, UsageFault
+from ..core.state import LoopState
+from ..store import decisions, place, profiles, sizes
 from ..store.loop import Loop
 from . import app, experts
 
-FORM = """\
-experts: [<name>, <name>, <name>]
-findings:
+FINDING = """\
 - severity: <BLOCKER | WARNING | SUGGESTION>
-  issue: "…"
-  guidance: "…"
-  verify: "<command>"
-  files: [<path>]
-  violates: [<M1, if the guidance would break it>]"""
+  issue: "<what is wrong, as seen>"
+  place: <file:line>
+  reason: "<why it matters>"
+  guidance: "<what to do>"
+  breaks: [<C1 or M1, where the work misses or breaks it>]
+  violates: [<M1, where the guidance would break it>]
+  alternative: "<then: guidance that does not>"
+  verify: "<blocker: command that exits 0 when it is mended>"
+  files: [<path>]"""
+FORM = "experts: [<name>, <name>, <name>]\nfindings:\n" + FINDING
+#: Files that are listed in a brief at the most.
+MOST_FILES = 40
 
 
 @click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--wave", type=int, metavar="N", help="Light review of this wave; never blocks.")
 @click.option("--thorough", is_flag=True, help="The review before the gate; blocks.")
+@click.option("--brief", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
 @click.option("--issues", type=int, help="How many issues.")
 @click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
@@ -31,7 +42,14 @@ findings:
 @click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, /, wave: int | None, thorough: bool, source: str | None, as_json: bool, **given: object
+    context: click.Context,
+    /,
+    wave: int | None,
+    thorough: bool,
+    brief: str | None,
+    source: str | None,
+    as_json: bool,
+    **given: object,
 ) -> None:
     """Record a review, or (without --file) show what to ask whom, and the form.
 
@@ -42,14 +60,23 @@ def command(
     if thorough == (wave is not None):
         raise UsageFault("give --wave N or --thorough", "see loopkit review --help")
     call = app.App(as_json)
+    if brief is not None:
+        loop = call.loop()
+        call.answer(loop, "\n".join(_for_expert(loop.state, wave, brief)), None, [])
+        return
     loop = call.own_loop()
     row = app.read_record(source, dict) if source else _options(given)
     if not row:
-        _brief(call, loop, wave)
+        _ask(call, loop) if thorough else _ask_light(call, loop, wave)
         return
-    changes = call.change(loop, review.thorough, row) if thorough else call.change(loop, review.light, wave, row)
+    if thorough:
+        changes = call.change(loop, review.thorough, row, _size(call, loop))
+    else:
+        changes = call.change(loop, review.light, wave, row)
     data = next(change[1] for change in changes if change[0].startswith("review_"))
-    call.answer(loop, _said(loop, data, thorough), {"findings": data["findings"]})
+    told = _said(loop, data, thorough) + [line for change in changes for line in _followed(change)]
+    told += _write_decisions(loop)
+    call.answer(loop, "\n".join(told), {"findings": data["findings"]})
 
 
 def _options(given: dict) -> dict:
@@ -59,38 +86,148 @@ def _options(given: dict) -> dict:
     return row
 
 
-def _said(loop: Loop, data: dict, thorough: bool) -> str:
+def _size(call: app.App, loop: Loop) -> int:
+    paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
+    return sizes.of(call.project, os.path.join(loop.folder, "SHAPE.md"), paths)
+
+
+def _said(loop: Loop, data: dict, thorough: bool) -> list[str]:
     if not thorough:
         counts = f"{announce.count(data['issues'], 'issue')}, {announce.count(data['blockers'], 'blocker')}"
-        return f"review of wave {data['wave']} recorded: {data['score']}/10, {counts}"
+        return [f"review of wave {data['wave']} recorded: {data['score']}/10, {counts}"]
     lines = [f"thorough review {data['round']} recorded: {announce.count(len(data['findings']), 'finding')}"]
     for row in data["findings"]:
         task = f" → {row['task']}" if row.get("task") else ""
-        lines.append(f"{row['id']} {row['severity']}{task}: {announce.clean(row['issue'], 120)}")
-    lines.append("passed" if review.passed(loop.state) else f"blockers left: {review.blockers_left(loop.state)}")
-    return "\n".join(lines)
-
-
-def _brief(call: app.App, loop: Loop, wave: int | None) -> None:
-    """Whom to ask what; the form to hand in."""
+        done = " (decided)" if (row.get("resolution") or {}).get("how") == "decided" else ""
+        lines.append(f"{row['id']} {row['severity']}{task}{done}: {announce.clean(row['issue'], 120)}")
+        if row.get("replaced"):
+            lines.append(f"  guidance replaced, it would break {', '.join(row['violates'])}: {_cut(row['guidance'])}")
     state = loop.state
-    lines = experts.lines(state, experts.THOROUGH if wave is None else experts.LIGHT)
-    if wave is None:
-        lines += [f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots]
-        lines += [
-            f"  open from wave reviews: {one.issue[:100]}"
-            for one in state.findings.values()
-            if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
-        ]
-        lines.append(
-            "hand in as block YAML; nothing found: findings: []; a blocker's verify exits 0 when it is mended:\n" + FORM
+    waiting = [one for one in state.findings.values() if nextstep.unsettled(one, state) and one.severity == "WARNING"]
+    left = review.blockers_left(state)
+    if left or not waiting:
+        lines.append("passed" if review.passed(state) else f"blockers left: {left}")
+    lines += [f"for the person: {one.id} {_cut(one.issue)}; guidance: {_cut(one.guidance)}" for one in waiting]
+    return lines
+
+
+def _followed(change: tuple) -> list[str]:
+    kind, data = change
+    if kind == "decision_recorded":
+        return [f"decided, not raised again: {_decided(data)}"]
+    if kind == "paused" and data.get("verdict") == verdict.BREACHED:
+        return [f"the loop is paused: {announce.clean(data['reason'], 300)}"]
+    return []
+
+
+def _decided(data: dict) -> str:
+    return f"decision {data['number']:03d} ({data['kind']}): {_cut(data['choice'], 160)}"
+
+
+def _cut(text: str, most: int = 120) -> str:
+    return announce.clean(" ".join(text.split()) or "none", most)
+
+
+def _write_decisions(loop: Loop) -> list[str]:
+    """The files of decisions that are not there yet; derived, so a failure is told and loses nothing."""
+    try:
+        made = decisions.write(loop.folder, loop.state.decisions)
+    except OSError as error:
+        print(f"loopkit: decision not written: {error.strerror}", file=sys.stderr)
+        return []
+    return [os.path.join(".loop", os.path.relpath(one, loop.root)) for one in made]
+
+
+# -- briefs
+
+
+def _ask_light(call: app.App, loop: Loop, wave: int | None) -> None:
+    """Whom to ask what about a wave; the main session looks itself."""
+    if wave not in [one.number for one in loop.state.waves]:
+        raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
+    lines = experts.lines(loop.state, experts.LIGHT, wave)
+    call.answer(loop, "\n".join(lines), None, [nextstep.light_review(int(wave or 0))])
+
+
+def _ask(call: app.App, loop: Loop) -> None:
+    """Give the thorough review to its experts, an agent each; while they may be at work nobody is started twice."""
+    rows = experts.chosen(loop.state, experts.THOROUGH)
+    if len(rows) < review.THOROUGH_EXPERTS[0]:
+        raise Refused(
+            f"only {announce.count(len(rows), 'expert')} may speak",
+            "shorten the blocklist of panel in .loop/config.toml",
         )
-    step = "loopkit review --thorough --file -" if wave is None else nextstep.light_review(wave)
-    call.answer(loop, "\n".join(lines), None, [step])
+    asked = call.change(loop, review.asked, [one.name for one, _, _ in rows])
+    hand_in = "loopkit review --thorough --file -"
+    if not asked:
+        names = ", ".join((loop.state.asked or {}).get("experts", []))
+        left = review.still_out(loop.state)
+        if left:
+            said = f"{names} have been asked, {left} still to report; wait for that, end the turn if need be"
+            call.answer(loop, said, {"asked": names, "left": left}, [])
+        else:
+            call.answer(loop, f"{names} have reported; hand in as block YAML:\n{FORM}", None, [hand_in])
+        return
+    head = "ask {} to {} experts, an agent each:".format(*review.THOROUGH_EXPERTS)
+    lines = [head, *[experts.line(*row) for row in rows], *_context(loop.state)]
+    lines.append(
+        "hand in together, as block YAML, leaving out what does not apply; nothing found: findings: []\n" + FORM
+    )
+    steps = nextstep.reviewers(loop.state, [(one.name, announce.clean(question, 120)) for one, question, _ in rows])
+    call.answer(loop, "\n".join(lines), {"experts": [one.name for one, _, _ in rows]}, steps)
+
+
+def _context(state: LoopState) -> list[str]:
+    """What a thorough review has to respect and to look at."""
+    lines = [f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots]
+    lines += [
+        f"  open from wave reviews: {one.issue[:100]}"
+        for one in state.findings.values()
+        if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
+    ]
+    lines += [f"  decided, not raised again: {_decided(one)}" for one in state.decisions]
+    return lines
+
+
+def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
+    """Everything that one expert of a review has to know, and the form of the report."""
+    known = {one.name: one for one in profiles.read(place.plugin_root())}
+    profile = known.get(name)
+    bounds = experts.THOROUGH if wave is None else experts.LIGHT
+    rows = {one.name: question for one, question, _ in experts.chosen(state, bounds, wave)}
+    if profile is None:
+        raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
+    asks = list(dict.fromkeys([*([rows[name]] if name in rows else []), *experts.questions(profile)]))
+    lines = [
+        f"{profile.title}: {profile.viewpoint}",
+        f"your question: {asks[0]}",
+        *[f"ask too: {one}" for one in asks[1:]],
+        f"evidence you trust: {profile.evidence}",
+        f"blind spots of the role: {profile.blind_spots}",
+        f"the request: {announce.clean(' '.join(state.text.split()), 1000)}",
+        *[f"criterion {one.id}: {one.text}" for one in state.criteria.values() if not one.must_not],
+        *_context(state),
+    ]
+    changed = experts.files(state)
+    more = f" and {len(changed) - MOST_FILES} more" if len(changed) > MOST_FILES else ""
+    lines.append("changed files: " + (", ".join(changed[:MOST_FILES]) + more if changed else "see git diff"))
+    lines += [
+        f"settled earlier: {one.id} {_cut(one.issue, 100)} ({(one.resolution or {}).get('how') or 'mended'})"
+        for one in list(state.findings.values())[-12:]
+        if one.source == "thorough" and not nextstep.unsettled(one, state) and one.severity != "SUGGESTION"
+    ]
+    lines.append(
+        "A BLOCKER says in breaks: which criterion or mustNot it misses; a finding that takes back an earlier one says "
+        "reverses: <F-001>."
+    )
+    lines.append(
+        "Answer with your findings in this form, what does not apply left out, or with: findings: []\n" + FINDING
+    )
+    return lines
 
 
 @command.command("resolve")
-@click.argument("finding")
+@click.argument("findings", nargs=-1, required=True, metavar="FINDING…")
 @click.option("--approve", "how", flag_value="approve", help="Right as it is; the guidance is followed or not needed.")
 @click.option("--task", "how", flag_value="task", help="A task mends it; needs --verify.")
 @click.option("--verify", default="", metavar="COMMAND", help="With --task: its check.")
@@ -98,8 +235,8 @@ def _brief(call: app.App, loop: Loop, wave: int | None) -> None:
 @click.option("--skip", metavar="TEXT", help="Why it is left.")
 @click.option("--waive", metavar="WHY", help="The person lets a blocker pass.")
 @click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
-def resolve(finding: str, how: str | None, verify: str, as_json: bool, **texts: str | None) -> None:
-    """Settle a finding of the thorough review.
+def resolve(findings: tuple[str, ...], how: str | None, verify: str, as_json: bool, **texts: str | None) -> None:
+    """Settle findings of the thorough review, several in the same way at once.
 
     Example: loopkit review resolve F-003 --skip "covered by the next loop"
     """
@@ -110,6 +247,6 @@ def resolve(finding: str, how: str | None, verify: str, as_json: bool, **texts: 
         )
     call = app.App(as_json)
     loop = call.own_loop()
-    call.change(loop, review.resolved, finding, chosen[0], texts.get(chosen[0]) or "", verify)
+    call.change(loop, review.resolved, findings, chosen[0], texts.get(chosen[0]) or "", verify)
     left = sum(nextstep.unsettled(one, loop.state) for one in loop.state.findings.values())
-    call.answer(loop, f"{finding.upper()} settled ({chosen[0]}), {left} left")
+    call.answer(loop, f"{', '.join(one.upper() for one in findings)} settled ({chosen[0]}), {left} left")
