@@ -9,7 +9,7 @@ import click
 from ..core import intake, score
 from ..core.errors import Refused, UsageFault
 from ..core.stage import check_leave_intent
-from . import app
+from . import app, shape
 
 
 def _dimensions(function: Callable) -> Callable:
@@ -44,15 +44,9 @@ def command(call: app.App, overrule: str | None, **values: int | None) -> int:
         low = [name for name in score.DIMENSIONS if scores["values"][name] < 2]
         call.answer(loop, f"{text}\nstays in intent: {error}\nunder 2: {', '.join(low)}", scores)
         return 1
-    call.answer(loop, text + _form(loop), scores)
+    call.answer(loop, "\n".join([text, "SHAPE.md (skill hope:shape):", *shape.brief(call, loop.state)]), scores)
     return 0
 
 
 def _words(scores: dict) -> str:
     return f"spec {scores['spec']}/10, fit {scores['fit']}, shape {scores['shape'] or 'none: blocked'}"
-
-
-def _form(loop: object) -> str:
-    from ..core import shape
-
-    return "\nSHAPE.md (skill hope:shape), types: " + ", ".join(shape.TYPES) + "\n" + shape.FORM.rstrip()

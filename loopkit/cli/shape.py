@@ -7,10 +7,14 @@ import os
 
 import click
 
-from ..core import announce, intake, shape
-from ..store import atomic
-from ..store.loop import unwritable
+from ..core import announce, aspects, clarify, intake, panel, settling, shape, verdict
+from ..core.state import LoopState
+from ..store import atomic, place, profiles, project
+from ..store.loop import Loop, unwritable
 from . import app
+
+#: Commands of the project that a brief shows at the most.
+SHOWN = 8
 
 TASKS = """\
 - subject: "<one sentence>"
@@ -24,29 +28,80 @@ TASKS = """\
 
 @app.command("shape", "loopkit shape --accept SHAPE.md")
 @click.option("--accept", metavar="FILE", help="SHAPE.md as a file, or - for standard input.")
-def command(call: app.App, accept: str | None) -> None:
-    """Check SHAPE.md strictly and store it: criteria, mustNot, a verification each. Without --accept: the form."""
+def command(call: app.App, accept: str | None) -> int:
+    """Check SHAPE.md strictly and store it: aspects, criteria, mustNot, a verification each. Without --accept: the form,
+    and in a loop the aspects of its request."""
     if accept is None:
-        if call.as_json:
-            click.echo(json.dumps({"types": shape.TYPES, "form": shape.FORM}))
-            return
-        click.echo("types, strongest first: " + ", ".join(shape.TYPES))
-        click.echo(shape.FORM.rstrip())
-        return
+        _show(call)
+        return 0
     loop = call.own_loop()
     text = app.read_input(accept)
-    changes = call.change(loop, intake.shaped, text)
+    try:
+        changes = call.change(loop, intake.shaped, text)
+    except shape.ShapeFaults as error:
+        rows = [{"line": number, "reason": reason} for number, reason in error.faults]
+        if call.as_json:
+            click.echo(json.dumps({"faults": rows}, ensure_ascii=False))
+        elif len(rows) > 1:
+            click.echo(app.printable("\n".join(f"line {row['line']}: {row['reason']}" for row in rows)))
+        raise
     target = os.path.join(loop.folder, "SHAPE.md")
     try:
         atomic.write(target, text.encode("utf-8"))
     except OSError as error:
         raise unwritable(target, error) from None
-    rows = changes[0][1]["criteria"]
+    call.answer(loop, _said(loop.state, changes[0][1]))
+    return 0
+
+
+def _show(call: app.App) -> None:
+    """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
+    found = Loop.active(call.root) if call.root else None
+    state = found.state if found is not None and found.state.session.status not in verdict.FINAL else None
+    if call.as_json:
+        row: dict = {"types": shape.TYPES, "form": shape.FORM}
+        if state is not None:
+            row["aspects"] = aspects.chosen(state.text)
+            row["commands"] = [one._asdict() for one in project.checks(call.project)]
+        click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    click.echo(app.printable("\n".join(brief(call, state))))
+
+
+def brief(call: app.App, state: LoopState | None) -> list[str]:
+    """What a shape is made from: aspects with anchor and proof, the project's own commands, types, the form."""
+    lines, form = [], shape.FORM
+    if state is not None:
+        named = state.aspects or aspects.chosen(state.text)
+        known = {one.name: one for one in panel.allowed(profiles.read(place.plugin_root()), state)}
+        lines.append("aspects of the request (others, if these miss it), each with its view and its usual proof:")
+        for name in named:
+            one = aspects.ASPECTS[name]
+            view = known.get(one.anchor)
+            said = f"{view.name}: {view.viewpoint}" if view else one.anchor
+            lines.append(f"  {name} · {said} · {one.proof}")
+        lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
+        lines += [f"assumed: {name}: {announce.clean(text, 160)}" for name, text in clarify.assumed(state).items()]
+        form = form.replace("<two to five>", ", ".join(named))
+    checks = project.checks(call.project)[:SHOWN]
+    if checks:
+        lines.append("the project's own commands:")
+        lines += [f"  {one.kind}: {announce.clean(one.command, 120)} ({announce.clean(one.why, 60)})" for one in checks]
+    return [*lines, "types, strongest first: " + ", ".join(shape.TYPES), form.rstrip()]
+
+
+def _said(state: LoopState, data: dict) -> str:
+    rows = data["criteria"]
+    if data.get("stronger"):
+        return f"proof of {', '.join(data['stronger'])} grown stronger"
     musts = sum(row["must_not"] for row in rows)
     said = f"shape recorded: {announce.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
+    said += f"; aspects: {', '.join(data['aspects'])}"
     weak = [row["id"] for row in rows if row["type"] in shape.UNSEEN and not row["must_not"]]
     if weak:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
-    if loop.state.stage == "decompose":
+    if settling.growing(state.shape_rounds):
+        said += "\nit has grown again and no goal is another: longer is not better; keep what changes the outcome"
+    if state.stage == "decompose":
         said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
-    call.answer(loop, said)
+    return said

@@ -106,6 +106,13 @@ def show(call: app.App, task_id: str) -> None:
     advice = panel.advice(state, task.id)
     if advice:
         lines.append(f"the panel says: {advice['consensus']}; if that fails: {advice['fallback']}")
+        lines += [
+            f"  recommended ({one['confidence']}/9): {one['approach']}"
+            for one in advice["recommendations"]
+            if one["approach"] != advice["consensus"]
+        ]
+        if advice.get("dissent"):
+            lines.append(f"  seen otherwise: {advice['dissent']}")
     if task.evidence:
         lines.append(f"last check: exit {task.evidence.exit}, {loop.folder}/{task.evidence.log}")
     lines.append(

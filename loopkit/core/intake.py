@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import score, shape, stage, verdict
+from . import aspects, clarify, score, shape, stage, verdict
 from .errors import Refused
 
 if TYPE_CHECKING:
@@ -57,12 +57,17 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     stage.require(state, stage.INTENT, doing="scoring")
     known = (state.scores or {}).get("values") or {}  # what was scored before stands unless it is given again
     values = {name: known.get(name) if values.get(name) is None else values[name] for name in score.DIMENSIONS}
+    clarify.check_scores(state, values)
     result = score.score(values, len(state.recall_surfaced))
     row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
     changes: list[Change] = [("scored", row)]
     try:
         stage.check_leave_intent(row, state.overruled)
-    except Refused:
+    except Refused as error:
+        if state.session.unattended and state.clarified is not None:  # assumptions were made, they do not suffice
+            low = ", ".join(name for name in score.DIMENSIONS if values[name] < 2)
+            why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
+            changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
         return changes
     return [*changes, move(state, stage.SHAPE)]
 
@@ -84,13 +89,18 @@ def overruled(state: LoopState, why: str) -> list[Change]:
 
 
 def shaped(state: LoopState, text: str) -> list[Change]:
-    """A SHAPE.md that parses; the loop goes on to tasks unless the person has to confirm first."""
+    """A SHAPE.md that parses; the loop goes on to tasks unless the person has to confirm first.
+
+    Once there are tasks, only a proof may grow stronger (shape.stronger).
+    """
     running(state)
-    stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")
-    if state.stage == stage.DECOMPOSE and state.tasks:
-        raise Refused("there are tasks already", "a shape is fixed before them; start fresh to change it")
     parsed = shape.parse(text)
-    changes: list[Change] = [("shape_saved", parsed)]
+    row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
+    row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(state.text)
+    if state.tasks and state.stage in (stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW):
+        return [("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})]
+    stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")
+    changes: list[Change] = [("shape_saved", row)]
     needs = score.needs(state.shape)
     if "shape" in needs:
         if not state.session.unattended:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import limits, score, stage, verdict
+from . import clarify, limits, score, stage, verdict
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .task import Task
 
 SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)
+
+CLARIFY = "loopkit clarify"
 
 
 def command(state: LoopState) -> str | None:
@@ -29,7 +31,7 @@ def command(state: LoopState) -> str | None:
     if confirm:
         return f"loopkit confirm {confirm}"
     if state.stage == stage.INTENT:
-        return SCORE
+        return CLARIFY if clarify.due(state) else SCORE
     if state.stage == stage.SHAPE:
         return "loopkit shape --accept -"
     if state.stage == stage.DECOMPOSE:
@@ -39,7 +41,7 @@ def command(state: LoopState) -> str | None:
     if state.open or state.wave is not None:
         return _work(state)
     if unreviewed(state):
-        return light_review(len(state.waves))
+        return _after_wave(state)
     if state.stage == stage.EXECUTING:
         return "loopkit review --thorough"
     return _review(state)
@@ -53,6 +55,15 @@ def unreviewed(state: LoopState) -> bool:
     return wave.closed and bool(wave.completed) and f"wave_{wave.number}" not in state.reviews
 
 
+def _after_wave(state: LoopState) -> str:
+    """The mustNots that a command can show are looked at once after each wave, then the wave is reviewed."""
+    for one in state.must_nots:
+        seen = state.criterion_evidence.get(one.id)
+        if one.command and (seen is None or seen.line < state.wave_closed_line):
+            return f"loopkit verify {one.id} -- {one.command}"
+    return light_review(len(state.waves))
+
+
 def light_review(number: int) -> str:
     """The call that records a light review of a wave, its judgement left open."""
     return f"loopkit review --wave {number} --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
@@ -63,7 +74,7 @@ def _work(state: LoopState) -> str:
     if wave is not None:
         return "loopkit wave next" if state.running else "loopkit wave close"
     if unreviewed(state):
-        return light_review(len(state.waves))
+        return _after_wave(state)
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
@@ -116,3 +127,16 @@ def agent(task: Task) -> str:
 def hand_out(state: LoopState, ids: list[str]) -> list[str]:
     """The lines that give these tasks to agents, and what follows when all have reported."""
     return [*[agent(state.tasks[one]) for one in ids], "loopkit wave close"]
+
+
+def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
+    """The lines that give the thorough review to agents, and what follows when all have reported; (expert, question)."""
+    number = 1 + (state.thorough or {}).get("round", 0)
+    return [
+        *[
+            f"agent loop:review: Review loop {state.name}, round {number}, as {name}: {question} "
+            f"Run `loopkit review --thorough --brief {name}` first."
+            for name, question in asked
+        ],
+        "loopkit review --thorough --file -",
+    ]

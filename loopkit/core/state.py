@@ -44,6 +44,7 @@ class LoopState:
         self.scored_line = self.clarified_line = 0
         self.recall_surfaced: list = []
         self.recall_shown: list = []
+        self.recall_dismissed: list = []
         self.criteria: dict[str, Criterion] = {}
         self.aspects: list = []
         self.shape_rounds: list = []  # every shape that was handed in: size in bytes, spec score, goals
@@ -134,7 +135,9 @@ class LoopState:
 
     def _on_recall_answered(self, data: dict, event: Event) -> None:
         self.recall_shown = data.get("shown", self.recall_shown)
-        self.recall_surfaced = list(dict.fromkeys([*self.recall_surfaced, *data.get("confirmed", [])]))
+        yes, no = data.get("confirmed", []), data.get("dismissed", [])
+        self.recall_surfaced = [one for one in dict.fromkeys([*self.recall_surfaced, *yes]) if one not in no]
+        self.recall_dismissed = [one for one in dict.fromkeys([*self.recall_dismissed, *no]) if one not in yes]
 
     def _on_scored(self, data: dict, event: Event) -> None:
         self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
@@ -142,8 +145,7 @@ class LoopState:
 
     def _on_clarified(self, data: dict, event: Event) -> None:
         answers = {**((self.clarified or {}).get("answers") or {}), **(data.get("answers") or {})}
-        guesses = {name: text for name, text in (data.get("assumptions") or {}).items()}
-        self.clarified = {**data, "answers": answers, "assumptions": guesses}
+        self.clarified = {**data, "answers": answers, "assumptions": dict(data.get("assumptions") or {})}
         self.rounds = data.get("round", self.rounds)
         self.clarified_line = self.lines
 
@@ -160,7 +162,7 @@ class LoopState:
             if name not in self.criteria or self.criteria[name].command != known[name]:
                 del self.criterion_evidence[name]  # another command ran then
         self.aspects = list(data.get("aspects") or ())
-        goals = [(one.id, one.text) for one in self.criteria.values()]
+        goals = list(self.criteria)
         spec = (self.scores or {}).get("spec")
         self.shape_rounds.append({"size": data.get("size", 0), "score": spec, "goals": goals})
         if not data.get("stronger"):

@@ -75,6 +75,7 @@ def next_wave(state: LoopState, sequential: bool) -> list[Change]:
         raise Refused("every task is completed", "next: loopkit review --thorough")
     chosen = choose(state, settings.MOST_IN_WAVE)
     sequential = sequential or any((panel.advice(state, task.id) or {}).get("sequential") for task in chosen)
+    sequential = sequential or panel.strategy(state, len(state.waves) + 1)
     chosen = chosen[:1] if sequential else chosen
     if not chosen:
         from .nextstep import command

@@ -18,6 +18,8 @@ _TAKES = {
     "limits.usd": 'an amount above 0, or "none"',
     "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
     "approval": '"evidence"',
+    "panel": "a table, [panel]",
+    "panel.blocklist": "a list of expert names, as in blocklist = [\"simplifier\"]",
     "prices": "a table, [prices], of four numbers a model: input, output, cache write, cache read",
     "max_idle_stops": "a whole number from 1 to 7",
     "max_step_attempts": "a whole number from 1 on",
@@ -56,9 +58,14 @@ def _checked(given: dict, path: str) -> dict:
         usd: float | int | str = limits.DEFAULT_USD
         seconds: PositiveInt | str = limits.DEFAULT_SECONDS
 
+    class Panel(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+        blocklist: list[str] = []
+
     class Config(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
         limits: Limits = Limits()
+        panel: Panel = Panel()
         approval: str = Field("evidence", pattern="^evidence$")
         prices: dict[str, tuple[float, float, float, float]] = {}
         max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
@@ -85,6 +92,7 @@ def _checked(given: dict, path: str) -> dict:
             raise UsageFault(f"{path}: limits.{kind} is {value!r}", f"give {_TAKES[f'limits.{kind}']}") from None
     values = config.model_dump()
     values["limits"] = chosen
+    values["blocklist"] = values.pop("panel")["blocklist"]
     return values
 
 

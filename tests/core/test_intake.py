@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core import intake
+from loopkit.core import aspects, intake
 from loopkit.core.errors import LimitReached, Refused, UsageFault
 from tests.core.kit import SHAPE, Book
 
@@ -83,9 +83,22 @@ def test_a_learning_is_confirmed_or_dismissed_not_both() -> None:
         intake.recall_answered(Book().state, TITLES, [1, 2], [2])
 
 
-def test_a_shape_after_the_tasks_is_refused() -> None:
-    with pytest.raises(Refused, match="there are tasks already"):
-        intake.shaped(Book().planned().state, SHAPE)
+def test_after_the_tasks_only_a_proof_may_grow_stronger() -> None:
+    book = Book().planned()
+    with pytest.raises(Refused, match="M2 is another"):
+        intake.shaped(book.state, SHAPE.replace("A runtime", "Any"))
+    with pytest.raises(Refused, match="nothing is stronger"):
+        intake.shaped(book.state, SHAPE)
+    book.do(intake.shaped, SHAPE + "| M1 | execution output | make api-check |\n")
+    assert book.state.criteria["M1"].command == "make api-check"
+    assert book.state.tasks and book.state.stage == "decompose"
+
+
+def test_the_aspects_of_a_shape_are_those_it_names_or_those_of_the_request() -> None:
+    book = Book().shaped()
+    assert book.state.aspects == aspects.chosen(book.state.text)
+    book.do(intake.shaped, SHAPE.replace("\ncriteria", "\naspects: data, ui\ncriteria"))
+    assert book.state.aspects == ["data", "ui"]
 
 
 def test_a_shape_can_be_handed_in_again_before_the_tasks() -> None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core import gate, intake, nextstep, review, waves, work
-from tests.core.kit import GATE, SHAPE, Book, same, task
+from loopkit.core import clarify, gate, intake, nextstep, review, score, waves, work
+from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 REVIEW = "loopkit review --wave 1 --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
+CHECK = "loopkit verify M2 -- git diff --exit-code requirements.txt"
 
 
 def step(book: Book) -> str | None:
@@ -41,6 +42,8 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     book.verify("T-001")
     assert step(book) == "loopkit wave close"
     book.do(waves.closed)
+    assert step(book) == CHECK  # what a command can show of the mustNots is looked at after each wave, once
+    book.do(gate.criterion_verified, "M2", outcome())
     assert step(book) == REVIEW
     light(book)
     assert step(book) == "loopkit wave next"
@@ -110,6 +113,15 @@ def test_the_one_command(make: Callable, wanted: str | None) -> None:
     assert step(make()) == wanted
 
 
+def test_a_vague_request_is_clarified_before_it_is_scored_again() -> None:
+    book = Book()
+    book.score(1, 0, 0, 0, 0)
+    assert step(book) == "loopkit clarify"
+    given = {"echo": "e", "task": "t", "context": "c", "done": "d", "approved": "yes"}
+    book.do(clarify.clarified, {**given, "answers": dict.fromkeys(score.DIMENSIONS, "A")})
+    assert step(book).startswith("loopkit score --outcome <0-2>")
+
+
 def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
     book = Book().reviewed(findings=[{"severity": "BLOCKER", "issue": "x", "verify": "true"}])
     book.do(work.removed, "T-002")
@@ -139,6 +151,8 @@ def drive(book: Book, command: str) -> None:
         light(book)
     elif words[1:3] == ["review", "--thorough"]:
         book.review([])
+    elif words[1] == "verify":
+        book.do(gate.criterion_verified, words[2], outcome())
     elif words[1] == "gate":
         book.seen()
         book.do(gate.decided, GATE, same)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import panel, work
+from loopkit.core import panel, waves, work
 from loopkit.core.errors import LoopError, Refused
 from loopkit.core.panel import Profile
-from tests.core.kit import PANEL, Book
+from tests.core.kit import PANEL, Book, task
 
 
 def profile(name: str, depth: tuple = (), core: tuple = (), current: tuple = ()) -> Profile:
@@ -132,5 +132,107 @@ def test_an_unknown_task(stuck: Book) -> None:
 
 
 def test_a_topic_is_named_by_a_whole_word() -> None:
-    assert panel.topics_in("Build a rapid, required database", "debugging") == ["debugging"]
+    assert panel.topics_in("Build a rapid, required boat", "debugging") == ["debugging"]
     assert panel.topics_in("The login page of the APIs is slow") == ["api", "ui", "auth", "performance"]
+
+
+# -- experts are those of the profiles; what they may claim is computed
+
+KNOWN = [
+    profile("debugger", depth=("debugging",), core=("error",)),
+    profile("tester", depth=("testing",), core=("debugging",)),
+    profile("gardener", depth=("ui",)),
+    profile("banned", depth=("debugging",)),
+]
+
+
+def asked(*names: str) -> dict:
+    rows = [{"name": name, "question": f"{name}?", "diagnosis": "d"} for name in names]
+    return {**PANEL, "experts": rows, "recommendations": [{"approach": "a", "confidence": 9}]}
+
+
+def test_confidence_is_computed_and_caps_what_is_claimed(stuck: Book) -> None:
+    given = asked("debugger", "gardener")
+    given["recommendations"] = [
+        {"approach": "by nobody", "confidence": 9},
+        {"approach": "by one who knows nothing of it", "confidence": 9, "by": "gardener"},
+        {"approach": "modest", "confidence": 2, "by": "debugger"},
+    ]
+    data = panel.recorded(stuck.state, "T-001", given, KNOWN)[0][1]
+    assert [(one["confidence"], one["standing"]) for one in data["experts"]] == [(8, "firm"), (4, "weak")]
+    assert [one["confidence"] for one in data["recommendations"]] == [8, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("debugger", "stranger"), "stranger has no profile: silent; ask: debugger"),
+        (("debugger", "banned"), "banned is on the blocklist; ask: debugger, tester"),
+        (("debugger", "debugger"), "the same"),
+    ],
+)
+def test_who_may_not_speak(names: tuple, words: str) -> None:
+    book = Book(settings={"blocklist": ["banned"]}).planned(task("a"))
+    book.wave()
+    book.do(work.failed, "T-001", "no", None)
+    with pytest.raises(Refused, match=words):
+        panel.recorded(book.state, "T-001", asked(*names), KNOWN)
+    assert "banned" not in [one.name for one in panel.allowed(KNOWN, book.state)]
+
+
+def test_a_recommendation_is_by_one_of_the_panel(stuck: Book) -> None:
+    given = {**asked("debugger", "tester"), "recommendations": [{"approach": "a", "confidence": 1, "by": "gardener"}]}
+    with pytest.raises(LoopError, match="a recommendation is by 'gardener'"):
+        panel.recorded(stuck.state, "T-001", given, KNOWN)
+
+
+def test_what_failed_is_not_advised_again(stuck: Book) -> None:
+    stuck.do(panel.recorded, "T-001", PANEL)
+    stuck.do(panel.recorded, "T-001", PANEL)  # the same failure: it may be written again
+    stuck.do(waves.closed)
+    stuck.wave()
+    stuck.do(work.failed, "T-001", "again", None)
+    with pytest.raises(Refused, match="this consensus stood before attempt 2, which failed"):
+        panel.recorded(stuck.state, "T-001", {**PANEL, "consensus": "Use the  other path."})
+    stuck.do(panel.recorded, "T-001", {**PANEL, "consensus": "something else", "dissent": "b: no"})
+    assert panel.advice(stuck.state, "T-001")["dissent"] == "b: no"
+
+
+def test_the_one_in_depth_comes_first() -> None:
+    known = [profile("broad", core=("api",), current=("testing",)), profile("deep", depth=("testing",))]
+    assert [one.name for one in panel.choose(known, ["api", "testing"])] == ["deep", "broad"]
+
+
+# -- the other calls
+
+
+def test_a_panel_on_a_dimension_gives_options() -> None:
+    book = Book()
+    options = [{"approach": f"reading {number}", "confidence": number} for number in range(3)]
+    data = book.do(panel.clarified, "outcome", {**PANEL, "recommendations": options})[0][1]
+    assert (data["call"], data["dimension"], len(data["recommendations"])) == ("clarify", "outcome", 3)
+    with pytest.raises(LoopError, match="no dimension 'taste'"):
+        panel.clarified(book.state, "taste", PANEL)
+    for wrong in (options[:1], options * 2):
+        with pytest.raises(Refused, match="option"):
+            panel.clarified(book.state, "outcome", {**PANEL, "recommendations": wrong})
+    with pytest.raises(Refused, match="belongs to stage intent"):
+        panel.clarified(Book().shaped().state, "outcome", {**PANEL, "recommendations": options})
+
+
+def test_a_panel_can_make_the_next_wave_sequential() -> None:
+    book = Book().planned(task("a"), task("b"))
+    book.do(panel.planned, {**PANEL, "sequential": True})
+    book.wave()
+    assert book.state.wave.tasks == ("T-001",) and book.state.wave.sequential
+    with pytest.raises(Refused, match="wave 1 is open"):
+        panel.planned(book.state, PANEL)
+    book.verify("T-001")
+    book.do(waves.closed)
+    book.wave()
+    assert not book.state.wave.sequential  # it was about that wave only
+
+
+def test_no_strategy_without_tasks() -> None:
+    with pytest.raises(Refused, match="no task is open"):
+        panel.planned(Book().shaped().state, PANEL)

@@ -8,6 +8,7 @@ from hypothesis import strategies as some
 
 from loopkit.core import shape
 from loopkit.core.errors import Refused
+from loopkit.core.state import Criterion
 from tests.core.kit import SHAPE
 
 ROWS = SHAPE.splitlines()
@@ -82,7 +83,23 @@ def test_spellings_that_are_taken(text: str) -> None:
         (with_line(10, "| C2 | observation | |"), ["line 10", "C2 is no criterion", "C1 has no row"]),
         (with_line(10, "C1: observation"), ["line 10", "not a table row"]),
         (with_line(1, ROWS[0], "some prose"), ["line 2", "text outside", "some prose"]),
-        ("", ["no criterion", "0 mustNot"]),
+        ("", ["line 1: no title", "no criterion", "0 mustNot"]),
+        (with_line(1, "goals:"), ["line 1", "unknown section", "line 1: no title"]),
+        (with_line(1, "# Shape:"), ["line 1", "the title is empty"]),
+        (with_line(1, ROWS[0], "# Another"), ["line 2", "a second title"]),
+        (with_line(6, ROWS[5], "## Notes"), ["line 7", "unknown section '## Notes'"]),
+        (with_line(4, "criteria:"), ["line 4", "criteria stands twice, first in line 2"]),
+        (with_line(3, "- C1: " + "x" * 501), ["line 3", "501 characters, at most 500"]),
+        (with_line(10, "| C1 | execution output | true |"), ["line 10", "true cannot fail"]),
+        (with_line(10, "| C1 | execution output | echo done |"), ["line 10", "echo cannot fail"]),
+        (with_line(10, "| C1 | execution output | A=1 make |"), ["line 10", "begins with 'A=1'"]),
+        (with_line(10, ROWS[10]), ["line 3", "C1 has no row"]),
+        (with_line(1, ROWS[0], "aspects: api, beauty"), ["line 2", "unknown aspect 'beauty'"]),
+        (with_line(1, ROWS[0], "aspects: auth, ui"), ["line 2", "auth brings testing"]),
+        (with_line(1, ROWS[0], "aspects: api, ui"), ["line 2", "api brings documentation"]),
+        (with_line(1, ROWS[0], "aspects: migration, data"), ["line 2", "migration brings deployment"]),
+        (with_line(1, ROWS[0], "aspects: data"), ["line 2", "1 aspects instead of 2 to 5"]),
+        (with_line(1, ROWS[0], "aspects: data, ui", "aspects: data, ui"), ["line 3", "aspects stands twice"]),
     ],
 )
 def test_each_fault_is_named_with_its_line(text: str, words: list[str]) -> None:
@@ -98,10 +115,56 @@ def test_all_faults_come_at_once() -> None:
     assert [word in str(caught.value) for word in ("line 2", "line 4", "line 6")] == [True] * 3
 
 
+def test_each_fault_has_a_line_in_their_order() -> None:
+    with pytest.raises(shape.ShapeFaults) as caught:
+        shape.parse("criteria:\n" + "- x\n" * 20)
+    assert len(caught.value.faults) == 23
+    assert [number for number, _ in caught.value.faults] == sorted(number for number, _ in caught.value.faults)
+    assert "and 15 more" in str(caught.value)
+
+
+def test_aspects_are_kept() -> None:
+    assert shape.parse(with_line(1, ROWS[0], "aspects: API, documentation"))["aspects"] == ["api", "documentation"]
+    assert shape.parse(SHAPE)["aspects"] == []
+
+
+# -- a proof may grow stronger, nothing else may change once there are tasks
+
+
+def criteria(text: str) -> dict:
+    return {row["id"]: Criterion(**row) for row in shape.parse(text)["criteria"]}
+
+
+GUESSED = with_line(10, "| C1 | assumption | |")
+
+
+def test_a_proof_grows_stronger() -> None:
+    assert shape.stronger(criteria(GUESSED), shape.parse(SHAPE)["criteria"]) == ["C1"]
+    more = with_line(11, ROWS[10], "| M1 | execution output | make api-check |")
+    assert shape.stronger(criteria(SHAPE), shape.parse(more)["criteria"]) == ["M1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SHAPE, "nothing is stronger"),
+        (GUESSED, "the proof of C1 is another"),
+        (with_line(10, "| C1 | execution output | make other |"), "the proof of C1 is another"),
+        (with_line(10, "| C1 | reasoned inference | |"), "the proof of C1 is another"),
+        (with_line(3, "- C1: something else"), "C1 is another"),
+        (with_line(6, ROWS[5], "- M3: more"), "M3 is new"),
+        (with_line(11).replace("- M2", "- M3"), "M2 is gone"),
+    ],
+)
+def test_what_is_no_stronger_proof(text: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        shape.stronger(criteria(SHAPE), shape.parse(text)["criteria"])
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_two_must_nots_are_the_least(count: int) -> None:
     lines = "".join(f"- M{number}: never {number}\n" for number in range(1, count + 1))
-    text = f"criteria:\n- C1: a\nmustNot:\n{lines}verification:\n| C1 | observation | |\n"
+    text = f"# Shape: x\ncriteria:\n- C1: a\nmustNot:\n{lines}verification:\n| C1 | observation | |\n"
     if count < 2:
         with pytest.raises(Refused, match=f"{count} mustNot, at least 2"):
             shape.parse(text)
@@ -111,9 +174,9 @@ def test_two_must_nots_are_the_least(count: int) -> None:
 
 @pytest.mark.parametrize("kind", shape.TYPES)
 def test_all_types_are_known(kind: str) -> None:
-    text = with_line(10, f"| C1 | {kind.upper()} | `true` |")
+    text = with_line(10, f"| C1 | {kind.upper()} | `make check` |")
     row = shape.parse(text)["criteria"][0]
-    assert (row["type"], row["command"]) == (kind, "true")
+    assert (row["type"], row["command"]) == (kind, "make check")
 
 
 @pytest.mark.parametrize("dash", ["-", "–", "—", ""])

@@ -273,7 +273,7 @@ def test_what_the_panel_advised_is_the_next_approach(executing: Book) -> None:
     executing.do(work.failed, "T-001", "no", None)
     executing.panel("T-001")
     executing.do(work.started, "T-001")
-    assert executing.do(work.failed, "T-001", "no", None)[0][1]["approach"] == "use the other path"
+    assert executing.do(work.failed, "T-001", "no", None)[0][1]["approach"] == "use path 1"
     assert executing.state.tasks["T-001"].history[0]["approach"] == "as described"
 
 

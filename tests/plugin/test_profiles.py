@@ -117,7 +117,7 @@ def test_any_two_topics_have_a_panel_that_knows_both():
         chosen = panel.choose(EXPERTS_READ, list(pair), 3)
         assert len({one.asks[0] for one in chosen}) == 3, pair
         assert set(pair) <= set().union(*map(known, chosen)), pair
-        assert any(set(pair) & set(one.depth) for one in chosen), pair
+        assert set(pair) & set(chosen[0].depth), pair
 
 
 @pytest.mark.parametrize("aspect", aspects.ASPECTS.values(), ids=lambda aspect: aspect.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loopkit.core import panel
+from loopkit.core import topics
 from loopkit.store import place, profiles
 
 
@@ -12,7 +12,7 @@ def test_the_shipped_profiles_cover_every_topic() -> None:
     found = profiles.read(place.plugin_root())
     assert len(found) > 5
     known = {topic for one in found for topic in (*one.depth, *one.core, *one.current)}
-    assert known == set(panel.TOPICS)
+    assert known == set(topics.TOPICS)
     assert all(one.name and one.title and one.asks for one in found)
 
 
