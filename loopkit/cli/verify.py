@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import discovery, gate, settings, tiers, work
+from ..core import gate, settings, tiers, work
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
@@ -117,6 +117,7 @@ def _slow(tier: str, outcome: dict) -> str:
 
 def _wider(call: app.App, tier: str, but: str) -> str:
     """Where to look next, in words: only the stored command completes the task."""
+    from ..core import discovery
     from ..store import project
 
     own = discovery.wider(project.checks(call.project), tier, but)

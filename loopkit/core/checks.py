@@ -79,6 +79,7 @@ class Folder:
         self.folders = folders
         self.root = root or self
         self.quoted = shlex.quote(name) if name else "."
+        self._read: dict[str, dict] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -105,26 +106,35 @@ class Folder:
 
     def json(self, name: str) -> dict:
         """A JSON object (comments and trailing commas allowed); {} where it is none."""
-        text = self.files.get(name, "")
-        for one in (text, without_comments(text)):
-            try:
-                found = json.loads(one)
-            except (ValueError, RecursionError):
-                continue
-            return found if isinstance(found, dict) else {}
-        return {}
+        if name not in self._read:
+            self._read[name] = _json(self.files.get(name, ""))
+        return self._read[name]
 
     def toml(self, name: str) -> dict:
         """A TOML document; {} where it is none, or where this Python cannot read TOML."""
-        text = self.files.get(name, "")
-        if not text:
-            return {}
-        try:
-            import tomllib
+        if name not in self._read:
+            self._read[name] = _toml(self.files.get(name, ""))
+        return self._read[name]
 
-            return tomllib.loads(text)
-        except (ImportError, ValueError, RecursionError):
+
+def _json(text: str) -> dict:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            found = json.loads(without_comments(text))
+        except (ValueError, RecursionError):
             return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _toml(text: str) -> dict:
+    try:
+        import tomllib
+
+        return tomllib.loads(text)
+    except (ImportError, ValueError, RecursionError):
+        return {}
 
 
 # What is left open counts as closed at its end, so that no text makes these look at it again and again.

@@ -379,7 +379,7 @@ def others(here: Folder, below: dict) -> Iterator[Check]:
             yield check(LINT, "mix credo", "mix.exs: credo")
         yield check(TYPES, "mix compile --warnings-as-errors", "mix.exs")
     if "pubspec.yaml" in here:
-        tool = "flutter" if re.search(r"^\s*sdk:\s*flutter", here.text("pubspec.yaml"), re.MULTILINE) else "dart"
+        tool = "flutter" if re.search(r"^[ \t]*sdk:[ \t]*flutter", here.text("pubspec.yaml"), re.MULTILINE) else "dart"
         yield check(TEST, f"{tool} test", "pubspec.yaml")
         yield check(LINT, f"{tool} analyze", "pubspec.yaml", tiers.STANDARD)
     if "build.sbt" in here:

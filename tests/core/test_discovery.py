@@ -295,6 +295,13 @@ def test_no_text_makes_it_fail(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("piece", ["\n", "\t", " ", '"', "/*", "a ", "a\n", ",}", ": ", "#", "\\\n", "[mypy]\n"])
+def test_a_long_text_of_one_piece_is_read_in_a_moment(piece: str) -> None:
+    # A pattern that looks at the same blanks again and again would take minutes here.
+    text = piece * (200_000 // len(piece))
+    assert isinstance(lines(dict.fromkeys(NAMES, text), "tests"), list)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     some.dictionaries(some.sampled_from(NAMES), some.text(max_size=200)),
