@@ -26,6 +26,7 @@ COMMANDS = {
     "panel": "Ask experts: a stuck task, a vague request, the next wave",
     "gate": "What is missing before completion; answer for it",
     "complete": "Complete the loop: checks everything once more",
+    "learn": "What the loop taught; keep what the person chooses",
     "status": "Where the loop stands and what comes next",
     "resume": "Go on with a loop, here",
     "pause": "Let the session go; the loop waits",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import click
 
-from ..core import announce, intake
+from ..core import announce, intake, recall
 from ..core.errors import UsageFault
+from ..core.learning import Learning
+from ..core.state import LoopState
 from ..store import learnings
 from . import app
 
@@ -13,26 +18,82 @@ from . import app
 @app.command("recall", "loopkit recall --confirm 1,3 --dismiss 2")
 @click.option("--confirm", metavar="N,…", help="Numbers that apply here.")
 @click.option("--dismiss", metavar="N,…", help="Numbers that do not.")
-def command(call: app.App, confirm: str | None, dismiss: str | None) -> None:
+@click.option("--about", metavar="FILE", help="Find what fits this text instead; - for standard input. Needs no loop.")
+def command(call: app.App, confirm: str | None, dismiss: str | None, about: str | None) -> None:
     """Show learnings that fit the request; record which apply. Confirmed ones count as familiarity in the fit score."""
-    loop = call.own_loop() if confirm or dismiss else call.loop()
-    found = learnings.fitting(learnings.read(loop.root), loop.state.text, app.now())
-    titles = [one.title for one in found]
-    if confirm or dismiss:
-        call.change(loop, intake.recall_answered, titles, _numbers(confirm), _numbers(dismiss))
-        call.answer(loop, f"recorded: {len(_numbers(confirm))} confirmed, {len(_numbers(dismiss))} dismissed")
+    if about:
+        if confirm or dismiss:
+            raise UsageFault("--about together with answers", "answer what fits the loop's own request")
+        _about(call, app.read_input(about))
         return
-    lines = [
-        f"{place}. [{one.kind}] {one.title}: {announce.clean(one.text, 200)}" for place, one in enumerate(found, 1)
+    loop = call.own_loop() if confirm or dismiss else call.loop()
+    if confirm or dismiss:
+        yes, no = numbers(confirm), numbers(dismiss)
+        titles = [one.title for one in _ranked(call, loop.root, loop.state)]
+        call.change(loop, intake.recall_answered, titles, yes, no)
+        call.answer(loop, f"recorded: {len(yes)} confirmed, {len(no)} dismissed")
+        return
+    shown = fitting(call, loop.root, loop.state)
+    said = lines(shown)
+    if shown and loop.state.stage == "intent":
+        said.append("what applies here? the person says: skill hope:recall, loopkit recall --confirm N --dismiss N")
+    elif not shown:
+        said = [
+            "nothing else was learnt before" if _answered(loop.state) else "nothing learnt before fits this request"
+        ]
+    call.answer(loop, "\n".join(said), {"learnings": as_json(shown)})
+
+
+def fitting(call: app.App, root: str, state: LoopState) -> list[tuple[int, Learning]]:
+    """The best learnings that were not answered yet in this loop, each with its number, which answers do not change."""
+    answered = {*state.recall_surfaced, *state.recall_dismissed}
+    ranked = _ranked(call, root, state)
+    return [(place, one) for place, one in enumerate(ranked, 1) if one.title not in answered][: recall.SHOWN]
+
+
+def _answered(state: LoopState) -> int:
+    return len(state.recall_surfaced) + len(state.recall_dismissed)
+
+
+def _ranked(call: app.App, root: str, state: LoopState) -> list[Learning]:
+    most = recall.SHOWN + _answered(state)
+    return learnings.fitting(root, state.text, app.now(), call.environment, note, most)
+
+
+def note(text: str) -> None:
+    """Say on standard error what could not be read."""
+    print(app.printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
+
+
+def lines(shown: list[tuple[int, Learning]]) -> list[str]:
+    """`1. [failure] title: text`, and where it is from unless that is this project."""
+    return [
+        f"{place}. [{one.kind}] {announce.clean(one.title, 200)}: {announce.clean(one.text, 200)}"
+        + ("" if one.where == learnings.PROJECT else f" ({announce.clean(one.where, 120)})")
+        for place, one in shown
     ]
-    call.answer(
-        loop,
-        "\n".join(lines) or "nothing learnt before fits this request",
-        {"learnings": [one._asdict() for one in found]},
-    )
 
 
-def _numbers(text: str | None) -> list[int]:
+def as_json(shown: list[tuple[int, Learning]]) -> list[dict]:
+    """The same for programs."""
+    return [
+        {"number": place, "kind": one.kind, "title": one.title, "text": one.text, "where": one.where}
+        for place, one in shown
+    ]
+
+
+def _about(call: app.App, text: str) -> None:
+    found = learnings.fitting(call.root, text, app.now(), call.environment, note)
+    shown = list(enumerate(found, 1))
+    said = "\n".join(lines(shown)) or "nothing learnt before fits this text"
+    if call.as_json:
+        click.echo(json.dumps({"learnings": as_json(shown), "said": said, "next": []}, ensure_ascii=False))
+        return
+    click.echo(app.printable(said))
+
+
+def numbers(text: str | None) -> list[int]:
+    """The numbers of `1,3`. Raises UsageFault."""
     try:
         return [int(one) for one in (text or "").replace(" ", "").split(",") if one]
     except ValueError:

@@ -9,9 +9,9 @@ import click
 
 from ..core import announce, clock, limits, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
-from ..store import config, learnings, loops, mirror, native, place, prompts
+from ..store import config, loops, mirror, native, place, prompts
 from ..store import loop as store
-from . import app
+from . import app, recall
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
@@ -69,6 +69,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
     root = _root(call)
     settings = config.read(root)
+    _check_blocklist(settings["blocklist"])
     chosen = _limits(options, settings.pop("limits"))
     list_mode = _list_mode(call, options["list_mode"])
     store.prepare(root)
@@ -95,6 +96,18 @@ def _start(call: app.App, options: dict, text: str) -> int:
     call.follow(loop)
     call.answer(loop, _report(call, loop, first, chosen), {"task": text})
     return 0
+
+
+def _check_blocklist(names: list) -> None:
+    """Raises UsageFault where a name is no expert's: a rule that stops nobody is a mistake."""
+    if not names:
+        return
+    from ..store import profiles
+
+    known = [one.name for one in profiles.read(place.plugin_root())]
+    for name in names:
+        if known and name not in known:
+            raise UsageFault(f"panel.blocklist names no expert: {name!r}", "experts: " + ", ".join(known))
 
 
 def _root(call: app.App) -> str:
@@ -173,12 +186,10 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     if first["list"] == mirror.NEW:
         lines.append(f"task list {loop.name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={loop.name}")
     lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
-    found = learnings.fitting(learnings.read(loop.root), loop.state.text, app.now())
+    found = recall.fitting(call, loop.root, loop.state)
     if found:
-        lines.append(
-            "learnt before (confirm what applies, dismiss the rest: loopkit recall --confirm 1,2 --dismiss 3):"
-        )
-        lines += [f"  {place}. {one.title}: {announce.clean(one.text, 160)}" for place, one in enumerate(found, 1)]
+        lines.append("learnt before (skill hope:recall: what applies here?):")
+        lines += ["  " + line for line in recall.lines(found)]
     lines.append("score the request, 0 to 2 each:")
     lines += [
         f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))

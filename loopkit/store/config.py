@@ -20,6 +20,8 @@ _TAKES = {
     "approval": '"evidence"',
     "panel": "a table, [panel]",
     "panel.blocklist": "a list of expert names, as in blocklist = [\"simplifier\"]",
+    "recall": "a table, [recall]",
+    "recall.user": "true or false",
     "prices": "a table, [prices], of four numbers a model: input, output, cache write, cache read",
     "max_idle_stops": "a whole number from 1 to 7",
     "max_step_attempts": "a whole number from 1 on",
@@ -30,7 +32,8 @@ _TAKES = {
 
 
 def read(root: str) -> dict:
-    """Settings for a new loop: `limits` (iterations, usd, seconds; None for none), `approval`, settings.DEFAULTS.
+    """Settings for a new loop: `limits` (iterations, usd, seconds; None for none), `approval`, settings.DEFAULTS,
+    `blocklist` (experts that are not asked), `user` (whether the user's own learnings are recalled).
 
     Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong value.
     """
@@ -62,10 +65,15 @@ def _checked(given: dict, path: str) -> dict:
         model_config = ConfigDict(extra="forbid", strict=True)
         blocklist: list[str] = []
 
+    class Recall(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+        user: bool = False
+
     class Config(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
         limits: Limits = Limits()
         panel: Panel = Panel()
+        recall: Recall = Recall()
         approval: str = Field("evidence", pattern="^evidence$")
         prices: dict[str, tuple[float, float, float, float]] = {}
         max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
@@ -93,6 +101,7 @@ def _checked(given: dict, path: str) -> dict:
     values = config.model_dump()
     values["limits"] = chosen
     values["blocklist"] = values.pop("panel")["blocklist"]
+    values["user"] = values.pop("recall")["user"]
     return values
 
 

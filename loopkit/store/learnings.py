@@ -1,65 +1,202 @@
-"""`.loop/learnings.jsonl`: what loops taught; found again by the words of a request."""
+"""Where learnings lie: the project's lines, decisions of its loops, the user's lines. Read as far as they can be read."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import re
+import stat
 from collections import namedtuple
+from collections.abc import Callable
 
-from ..core import clock
+from ..core import learning, recall
+from ..core.learning import Learning
+from . import journal
 
 NAME = "learnings.jsonl"
-SHOWN = 5
-_RECENT, _SURE = 30 * 86400, 0.8
-_TEXT = {"failure": "prevention", "discovery": "discovery", "constraint": "constraint", "delegation": "prevention"}
+PROJECT, USER = "project", "user"
 
-Learning = namedtuple("Learning", "title kind text")
+#: A file with learnings. where: project, user, or a decision's path below `.loop`; stamp: changes when the file does.
+Source = namedtuple("Source", "where path stamp")
+#: What reading lines gave. rows: JSON objects of a known kind, each with its 1-based line number; bad: numbers of the other
+#: lines; whole: the bytes end in a line break.
+Lines = namedtuple("Lines", "rows bad whole")
 
 
-def read(root: str) -> list[dict]:
-    """All entries; lines that are none are passed over. No file: none."""
+def user_dir(environment: dict) -> str:
+    """The user's own folder: LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in ~/.config."""
+    given = environment.get("LOOPKIT_CONFIG_DIR")
+    if given:
+        return os.path.abspath(given)
+    base = environment.get("XDG_CONFIG_HOME") or os.path.join(
+        environment.get("HOME") or os.path.expanduser("~"), ".config"
+    )
+    return os.path.join(base, "loopkit")
+
+
+def user_too(root: str) -> bool:
+    """Whether the project reads the user's learnings too: `[recall] user = true` in its config.toml. A file with a fault in
+    it says no; whoever starts a loop is told of the fault."""
     try:
-        with open(os.path.join(root, NAME), "rb") as file:
+        with open(os.path.join(root, "config.toml"), "rb") as file:
             raw = file.read()
     except OSError:
+        return False
+    if b"recall" not in raw:  # the parser costs more than the rest of this
+        return False
+    import tomllib
+
+    try:
+        given = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False
+    table = given.get("recall")
+    return isinstance(table, dict) and table.get("user") is True
+
+
+def sources(root: str, environment: dict) -> list[Source]:
+    """The files there are, the project's lines first, then decisions, then the user's lines where they are switched on."""
+    found = [_source(PROJECT, os.path.join(root, NAME))]
+    for loop in sorted(_listed(root)):
+        if loop[:1].isdigit():
+            folder = os.path.join(root, loop, "learnings")
+            names = sorted(name for name in _listed(folder) if name.endswith(".md"))
+            found += [_source(f"{loop}/learnings/{name}", os.path.join(folder, name)) for name in names]
+    if user_too(root):
+        found.append(_source(USER, os.path.join(user_dir(environment), NAME)))
+    return [one for one in found if one is not None]
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
         return []
-    found = []
-    for line in raw.decode("utf-8-sig", "replace").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
+
+
+def _source(where: str, path: str) -> Source | None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return Source(where, path, stamp(seen))
+
+
+def stamp(seen: os.stat_result) -> str:
+    """Size and times of a file as one text."""
+    return f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns}"
+
+
+def read(path: str) -> tuple[bytes, str]:
+    """(bytes, stamp) of a file. Raises OSError, also where something else than a file is in its place."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode):
+            raise OSError(errno.EINVAL, "it is no file", path)
+        return file.read(), stamp(seen)
+
+
+def lines(raw: bytes, first: int = 1) -> Lines:
+    """The rows of a file's bytes; `first` is the number of its first line. Never an error: what is no row is counted."""
+    rows, bad = [], []
+    for number, line in enumerate(raw.split(b"\n"), first):
+        if line[:3] == journal.BOM:
+            line = line[3:]
+        if not line.strip():
             continue
-        if isinstance(row, dict) and row.get("kind") in _TEXT:
-            found.append(row)
-    return found
+        try:
+            row = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict) and learning.entry(row, "") is not None:
+            rows.append((number, row))
+        else:
+            bad.append(number)
+    return Lines(rows, bad, not raw or raw.endswith(b"\n"))
 
 
-def fitting(rows: list[dict], request: str, now: float) -> list[Learning]:
-    """The best 5 of those that share a word with the request; fresh, sure and repeated ones come first, then by words."""
-    words = _words(request)
-    ranked = []
-    for place, row in enumerate(rows):
-        shared = len(words & _words(f"{row.get('context', '')} {row.get('applies_to', '')}"))
-        if shared:
-            fresh = now - clock.epoch(str(row.get("ts", ""))) < _RECENT
-            sure = _number(row.get("confidence")) >= _SURE
-            again = row["kind"] == "failure" and _number(row.get("seen")) >= 2
-            ranked.append((-(fresh + sure + again), -shared, -place, row))
-    ranked.sort(key=lambda entry: entry[:3])
-    found: list[Learning] = []
-    for *_, row in ranked[:SHOWN]:
-        text = str(row.get(_TEXT[row["kind"]], ""))[:300]
-        title = str(row.get("context", ""))[:120]
-        if any(title == other.title for other in found):  # an answer names one of them by its title
-            title = f"{title}: {text[:80]}"
-        found.append(Learning(title, row["kind"], text))
-    return found
+def named(path: str, bad: list[int]) -> str:
+    """The note about lines that cannot be read: all of a file in one."""
+    if not bad:
+        return ""
+    numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    verb = "cannot be read and is left out" if len(bad) == 1 else "cannot be read and are left out"
+    return f"{path}: line {numbers} {verb}"
 
 
-def _number(value: object) -> float:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
+def rows(path: str) -> list[dict]:
+    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for any other reason."""
+    try:
+        raw, _ = read(path)
+    except FileNotFoundError:
+        return []
+    return [row for _, row in lines(raw).rows]
 
 
-def _words(text: str) -> set:
-    return set(re.findall(r"\w{3,}", str(text).lower()))
+def fitting(
+    root: str | None, request: str, now: float, environment: dict, note: Callable[[str], None], most: int = recall.SHOWN
+) -> list[Learning]:
+    """The learnings that fit a request best, at most `most`, each with a title of its own. `note` is told, once a file, what
+    could not be read. No `.loop`: none."""
+    there = sources(root, environment) if root else []
+    if not there:
+        return []
+    from . import recall_index
+
+    assert root is not None
+    found = recall.ordered(recall_index.search(root, there, request, note), now)
+    titled: list[Learning] = []
+    taken: set[str] = set()
+    for match in found[:most]:
+        one = match.what
+        title = one.title
+        if title in taken:  # an answer names one of them by its title
+            title = f"{title}: {one.text[:80]}"
+        taken.add(title)
+        titled.append(one._replace(title=title))
+    return titled
+
+
+def path_of(root: str | None, environment: dict) -> str:
+    """The file that learnings are added to: the project's, or the user's where `root` is None."""
+    return os.path.join(root or user_dir(environment), NAME)
+
+
+def append(path: str, added: list[dict]) -> None:
+    """Add rows as lines, each with one write; an unfinished last line stays a line of its own. The caller holds the lock.
+
+    Raises OSError; what was written of them is then taken back.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode):
+            raise OSError(errno.EINVAL, "it is no file", path)
+        size = seen.st_size
+        before = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
+        try:
+            for row in added:
+                data = before + _line(row)
+                before = b""
+                while data:
+                    data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)  # writes go to the end all the same: O_APPEND
+    return os.read(descriptor, 1)
+
+
+def _line(row: dict) -> bytes:
+    try:
+        return (json.dumps(row, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:
+        return (json.dumps(row) + "\n").encode()

@@ -27,7 +27,7 @@ def learn(project: Project, *contexts: str, **fields: object) -> None:
 def test_learnings_that_fit_are_shown_at_start_and_by_recall(project: Project, count: int, shown: int) -> None:
     learn(project, *[f"rate number {number}" for number in range(count)], "nothing of it")
     answer = project.start()
-    assert answer.out.count(". rate number") == shown
+    assert answer.out.count(". [discovery] rate number") == shown
     listed = project.ok("recall", "--json").json["learnings"]
     assert len(listed) == shown and "nothing of it" not in answer.out
     if not count:

@@ -1,0 +1,97 @@
+"""Finding what was learnt: the words of a text, which of them to look for, and the order of what was found."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, namedtuple
+
+#: Learnings shown at the most, and how long one counts as fresh, in seconds (rule: Recall).
+SHOWN = 5
+FRESH = 30 * 86400
+#: From where on a discovery is sure, and a failure has come back.
+SURE, AGAIN = 0.8, 2
+#: What is as good as this share of the best match may come before it (fresh, sure, repeated); the rest comes after.
+CLOSE = 0.25
+#: Words of one text that are looked for, the rarest; matches that are put in order, the most relevant.
+MOST_WORDS, CONSIDERED = 16, 400
+
+#: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds; sure, again: bool; place:
+#: where it stands among all, later is newer; what: whatever the caller keeps with it.
+Match = namedtuple("Match", "relevance at sure again place what")
+
+_STOP = frozenset(
+    "a an the to of in on at for and or not no nor but with without by from into onto as is are was were be been being "
+    "it its this that these those there here then than so if else when where which who what how why we i you he she they "
+    "our my your their his her us me them please can could should would will shall may might must do does did done has "
+    "have had make makes made let use uses used using get gets set add adds added new change changes changed need needs "
+    "want also all any each every some such only very just more most other up out about after before over under".split()
+)
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+#: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of India, Thai, Lao, Burmese.
+_MARKS = (
+    "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0981-\u0983\u09bc-\u09e3\u0a01-\u0ddf"
+    "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
+)
+_WORD = re.compile(f"(?:[^\\W_]|[{_MARKS}])+")
+#: Letters of scripts that put no blanks between words, and those of Korean, which hangs its particles on them.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+
+
+def words(text: str) -> list[str]:
+    """What a text is found by, in its order: words in small letters without accents, English stop words and single
+    letters left out; where a script has no blanks between words, the pairs of neighbouring letters."""
+    plain = text.lower() if text.isascii() else _plain(text)
+    found = []
+    for word in _WORD.findall(plain):
+        if word.isascii():
+            if len(word) > 1 and word not in _STOP:
+                found.append(word)
+            continue
+        last = 0
+        for run in _UNSPACED.finditer(word):
+            found += _spaced(word[last : run.start()])
+            letters = run[0]
+            found += [letters[at : at + 2] for at in range(max(1, len(letters) - 1))]
+            last = run.end()
+        found += _spaced(word[last:])
+    return found
+
+
+def _plain(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
+
+
+def _spaced(word: str) -> list[str]:
+    return [word] if len(word) > 1 and word not in _STOP else []
+
+
+def wanted(text: str) -> list[str]:
+    """The different words of a text, the most frequent first, at most 4 times those that are looked for in the end."""
+    return [word for word, _ in Counter(words(text[:100_000])).most_common(4 * MOST_WORDS)]
+
+
+def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
+    """The words to look for: the rarest of those that learnings have, and those in another form (`known`: in how many)."""
+    there = sorted((word for word in candidates if word in known), key=lambda word: known[word])
+    forms = [word for word in candidates if word not in known and word.isascii()]
+    return [*there[:MOST_WORDS], *forms[:MOST_WORDS]]
+
+
+def ordered(found: list[Match], now: float) -> list[Match]:
+    """The matches, best first: those close to the most relevant one by how many of fresh, sure and repeated they are, then
+    the others; each group by relevance, the newest first where all is the same (rule: Recall). `now`: POSIX seconds."""
+    if not found:
+        return []
+    bound = max(one.relevance for one in found) * CLOSE
+
+    def key(one: Match) -> tuple:
+        close = one.relevance >= bound
+        boosts = (now - one.at < FRESH) + one.sure + one.again if close else 0
+        return (not close, -boosts, -one.relevance, -one.at, -one.place)
+
+    return sorted(found, key=key)
