@@ -54,7 +54,13 @@ def test_the_bundle_has_its_parts():
         "gate",
     }
     assert ("counsel", "skill", "panel") in NAMES
-    assert {name for plugin, kind, name in NAMES if kind == "agent"} >= {"coder", "tester"}
+    assert {name for plugin, kind, name in NAMES if kind == "agent"} >= {
+        "coder",
+        "tester",
+        "planner",
+        "gather",
+        "review",
+    }
 
 
 def test_front_matter_has_known_keys_only(document):
@@ -82,7 +88,7 @@ def test_no_command_hides_a_skill():
 def test_a_goal_comes_first_and_the_rest_is_there(document):
     if document.kind == "skill":
         assert document.body.lstrip().startswith("Goal: ")
-    if document.kind == "skill" or document.name in ("start", "resume", "coder", "tester"):
+    if document.kind in ("skill", "agent") or document.name in ("start", "resume"):
         assert "When to stop" in document.body
         assert "Example" in document.body
 
