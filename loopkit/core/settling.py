@@ -18,8 +18,8 @@ from . import task as tasks
 if TYPE_CHECKING:
     from .state import Finding, LoopState
 
-#: Rounds in a row that count as a habit, growth of each that counts, and lines within which a place is the same one.
-ROUNDS, GROWTH, NEAR = 3, 0.1, 5
+#: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which a place is the same one.
+ROUNDS, GROWTH, NEAR = 3, 10, 5
 REVERSAL, CATEGORY, GROWING = "reversal", "category", "growth"
 #: How a settled finding is marked.
 DECIDED = "decided"
@@ -62,7 +62,9 @@ _DONE = ("added inserted", "removed deleted dropped", "inlined", "extracted", "m
 _UNWANTED = frozenset(
     "not no without avoid never instead-of rather-than than replace from remove drop over stop".split()
 )
-_WANTED = frozenset("use prefer should must be to with want wants into make".split())
+_WANTED = frozenset("use prefer should must want wants make".split())
+#: What follows these is wanted where something is to be changed: `replace tabs with spaces`.
+_TARGETS, _CHANGES = frozenset(("with", "to", "into", "by")), frozenset("replace change convert turn move from".split())
 #: Words with which a finding asks for the way back.
 _BACK = frozenset(
     "revert undo restore back remove drop delete unnecessary unneeded needless superfluous redundant overkill pointless "
@@ -143,7 +145,7 @@ def _sides(said: _Said) -> dict[tuple, int]:
                 wish = 1 if act or not in_issue else -1
                 if _UNWANTED.intersection(before[-2:]) and not (act and pair == _ACTS[0] and "no" in before[-2:]):
                     wish = -1
-                elif _WANTED.intersection(before):
+                elif _WANTED.intersection(before) or _TARGETS.intersection(before) and _CHANGES.intersection(words):
                     wish = 1
                 elif act and in_issue and any(word in done.split() for done in _DONE):
                     wish = -1  # it has been done, and that is the complaint
@@ -226,7 +228,7 @@ def growing(rounds: Sequence[dict]) -> bool:
     last = rounds[-ROUNDS:]
     if len(last) < ROUNDS or any(not one.get("size") for one in last):
         return False
-    if any(after["size"] < before["size"] * (1 + GROWTH) for before, after in zip(last, last[1:])):
+    if any(after["size"] * 100 < before["size"] * (100 + GROWTH) for before, after in zip(last, last[1:])):
         return False
     if any(one.get("goals") != last[0].get("goals") for one in last):
         return False
