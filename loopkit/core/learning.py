@@ -157,7 +157,7 @@ def _text(value: object) -> str:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return 0
-    return min(max(float(value), 0.0), 1e9) if value == value else 0
+    return float(min(max(value, 0), 10**9)) if value == value else 0
 
 
 # -- keeping
