@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
-from ..core import gate
-from ..core.state import LoopState
+from ..core import gate, learning
 from ..render import card
+from ..store import journal
 from . import app
 from .gate import digests, lost
 
@@ -17,18 +15,9 @@ def command(call: app.App) -> None:
     loop = call.own_loop()
     call.change(loop, gate.completed, digests(call), lost(loop))
     notes = card.notes(loop.state)
-    said = card.render(loop.state)
+    said = [card.render(loop.state).rstrip("\n")]
     if notes:
-        said = said.rstrip("\n") + "\nfor you to know:\n" + "\n".join(app.wrapped(f"- {row}") for row in notes)
-    learnt = _learnt(loop.state)
-    if learnt:
-        said = said.rstrip("\n") + "\n" + "\n".join(learnt)
-    call.answer(loop, said, {"verdict": loop.state.session.verdict, "notes": notes})
-
-
-def _learnt(state: LoopState) -> list[str]:
-    try:
-        learning = importlib.import_module("loopkit.core.learning")
-    except ModuleNotFoundError:
-        return []
-    return learning.summary(state)
+        said += ["for you to know:", *(app.wrapped(f"- {row}") for row in notes)]
+    tail = journal.read(loop.path)
+    said += [app.wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+    call.answer(loop, "\n".join(said), {"verdict": loop.state.session.verdict, "notes": notes})

@@ -95,7 +95,7 @@ def command(call: app.App, source: str | None) -> int:
     if loop.state.stage != "review":
         raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
     kind = aspects.kind_of(loop.state.text)
-    lines = [f"every check is there; this looks like a {kind}: four points to answer, try each, do not recall it"]
+    lines = [f"every check is there; this looks like a {kind}: try its four points"]
     for other, points in gate.POINTS.items():
         if other != kind:
             lines.append(f"if it is a {other}: " + ", ".join(f"{name} ({text})" for name, text in points.items()))

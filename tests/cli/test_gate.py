@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.kit import GATE, SHAPE, Project, task
+from tests.cli.kit import GATE, PANEL, SHAPE, Project, task
 
 
 def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
@@ -91,8 +91,26 @@ def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> N
     assert project.gated().exit == 0
     card, _, rest = project.ok("complete").out.partition("</loop-complete>\n")
     assert card.startswith("<loop-complete>\n")
+    assert max(map(len, rest.splitlines())) <= 80
     assert rest.startswith("for you to know:\n- F-001 nobody could be asked about: no index on user\n")
 
 
 def test_nothing_to_know_nothing_said(project: Project) -> None:
     assert "for you to know" not in project.completed().out
+
+
+def test_what_was_learnt_is_proposed_with_the_numbers_of_learn(project: Project) -> None:
+    project.planned(task(verify="test -f limiter.txt"))
+    project.ok("wave", "next")
+    assert [project.verify("T-001").exit for _ in range(4)] == [1, 1, 1, 1]
+    project.ok("wave", "close")
+    project.ok("panel", "T-001", "--file", "-", given=PANEL)
+    project.ok("wave", "next")
+    project.write("limiter.txt")
+    assert project.verify("T-001").exit == 0
+    project.ok("wave", "close")
+    project.review([])
+    assert project.gated().exit == 0
+    told = project.ok("complete").out.partition("</loop-complete>\n")[2]
+    assert told.startswith("learnt in this loop, not kept yet:\n  1. [failure] write the limiter")
+    assert max(map(len, told.splitlines())) <= 80
