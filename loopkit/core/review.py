@@ -37,7 +37,7 @@ _KEYS = frozenset(
     "severity issue place reason guidance alternative violates breaks category verify files reverses expert".split()
 )
 _PLACE = re.compile(
-    r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)"
+    r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)(?!\w)"
     r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs|java|kt|rb|php|cs|c|h|cpp|sql|toml"
     r"|ya?ml|json|cfg|ini|sh|html|css|txt))(?![\w/])"
 )

@@ -144,10 +144,157 @@ def test_a_blocker_needs_a_command_for_its_task() -> None:
         Book().reviewed(findings=[{**BLOCKER, "verify": "a | b"}])
 
 
-def test_guidance_that_would_break_a_must_not_is_refused() -> None:
+def test_guidance_that_would_break_a_must_not_is_refused_or_replaced() -> None:
+    given = {**WARNING, "violates": ["M2"]}
     with pytest.raises(Refused, match="would break M2"):
-        Book().reviewed(findings=[{**WARNING, "violates": ["M2"]}])
-    Book().reviewed(findings=[{**WARNING, "violates": ["M9"]}])
+        Book().reviewed(findings=[given])
+    with pytest.raises(Refused, match="would break M2"):
+        Book().reviewed(findings=[{**given, "alternative": given["guidance"]}])
+    one = Book().reviewed(findings=[{**given, "alternative": "shorten it"}]).state.findings["F-001"]
+    assert (one.guidance, one.replaced, one.violates) == ("shorten it", "cut it", ("M2",))
+    with pytest.raises(UsageFault, match="an alternative but violates nothing"):
+        Book().reviewed(findings=[{**WARNING, "alternative": "shorten it"}])
+
+
+def test_the_task_of_a_blocker_gets_the_alternative() -> None:
+    book = Book().reviewed(
+        findings=[{**BLOCKER, "violates": ["M1"], "alternative": "add a new one", "reason": "why not"}]
+    )
+    assert book.state.tasks["T-002"].description == "add a new one\nwhy: why not"
+
+
+def test_guidance_that_sounds_like_a_must_not_is_asked_about() -> None:
+    given = {**WARNING, "guidance": "change the signature of the public route handler"}
+    with pytest.raises(Refused, match=r"sounds like M1 .* violates: \[M1\] with alternative:, or violates: \[\]"):
+        Book().reviewed(findings=[given])
+    Book().reviewed(findings=[{**given, "violates": []}])
+    Book().reviewed(findings=[{**given, "guidance": "document the route"}])
+    with pytest.raises(Refused, match="sounds like M2"):
+        review.light(closed_wave().state, 1, light(findings=[{**WARNING, "guidance": "add a dependency at runtime"}]))
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"violates": ["M9"]}, "violates of finding 1: there is no M9; SHAPE.md has: M1, M2"),
+        ({"violates": ["C1"]}, "violates of finding 1: there is no C1"),
+        ({"breaks": ["C7"]}, "breaks of finding 1: there is no C7; SHAPE.md has: C1, M1, M2"),
+        ({"breaks": ["M1"]}, "finding 1 says that M1 is broken, as WARNING; a broken mustNot is a BLOCKER"),
+        ({"brakes": ["M1"]}, "finding 1 has unknown fields: brakes; known: alternative, breaks"),
+        ({"category": "vibes"}, "finding 1 has category 'vibes'; use security"),
+        ({"breaks": "C1"}, "breaks of finding 1 is not a list of texts"),
+    ],
+)
+def test_a_finding_is_checked(extra: dict, words: str) -> None:
+    book = Book().worked()
+    with pytest.raises(LoopError) as caught:
+        review.thorough(book.state, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("extra", "place"),
+    [
+        ({"issue": "app/limits.py:31 the key is a header"}, "app/limits.py:31"),
+        ({"issue": "the key (limits.py:31) is a header"}, "limits.py:31"),
+        ({"issue": "src/a.ts is long, see b.ts:4"}, "b.ts:4"),
+        ({"issue": "README.md is out of date"}, "README.md"),
+        ({"issue": "it is slow, e.g. in 3.5 s, at 10:30 on host.example:80x"}, ""),
+        ({"issue": "http://a.example/x is dead"}, ""),
+        ({"issue": "Makefile:3 x", "place": "Makefile:4"}, "Makefile:4"),
+        ({"issue": "x", "files": ["a.py"]}, "a.py"),
+        ({"issue": "x", "files": ["a.py", "b.py"]}, ""),
+    ],
+)
+def test_the_place_of_a_finding(extra: dict, place: str) -> None:
+    assert Book().reviewed(findings=[{**SUGGESTION, **extra}]).state.findings["F-001"].place == place
+
+
+@pytest.mark.parametrize(
+    ("issue", "category"),
+    [
+        ("the token is logged", "security"),
+        ("the scan is quadratic", "performance"),
+        ("the error path is untested", "tests"),
+        ("no docstring", "docs"),
+        ("a variable is misnamed", "naming"),
+        ("tabs", "style"),
+        ("duplicated code", "structure"),
+        ("a library for one call", "dependencies"),
+        ("wrong result for zero", "correctness"),
+        ("hm", "other"),
+    ],
+)
+def test_the_category_of_a_finding(issue: str, category: str) -> None:
+    assert review.category_of(issue) == category
+    assert Book().reviewed(findings=[{**SUGGESTION, "issue": issue}]).state.findings["F-001"].category == category
+    given = {**SUGGESTION, "issue": issue, "category": "Style"}
+    assert Book().reviewed(findings=[given]).state.findings["F-001"].category == "style"
+
+
+# -- a mustNot that has come true
+
+
+def test_a_broken_must_not_pauses_at_once_and_is_mended_after_resume() -> None:
+    book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["M2"], "place": "requirements.txt:3"}])
+    assert (book.state.session.status, book.state.session.verdict) == ("paused", "must_not_breached")
+    assert "M2 has come true: A runtime dependency is added; F-001 (requirements.txt:3)" in book.state.session.reason
+    with pytest.raises(Refused, match="paused"):
+        book.wave()
+    book.line("resumed")
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    book.review([])
+    assert review.passed(book.state)
+
+
+def test_also_in_a_light_review_which_blocks_nothing_else() -> None:
+    book = closed_wave()
+    book.do(review.light, 1, light(findings=[{**BLOCKER, "breaks": ["C1", "M1"]}]))
+    assert book.state.session.verdict == "must_not_breached" and len(book.state.tasks) == 2
+    book.line("resumed")
+    book.wave()
+    assert book.state.wave.tasks == ("T-002",)
+
+
+def test_a_missed_criterion_pauses_nothing() -> None:
+    book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["C1"]}])
+    assert book.state.session.status == "running" and book.state.findings["F-001"].breaks == ("C1",)
+
+
+# -- giving it to agents
+
+
+def test_the_thorough_review_is_given_out_once() -> None:
+    book = Book().worked()
+    assert [kind for kind, _ in book.do(review.asked, ["a", "b", "c"])] == ["review_asked"]
+    assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 3
+    for number in range(3):
+        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+    assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 0
+    book.review([])
+    assert book.do(review.asked, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("iteration_ended", {"decision": "hold"}),
+        ("owner_changed", {"session_id": "session-two"}),
+        ("resumed", {}),
+    ],
+)
+def test_agents_that_are_lost_are_asked_again(line: tuple) -> None:
+    book = Book().worked()
+    book.do(review.asked, ["a", "b", "c"])
+    book.line(line[0], **line[1])
+    assert book.do(review.asked, ["a", "b", "c"])
+
+
+def test_it_is_not_given_out_while_work_is_open(executing: Book) -> None:
+    with pytest.raises(Refused, match="wave 1 is open"):
+        executing.do(review.asked, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("how", ["approve", "discuss", "skip"])
@@ -221,6 +368,22 @@ def test_findings_must_be_said_even_if_there_are_none() -> None:
 def test_it_is_too_early_while_work_is_open(executing: Book) -> None:
     with pytest.raises(Refused, match="wave 1 is open"):
         executing.review([])
+
+
+def test_several_are_settled_at_once_or_none() -> None:
+    book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}, {**WARNING, "issue": "c", "files": ["c.py"]}])
+    with pytest.raises(Refused, match="no finding F-009; unsettled: F-001, F-002, F-003"):
+        review.resolved(book.state, ["F-001", "F-009"], "approve", "", "")
+    book.do(review.resolved, ["f-001", "F-002", "F-001"], "approve", "", "")
+    assert not review.passed(book.state)
+    book.do(review.resolved, ("F-003",), "task", "", "true")
+    assert book.state.tasks["T-002"].files == ("c.py",) and book.state.stage == "executing"
+
+
+def test_several_become_a_task_each() -> None:
+    book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
+    book.do(review.resolved, ["F-001", "F-002"], "task", "", "true")
+    assert [one.task for one in book.state.findings.values()] == ["T-002", "T-003"]
 
 
 def test_an_unknown_finding() -> None:

@@ -1,0 +1,215 @@
+"""Reviews by the command line: whom they are given to, what an expert is told, what is decided and kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import Answer, Project, task
+
+WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
+BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
+HAND_IN = "loopkit review --thorough --file -"
+
+
+def names(answer: Answer) -> list[str]:
+    """The experts of the agent lines."""
+    return [found[1] for step in answer.steps if (found := re.search(r"--brief ([a-z-]+)`", step))]
+
+
+def mended(project: Project, name: str, file: str) -> None:
+    project.ok("wave", "next")
+    project.write(file)
+    assert project.verify(name).exit == 0
+    project.ok("wave", "close")
+
+
+def test_the_thorough_review_goes_to_an_agent_for_each_expert(project: Project) -> None:
+    project.worked()
+    answer = project.ok("review", "--thorough")
+    assert 3 <= len(names(answer)) <= 4 and len(set(names(answer))) == len(names(answer))
+    assert answer.steps[-1] == HAND_IN
+    for step, name in zip(answer.steps, names(answer), strict=False):
+        assert re.fullmatch(
+            rf"agent loop:review: Review loop 001-\S+, round 1, as {name}: .+\? "
+            rf"Run `loopkit review --thorough --brief {name}` first\.",
+            step,
+        )
+        assert f"  {name} (" in answer.out
+    assert len({step.split(": ")[2] for step in answer.steps[:-1]}) == len(names(answer)), "a question each"
+    assert "confidence" in answer.out and "must not be broken by any guidance: M1" in answer.out
+
+
+def test_nobody_is_started_twice(project: Project) -> None:
+    project.worked()
+    first = project.ok("review", "--thorough")
+    again = project.ok("review", "--thorough")
+    assert again.steps == [] and "still to report" in again.out
+    assert len(project.of("review_asked")) == 1
+    # another session after /clear: those who were asked are gone, the same lines come again
+    project.ok("resume", "--take-over", session="session-two")
+    anew = project.ok("review", "--thorough", session="session-two")
+    assert anew.steps == first.steps
+
+
+def test_who_is_asked_does_not_depend_on_the_run(project: Project) -> None:
+    project.worked()
+    briefs = {
+        name: project.ok("review", "--thorough", "--brief", name).out
+        for name in names(project.ok("review", "--thorough"))
+    }
+    assert {name: project.ok("review", "--thorough", "--brief", name).out for name in briefs} == briefs
+
+
+def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
+    project.worked(task(files=["limiter.txt"], criteria=["C1"]))
+    project.ok("review", "--wave", "1", "--file", "-", given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]})
+    before = project.files()
+    answer = project.ok("review", "--thorough", "--brief", "security-reviewer", session="somebody-else")
+    assert answer.steps == [] and project.files() == before
+    for words in (
+        "your question: ",
+        "evidence you trust: ",
+        "the request: add rate limiting to the API",
+        "criterion C1: The 101st request",
+        "must not be broken by any guidance: M2 A runtime dependency is added",
+        "open from wave reviews: no doc",
+        "changed files: limiter.txt",
+        "- severity: <BLOCKER",
+        "breaks: [<C1 or M1",
+    ):
+        assert words in answer.out, words
+    assert "your question" in project.ok("review", "--wave", "1", "--brief", "simplifier").out
+    project.refused(1, "review", "--thorough", "--brief", "nobody", says="there is no expert nobody; asked are: ")
+
+
+def test_it_is_not_given_out_before_it_is_due(project: Project) -> None:
+    project.planned()
+    project.refused(1, "review", "--thorough", says="the loop is in decompose")
+    project.ok("wave", "next")
+    project.refused(1, "review", "--thorough", says="wave 1 is open")
+    project.refused(1, "review", "--wave", "7", says="there is no wave 7")
+
+
+def test_the_blocklist_keeps_experts_away(project: Project) -> None:
+    (project.folder / ".loop").mkdir()
+    project.worked()
+    asked = names(project.ok("review", "--thorough"))
+    other = Project(project.folder.parent / "other", project.environment)
+    other.folder.mkdir()
+    other.root.mkdir()
+    (other.root / "config.toml").write_text(f'[panel]\nblocklist = ["{asked[0]}"]\n')
+    other.worked()
+    assert asked[0] not in names(other.ok("review", "--thorough"))
+    assert f"  {asked[0]} (" not in other.ok("review", "--wave", "1").out
+
+
+def test_a_light_review_asks_by_what_the_wave_touched(project: Project) -> None:
+    project.worked(task("Describe the limit in the manual", files=["docs/manual.md"]))
+    brief = project.ok("review", "--wave", "1")
+    assert "technical-writer" in brief.out and brief.steps[0].startswith("loopkit review --wave 1 --score")
+    assert len(re.findall(r"^  [a-z-]+ \(", brief.out, re.M)) in (2, 3)
+
+
+# -- findings
+
+
+def test_replaced_guidance_is_said(project: Project) -> None:
+    project.worked()
+    answer = project.review([{**WARNING, "violates": ["M2"], "alternative": "shorten it"}])
+    assert "guidance replaced, it would break M2: shorten it" in answer.out
+    assert "for the person: F-001 long function; guidance: shorten it" in answer.out
+
+
+def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: Project) -> None:
+    project.worked()
+    answer = project.review([{**BLOCKER, "breaks": ["M1"]}])
+    assert "F-001 BLOCKER → T-002" in answer.out and "the loop is paused: M1 has come true" in answer.out
+    assert answer.steps == ["loopkit resume"]
+    assert (project.snapshot["status"], project.snapshot["verdict"]) == ("paused", "must_not_breached")
+    project.refused(1, "wave", "next", says="paused")
+    project.ok("resume")
+    mended(project, "T-002", "doc.md")
+    assert "passed" in project.review([]).out
+
+
+def test_several_findings_are_settled_at_once(project: Project) -> None:
+    project.reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
+    project.refused(
+        1, "review", "resolve", "F-001", "F-007", "--approve", says="no finding F-007; unsettled: F-001, F-002"
+    )
+    assert (
+        "F-001, F-002 settled (approve), 0 left" in project.ok("review", "resolve", "F-001", "f-002", "--approve").out
+    )
+
+
+# -- what does not settle
+
+
+def test_tabs_and_spaces(project: Project) -> None:  # case I1
+    project.worked()
+    project.review([{**BLOCKER, "issue": "tabs at a.py:3", "verify": "test -f a.py"}])
+    mended(project, "T-002", "a.py")
+    answer = project.review([{**BLOCKER, "issue": "spaces at a.py:3", "verify": "test -f b.py"}])
+    assert "F-002 BLOCKER (decided): spaces at a.py:3" in answer.out and "passed" in answer.out
+    assert "decided, not raised again: decision 001 (reversal): it stays as F-001 left it" in answer.out
+    assert list(project.tasks) == ["T-001", "T-002"]
+    (file,) = (project.root / project.name / "learnings").iterdir()
+    assert f".loop/{project.name}/learnings/{file.name}" in answer.out
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# Decision 001: ") and "**Status**: DECISION" in text and len(text.splitlines()) < 30
+    for issue in ("tabs at a.py:3", "spaces at a.py:3"):
+        assert "passed" in project.review([{**BLOCKER, "issue": issue, "verify": "test -f b.py"}]).out
+    assert len(project.of("decision_recorded")) == 1
+    assert "decided, not raised again: decision 001" in project.ok("review", "--thorough").out
+    assert "decided, not raised again: decision 001" in project.ok("review", "--thorough", "--brief", "simplifier").out
+
+
+def test_a_decision_that_is_gone_comes_back_with_the_next_one(project: Project) -> None:
+    project.worked()
+    for number, issue in enumerate(("tabs at a.py:3", "spaces at a.py:3")):
+        project.review([{**WARNING, "issue": issue, "guidance": ""}])
+        if not number:
+            project.ok("review", "resolve", "F-001", "--approve")
+    (file,) = (project.root / project.name / "learnings").iterdir()
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    project.review([])
+    assert file.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(("score", "ends"), [(7, True), (None, True)])
+def test_a_shape_that_grows_because_it_is_reviewed(project: Project, score: int | None, ends: bool) -> None:  # case I4
+    project.worked()
+    shape = project.root / project.name / "SHAPE.md"
+    for number in (1, 2, 3):
+        row = {**WARNING, "issue": f"say more {number}", "guidance": "more"}
+        given = {"experts": ["a", "b", "c"], "findings": [row], "score": score}
+        answer = project.ok("review", "--thorough", "--file", "-", given=given)
+        if number < 3:
+            project.ok("review", "resolve", f"F-00{number}", "--approve")
+            shape.write_bytes(shape.read_bytes() + b"x" * (shape.stat().st_size // 5 + 1))
+    assert "(growth)" in answer.out and "passed" in answer.out
+    blocker = {**BLOCKER, "breaks": ["C1"]}
+    assert "blockers left: 1" in project.review([blocker, WARNING]).out
+    assert len(project.of("decision_recorded")) == 1
+
+
+# -- reports
+
+
+def test_a_long_report_is_kept(project: Project) -> None:
+    project.planned()
+    answer = project.ok("report", "../Security Reviewer", "--file", "-", given="# all of it\n")
+    assert answer.out == f".loop/{project.name}/reports/security-reviewer-1.md\n"
+    assert (project.folder / answer.out.strip()).read_text() == "# all of it\n"
+    project.refused(2, "report", "x", "--file", "-", given="", says="the report is empty")
+    project.refused(2, "report", "x", says="--file")
+    project.refused(1, "report", "x", "--file", "-", given="y", session="session-two", says="belongs to session")
+
+
+def test_without_a_loop(project: Project, tmp_path: Path) -> None:
+    project.refused(1, "review", "--thorough", "--brief", "simplifier", says="there is no loop")
+    project.refused(1, "report", "x", "--file", "-", given="y", says="there is no loop")
