@@ -104,7 +104,9 @@ def test_what_was_learnt_is_proposed_with_the_numbers_of_learn(project: Project)
     project.ok("wave", "next")
     assert [project.verify("T-001").exit for _ in range(4)] == [1, 1, 1, 1]
     project.ok("wave", "close")
-    project.ok("panel", "T-001", "--file", "-", given=PANEL)
+    names = zip(PANEL["experts"], ("systematic-debugger", "test-first-developer"), strict=True)
+    panel = {**PANEL, "experts": [{**row, "name": name} for row, name in names]}
+    project.ok("panel", "T-001", "--file", "-", given=panel)
     project.ok("wave", "next")
     project.write("limiter.txt")
     assert project.verify("T-001").exit == 0
