@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core import clock, learning
+from ..core import clock, learned, learning
 from ..core.errors import Damaged, Refused, UsageFault
 from ..store import journal, learnings
 from ..store import loop as store
@@ -71,7 +71,7 @@ def _show(call: app.App, loop: store.Loop) -> None:
     rows = proposals(loop)
     known = _known(learnings.path_of(loop.root, call.environment))
     known += _known(learnings.path_of(None, call.environment))
-    kept = [learning.again({**row}, known) is None for row in rows]
+    kept = [learned.again({**row}, known) is None for row in rows]
     said = [
         f"{place}. {learning.told(row)}" + (" (kept)" if is_kept else "")
         for place, (row, is_kept) in enumerate(zip(rows, kept, strict=True), 1)
@@ -80,7 +80,7 @@ def _show(call: app.App, loop: store.Loop) -> None:
         said.append("the person decides (skill hope:learn): loopkit learn --accept N, or in better words:")
     else:
         said.append(f"loop {loop.name} proposes nothing; what you know better is kept like this:")
-    said += ["loopkit learn --file - (--user: for all your projects), as block YAML:", learning.FORM]
+    said += ["loopkit learn --file - (--user: for all your projects), as block YAML:", learned.FORM]
     data = {"proposals": [{**row, "number": place} for place, row in enumerate(rows, 1)], "kept": kept}
     _answer(call, loop, "\n".join(said), data)
 
@@ -117,7 +117,7 @@ def _keep(call: app.App, root: str | None, rows: list[dict]) -> list[dict]:
         known = _known(path)
         kept: list[dict] = []
         for row in rows:
-            new = learning.again(row, [*known, *kept])
+            new = learned.again(row, [*known, *kept])
             if new is not None:
                 kept.append(new)
         try:
@@ -179,10 +179,10 @@ def _checked(given: object, place: int) -> dict:
         prevention: str = short
 
     models: dict[str, type[Entry]] = {
-        learning.FAILURE: Failure,
-        learning.DISCOVERY: Discovery,
-        learning.CONSTRAINT: Constraint,
-        learning.DELEGATION: Delegation,
+        learned.FAILURE: Failure,
+        learned.DISCOVERY: Discovery,
+        learned.CONSTRAINT: Constraint,
+        learned.DELEGATION: Delegation,
     }
     kind = given.get("kind") if isinstance(given, dict) else None
     if not isinstance(given, dict) or kind not in models:

@@ -9,7 +9,7 @@ import click
 
 from ..core import announce, intake, recall
 from ..core.errors import UsageFault
-from ..core.learning import Learning
+from ..core.learned import Learning
 from ..core.state import LoopState
 from ..store import learnings
 from . import app

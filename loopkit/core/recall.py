@@ -13,8 +13,9 @@ FRESH = 30 * 86400
 SURE, AGAIN = 0.8, 2
 #: What is as good as this share of the best match may come before it (fresh, sure, repeated); the rest comes after.
 CLOSE = 0.25
-#: Words of one text that are looked for, the rarest; matches that are put in order, the most relevant.
-MOST_WORDS, CONSIDERED = 16, 400
+#: Words of one text that are looked for, the rarest; how often these may occur together, where they are several; matches
+#: that are put in order, the most relevant.
+MOST_WORDS, OCCURRENCES, CONSIDERED = 16, 4000, 400
 
 #: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds; sure, again: bool; place:
 #: where it stands among all, later is newer; what: whatever the caller keeps with it.
@@ -27,15 +28,17 @@ _STOP = frozenset(
     "have had make makes made let use uses used using get gets set add adds added new change changes changed need needs "
     "want also all any each every some such only very just more most other up out about after before over under".split()
 )
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+# Patterns as texts: compiling them costs more than a short text, and most texts need only the first.
+_ASCII_WORD = "[a-z0-9]+"
+_ACCENTS = "[\u0300-\u036f]+"
 #: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of India, Thai, Lao, Burmese.
 _MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0981-\u0983\u09bc-\u09e3\u0a01-\u0ddf"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
 )
-_WORD = re.compile(f"(?:[^\\W_]|[{_MARKS}])+")
+_WORD = f"(?:[^\\W_]|[{_MARKS}])+"
 #: Letters of scripts that put no blanks between words, and those of Korean, which hangs its particles on them.
-_UNSPACED = re.compile(
+_UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
 )
@@ -44,15 +47,12 @@ _UNSPACED = re.compile(
 def words(text: str) -> list[str]:
     """What a text is found by, in its order: words in small letters without accents, English stop words and single
     letters left out; where a script has no blanks between words, the pairs of neighbouring letters."""
-    plain = text.lower() if text.isascii() else _plain(text)
+    if text.isascii():
+        return [word for word in re.findall(_ASCII_WORD, text.lower()) if len(word) > 1 and word not in _STOP]
     found = []
-    for word in _WORD.findall(plain):
-        if word.isascii():
-            if len(word) > 1 and word not in _STOP:
-                found.append(word)
-            continue
+    for word in re.findall(_WORD, _plain(text)):
         last = 0
-        for run in _UNSPACED.finditer(word):
+        for run in () if word.isascii() else re.finditer(_UNSPACED, word):
             found += _spaced(word[last : run.start()])
             letters = run[0]
             found += [letters[at : at + 2] for at in range(max(1, len(letters) - 1))]
@@ -63,7 +63,7 @@ def words(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
+    return unicodedata.normalize("NFC", re.sub(_ACCENTS, "", decomposed))
 
 
 def _spaced(word: str) -> list[str]:
@@ -76,10 +76,17 @@ def wanted(text: str) -> list[str]:
 
 
 def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
-    """The words to look for: the rarest of those that learnings have, and those in another form (`known`: in how many)."""
-    there = sorted((word for word in candidates if word in known), key=lambda word: known[word])
+    """The words to look for: the rarest of those that learnings have (`known`: how many have it), and those that may stand
+    there in another form."""
+    there: list[str] = []
+    total = 0
+    for word in sorted((word for word in candidates if word in known), key=lambda word: known[word]):
+        total += known[word]
+        if there and (total > OCCURRENCES or len(there) == MOST_WORDS):
+            break
+        there.append(word)
     forms = [word for word in candidates if word not in known and word.isascii()]
-    return [*there[:MOST_WORDS], *forms[:MOST_WORDS]]
+    return [*there, *forms[:MOST_WORDS]]
 
 
 def ordered(found: list[Match], now: float) -> list[Match]:

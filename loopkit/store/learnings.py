@@ -9,8 +9,8 @@ import stat
 from collections import namedtuple
 from collections.abc import Callable
 
-from ..core import learning, recall
-from ..core.learning import Learning
+from ..core import learned, recall
+from ..core.learned import Learning
 from . import journal
 
 NAME = "learnings.jsonl"
@@ -109,7 +109,7 @@ def lines(raw: bytes, first: int = 1) -> Lines:
             row = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             row = None
-        if isinstance(row, dict) and learning.entry(row, "") is not None:
+        if isinstance(row, dict) and learned.entry(row, "") is not None:
             rows.append((number, row))
         else:
             bad.append(number)

@@ -6,17 +6,15 @@ A file that is there is never changed, only replaced: a reader has the old one o
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..core import learning, recall
-from ..core.learning import Learning
+from ..core import learned, recall
+from ..core.learned import Learning
 from ..core.recall import Match
 from . import learnings
 from .learnings import PROJECT, USER, Source
@@ -142,7 +140,7 @@ class _Content:
             )
             return
         if source.where not in (PROJECT, USER):
-            one = learning.decision(raw.decode("utf-8-sig", "replace"), source.where)
+            one = learned.decision(raw.decode("utf-8-sig", "replace"), source.where)
             self.learnings += [(0, one)] if one is not None else []
             self.sources.append((source.where, stamp, len(raw), "", 0, "[]", ""))
             return
@@ -152,7 +150,7 @@ class _Content:
         """The lines from byte `start` on; `before` is how many lines come before them, `bad` which of those are bad."""
         found = learnings.lines(raw[start:], before + 1)
         for number, row in found.rows:
-            one = learning.entry(row, where)
+            one = learned.entry(row, where)
             if one is not None:
                 self.learnings.append((number, one))
         # a last line without its end may go on: then all is read again
@@ -162,6 +160,8 @@ class _Content:
 
 
 def _digest(raw: bytes) -> str:
+    import hashlib  # its import costs as much as SQLite's
+
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
@@ -171,7 +171,7 @@ def _made(path: str, sources: list[Source]) -> sqlite3.Connection:
     for source in sources:
         content.read(source)
     places = {id(one): place for place, one in content.learnings}
-    standing = learning.unlike([one for _, one in content.learnings])
+    standing = learned.unlike([one for _, one in content.learnings])
 
     def fill(index: sqlite3.Connection) -> None:
         for statement in _TABLES:
@@ -205,7 +205,7 @@ def _added(path: str, sources: list[Source]) -> sqlite3.Connection | None:
         )
         if known or said:
             return None
-        return _kept(path, path, lambda index: _insert(index, content.learnings, content.sources))
+        return _kept(path, old, lambda index: _insert(index, content.learnings, content.sources))
     except (sqlite3.Error, OSError, ValueError):
         return None
     finally:
@@ -245,7 +245,7 @@ def _insert(index: sqlite3.Connection, added: list[tuple[int, Learning]], source
     )
 
 
-def _kept(path: str, old: str | None, fill: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+def _kept(path: str, old: sqlite3.Connection | None, fill: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
     """An index that `fill` has filled (a copy of the old one, or an empty one), put in the place of `path`.
 
     Where the folder cannot be written it is one in memory. Raises sqlite3.Error.
@@ -254,14 +254,15 @@ def _kept(path: str, old: str | None, fill: Callable[[sqlite3.Connection], None]
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
+        index = sqlite3.connect(beside, isolation_level=None)
         if old is not None:
-            shutil.copyfile(old, beside)
-        _filled(sqlite3.connect(beside, isolation_level=None), fill).close()
+            old.backup(index)  # what was read from it, whatever stands in its place by now
+        _filled(index, fill).close()
         _sync(beside)
         os.replace(beside, path)
-        index = _open(path)
-        if index is not None:
-            return index
+        kept = _open(path)
+        if kept is not None:
+            return kept
     except (OSError, sqlite3.OperationalError):
         with contextlib.suppress(OSError):
             os.unlink(beside)
