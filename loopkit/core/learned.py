@@ -68,7 +68,7 @@ FORM = """\
 def entry(row: object, where: str) -> Learning | None:
     """The learning of a JSON line, or None where it is none: no object, another kind, nothing said. Odd fields are
     passed over, never an error."""
-    if not isinstance(row, dict) or row.get("kind") not in _TOLD:
+    if not isinstance(row, dict) or not isinstance(row.get("kind"), str) or row["kind"] not in _TOLD:
         return None
     kind = row["kind"]
     context = _text(row.get("context"))
