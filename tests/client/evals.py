@@ -1,0 +1,222 @@
+"""The judgement of the scripted model for the cases of evals/, and the run of one case in the real client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.client.harness import KEY, ROOT
+from tests.client.model import Model, Scenario, Text, Turn, in_turn
+from tests.client.scenarios import ANSWERS, GATE, PANEL, SHAPE, TASKS, THOROUGH
+
+STANDINS = Path(__file__).parent / "standins"
+#: What an operator grants beside what the client lets every eval do.
+GRANTED = ("Bash", "Write", "Edit")
+
+
+def _shape(title: str, text: str, command: str) -> str:
+    return f"""# Shape: {title}
+criteria:
+- C1: {text}
+mustNot:
+- M1: README.md changes
+- M2: A dependency is added
+verification:
+| criterion | type | command |
+|---|---|---|
+| C1 | execution output | {command} |
+"""
+
+
+def _task(subject: str, verify: str) -> list[dict]:
+    return [
+        {
+            "subject": subject,
+            "verify": verify,
+            "criteria": ["C1"],
+            "description": "See the subject.",
+            "complexity": "simple",
+        }
+    ]
+
+
+def _one(title: str, command: str, work: dict, **answers: object) -> Scenario:
+    """A loop of one task: its criterion and its verification are the same command."""
+    own = {
+        r"^loopkit shape --accept": _shape(title, title, command),
+        r"^loopkit task add --file": _task(title, command),
+        r"^loopkit gate --file": {**GATE, "criteria": {}},
+    }
+    return Scenario(answers={**ANSWERS, **own, **answers}, work=work, reports=REPORTS)
+
+
+REPORTS = {r"^loop:review: ": "findings: []"}
+
+
+def start() -> Scenario:
+    """Two greetings and a list of them, in two waves."""
+    work = {
+        "T-001": [r"printf 'hello\n' >hello.txt"],
+        "T-002": [r"printf 'bonjour\n' >bonjour.txt"],
+        "T-003": [r"printf 'hello\nbonjour\n' >list.txt"],
+    }
+    answers = {
+        **ANSWERS,
+        r"^loopkit shape --accept": SHAPE,
+        r"^loopkit task add --file": TASKS,
+        r"^loopkit gate --file": {**GATE, "criteria": {}},
+    }
+    return Scenario(answers=answers, work=work, reports=REPORTS)
+
+
+def stuck_panel() -> Scenario:
+    """The first attempt uses up its fixes; what the panel says makes the second one pass."""
+    work = {"T-001": ["printf 'mode=steady\\n' >settings.txt"]}
+    return _one("Settings for the check", "sh check.sh settings.txt", work, **{r"^loopkit panel .*--file -": PANEL})
+
+
+def vague_intent() -> Scenario:
+    """Scored too low, clarified by assumptions, and then left to the person."""
+    clarified = {
+        "echo": "Make the project's README say what the app does",
+        "task": "Say in README.md what the app does",
+        "context": "A project with a README and nothing else",
+        "done": "README.md has a sentence that says what the app does",
+        "stakes": "low",
+        "reviewers": "the person",
+        "answers": {},
+        "assumptions": {
+            "outcome": "[ASSUMPTION] better means better explained",
+            "scope": "[ASSUMPTION] README.md",
+            "constraints": "[ASSUMPTION] no dependency is added",
+            "success": "[ASSUMPTION] somebody reads it",
+            "done": "[ASSUMPTION] one sentence is there",
+        },
+        "must_nots": ["A dependency is added", "Another file changes"],
+        "approved": False,
+    }
+    scored = "loopkit score --outcome {0} --scope {0} --constraints {0} --success {0} --done {0}"
+    answers = {
+        r"^loopkit score\b": in_turn(scored.format(0), scored.format(1)),
+        r"^loopkit clarify --file": clarified,
+        r"^loopkit shape --accept": _shape("Explain the app", "README.md says what it does", "grep -q app README.md"),
+    }
+    return Scenario(answers=answers)
+
+
+def blocker_remediation() -> Scenario:
+    """The first review finds that NOTICE is missing, the second one nothing."""
+    blocker = {
+        "severity": "BLOCKER",
+        "issue": "NOTICE does not name greeting.txt",
+        "reason": "REVIEW.md asks for it",
+        "guidance": "name it there",
+        "verify": "grep -q greeting.txt NOTICE",
+    }
+    work = {"T-001": [r"printf 'hello\n' >greeting.txt"], "T-002": [r"printf 'greeting.txt\n' >NOTICE"]}
+    reviews = in_turn({**THOROUGH, "findings": [blocker]}, THOROUGH)
+    return _one(
+        "Add a greeting", "grep -q hello greeting.txt", work, **{r"^loopkit review --thorough.*--file -": reviews}
+    )
+
+
+def gate_refusal() -> Scenario:
+    """The gate's edge case fails first, and holds once its task is done."""
+    work = {
+        "T-001": [r"printf 'echo hello $1\n' >greet.sh"],
+        "T-002": [r"printf 'echo hello ${1:-nobody}\n' >greet.sh"],
+    }
+    good = {**GATE, "criteria": {}}
+    points = {**GATE["points"], "edge_cases": "FAIL without a name it does not say hello nobody"}
+    gates = in_turn({**good, "points": points, "verify": {"edge_cases": "sh edges.sh"}}, good)
+    return _one("Greet by name", "sh verify.sh", work, **{r"^loopkit gate --file": gates})
+
+
+SCENARIOS: dict[str, Callable[[], Scenario]] = {
+    "start": start,
+    "stuck-panel": stuck_panel,
+    "vague-intent": vague_intent,
+    "blocker-remediation": blocker_remediation,
+    "gate-refusal": gate_refusal,
+}
+
+
+def idle() -> Scenario:
+    """A model that says something and does nothing."""
+
+    def nothing(turn: Turn) -> list | None:
+        return [Text("All done: it works, everything was reviewed.")] if turn.tools else None
+
+    return Scenario(deviate=nothing)
+
+
+def confining() -> bool:
+    """Whether this machine can confine a shell as the client does it: bubblewrap that works, and socat."""
+    if not (shutil.which("bwrap") and shutil.which("socat")):
+        return False
+    probe = ["bwrap", "--ro-bind", "/", "/", "--unshare-net", "--unshare-user", "--unshare-pid", "--dev", "/dev"]
+    return subprocess.run([*probe, "--proc", "/proc", "true"], capture_output=True, timeout=60).returncode == 0
+
+
+class Run:
+    """What `claude plugin eval` made of some cases: exit code, its words, and each case's result."""
+
+    def __init__(self, done: subprocess.CompletedProcess, result: dict, story: str):
+        self.code, self.result = done.returncode, result
+        self.told = f"{done.stdout}\n{done.stderr}\n{story[-20_000:]}"
+
+    @property
+    def cases(self) -> dict[str, dict]:
+        """{case: its only run}."""
+        return {case["name"]: case["arms"]["with"][0] for case in self.result["cases"]}
+
+    def graders(self, case: str) -> dict[str, bool]:
+        """{grader: passed}."""
+        return {grader["name"]: grader["passed"] for grader in self.cases[case]["graders"]}
+
+
+def run(client: Path, scenario: Scenario, *more: str, folder: Path, timeout: float = 300) -> Run:
+    """Run the cases of this checkout that `more` chooses. `folder`: a scratch folder of this run's own."""
+    # A confined shell may write nowhere below the usual temporary folders, so the runs are kept elsewhere.
+    cache = os.environ.get("LOOPKIT_TEST_CACHE") or str(ROOT)
+    Path(cache).mkdir(parents=True, exist_ok=True)
+    runs = tempfile.mkdtemp(prefix="evals-", dir=cache)
+    home, out = folder / "home", folder / "result.json"
+    home.mkdir()
+    path = os.environ["PATH"] if confining() else f"{STANDINS}{os.pathsep}{os.environ['PATH']}"
+    argv: Sequence[str] = [
+        *[str(client), "plugin", "eval", str(ROOT), "--trust-plugin", "--no-publish", "--ablation", "none"],
+        *["--runs", "1", "--scaffold", "--allow-tools", *GRANTED, "--threshold", "1"],
+        *["--json", str(out), "--output-dir", str(folder / "results"), *more],
+    ]
+    with Model(scenario) as model:
+        environment = {
+            "PATH": path,
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "TMPDIR": runs,
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": model.url,
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        try:
+            done = subprocess.run(
+                argv,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=timeout,
+            )
+            result = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"cases": []}
+            return Run(done, result, model.story())
+        finally:
+            shutil.rmtree(runs, ignore_errors=True)
