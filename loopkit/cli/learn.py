@@ -147,7 +147,7 @@ def _checked(given: object, place: int) -> dict:
     class Entry(BaseModel):
         model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
         kind: str
-        context: str = Field(min_length=1, max_length=300)
+        context: str = Field(min_length=1, max_length=500)
 
     long: Any = Field(min_length=1, max_length=1000)
     short: Any = Field("", max_length=500)

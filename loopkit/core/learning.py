@@ -93,13 +93,12 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> lis
             }
         )
 
+    journal = list(events)
+    pauses = [event.data for event in journal if event.type == "paused"]
+    breaches = [str(data.get("reason")) for data in pauses if data.get("verdict") == verdict.BREACHED]
     for rule in state.must_nots:
-        seen = state.criterion_evidence.get(rule.id)
         near = [one.id for one in state.findings.values() if rule.id in (*one.violates, *one.breaks)]
-        broke = (
-            seen is not None and not seen.passed or rule.id in (state.session.reason or "").replace(":", " ").split()
-        )
-        if broke and state.session.verdict == verdict.BREACHED:
+        if any(re.search(rf"\b{re.escape(rule.id)}\b", reason) for reason in breaches):
             add(f"must not: {rule.text}", f"{rule.id}, which came true in {state.name}", True)
         elif near:
             add(f"must not: {rule.text}", f"{rule.id}, nearly broken in {state.name} ({', '.join(near[:3])})", True)
@@ -107,7 +106,7 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> lis
         how = one.resolution or {}
         if how.get("how") == "waive":
             add(f"accepted: {one.issue}", f"the person: {how.get('text', '')}", False)
-    for event in events:
+    for event in journal:
         if event.type == "task_blocked" and event.data.get("kind") in ("external", "permission"):
             add(str(event.data.get("text", "")), f"a task of {state.name} waited for it ({event.data['kind']})", False)
     return rows
@@ -164,9 +163,8 @@ def _advice(state: LoopState, failed: bool) -> str:
 
 
 #: Lines that name an error by its kind; else those that say something of failing.
-_NAMED = re.compile(
-    r"^(?:E\s{2,}|\s*)(?:[\w.]*(?:Error|Exception|Panic)\b|error(?:\[\w+\])?:|fatal:|panic:|FAIL(?:ED)?\b)"
-)
+_NAMED = re.compile(r"^\s*(?:[\w.]*(?:Error|Exception|Panic)\b|error(?:\[\w+\])?:|fatal:|panic:|FAIL(?:ED)?\b)")
+_COUNTS = re.compile(r"=+ .* =+$|\d+ (?:failed|passed|tests?\b)|FAILED \(")
 _FAILING = re.compile(r"error|exception|fail|assert|panic|fatal|denied|not found|cannot|timed out", re.I)
 
 
@@ -175,10 +173,14 @@ def error_line(error: str) -> str:
     lines = [line.strip() for line in str(error or "").splitlines() if line.strip()]
     if not lines or lines == ["no error given"]:
         return ""
+    told = [line[1:].strip() for line in lines if re.match(r"E\s{2}", line)]  # pytest marks what it has to say
+    if told:
+        return _one_line(told[0], PROPOSED)
+    lines = [line for line in lines if not _COUNTS.match(line)] or lines
     for pattern in (_NAMED, _FAILING):
-        fitting = [line for line in lines if pattern.search(line) and not re.match(r"=+ .* =+$", line)]
+        fitting = [line for line in lines if pattern.search(line)]
         if fitting:
-            return _one_line(re.sub(r"^E\s+", "", fitting[-1]), PROPOSED)
+            return _one_line(fitting[-1], PROPOSED)
     return _one_line(lines[-1], PROPOSED)
 
 
@@ -221,7 +223,7 @@ def summary(state: LoopState, events: Iterable[Event] = ()) -> list[str]:
     The numbers are those of `loopkit learn`.
     """
     rows = proposed(state, events)
-    if not rows or [row["kind"] for row in rows] == [learned.DELEGATION]:
+    if not rows:
         return []
     lines = ["learnt in this loop, not kept yet:"]
     lines += [f"  {place}. {announce.clean(told(row), 140)}" for place, row in enumerate(rows[:LISTED], 1)]
