@@ -29,6 +29,8 @@ ALWAYS_ON, ON_START = 400, 4000
 DESCRIPTION = 100
 #: Subcommands that only a person, or whoever watches the shell, may let run.
 GUARDED = ("verify", "run", "rollback", "confirm", "answer", "cancel", "pause", "review resolve", "resume --take-over")
+#: Subcommands that show when called bare, and record a person's decision with anything behind them.
+SHOWING = ("recall", "learn")
 PERSON_ONLY = {"start", "status", "resume", "pause", "cancel"}
 
 
@@ -133,6 +135,7 @@ def test_rules_name_safe_subcommands_one_by_one(document):
         for guarded in GUARDED:
             wanted = words == f"{document.name} --soft" and f"loopkit {words}" in injections(document)
             assert wanted or not words.startswith(guarded), rule
+        assert words.split()[0] not in SHOWING or words in SHOWING, rule
         assert words.removesuffix(" *") not in ("start", "score", "review", "resume"), (
             f"{rule} lets a person's decision through"
         )
