@@ -266,10 +266,15 @@ def asked(state: LoopState, experts: list[str]) -> list:
 
 
 def at_work(state: LoopState) -> bool:
-    """The thorough review is with its experts: asked since the session last stopped, changed, reviewed or worked."""
+    """The thorough review is with its experts, or their reports are with the session: nobody has to be asked again.
+
+    After a hold nobody is at work any more, yet whoever has reported by then need not look twice.
+    """
     if state.asked is None:
         return False
-    return state.asked["line"] > max(state.idle_at, (state.thorough or {}).get("line", 0), state.last_completion)
+    line = state.asked["line"]
+    done = line < max((state.thorough or {}).get("line", 0), state.last_completion)
+    return not done and (line > state.idle_at or not still_out(state))
 
 
 def still_out(state: LoopState) -> int:

@@ -121,6 +121,7 @@ class LoopState:
         held = event.type == "iteration_ended" and event.data.get("decision") == "hold"
         if held or event.type in ("resumed", "owner_changed"):
             self.idle_at = self.lines  # no agent of the session can be at work any more
+            self.asked = self.asked if held else None  # nor would its report be found
         if event.type not in SESSION_TYPES:
             handler = getattr(self, "_on_" + event.type, None)
             if handler is not None:
@@ -397,6 +398,9 @@ class LoopState:
         )
 
     def _on_review_asked(self, data: dict, event: Event) -> None:
+        since = max((self.thorough or {}).get("line", 0), self.last_completion)
+        if self.asked is None or self.asked["line"] < since:
+            self.records += 1  # to ask the same again is no progress
         reported = len(self.session.subagents)
         self.asked = {"experts": data.get("experts", []), "line": self.lines, "reported": reported}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import review, waves, work
+from loopkit.core import review, snapshot, waves, work
 from loopkit.core.errors import LoopError, Refused, UsageFault
 from tests.core.kit import Book, task
 
@@ -290,6 +290,27 @@ def test_agents_that_are_lost_are_asked_again(line: tuple) -> None:
     book.do(review.asked, ["a", "b", "c"])
     book.line(line[0], **line[1])
     assert book.do(review.asked, ["a", "b", "c"])
+
+
+def test_whoever_has_reported_before_a_hold_need_not_look_twice() -> None:
+    book = Book().worked()
+    book.do(review.asked, ["a", "b", "c"])
+    for number in range(3):
+        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+    book.line("iteration_ended", decision="hold")
+    assert book.do(review.asked, ["a", "b", "c"]) == []
+    book.line("owner_changed", session_id="session-two")
+    assert book.do(review.asked, ["a", "b", "c"]), "the other session has not read the reports"
+
+
+def test_asking_is_progress_once_a_round() -> None:
+    book = Book().worked()
+    marks = [snapshot.fingerprint(book.state)]
+    for _ in range(3):
+        book.do(review.asked, ["a", "b", "c"])
+        book.line("iteration_ended", decision="hold")
+        marks.append(snapshot.fingerprint(book.state))
+    assert marks[0] != marks[1] == marks[2] == marks[3]
 
 
 def test_it_is_not_given_out_while_work_is_open(executing: Book) -> None:
