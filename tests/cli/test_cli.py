@@ -124,6 +124,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("gate", "--file", "-"), GATE, 0
     yield ("status",), None, 0
     yield ("complete",), None, 0
+    yield ("learn",), None, 0
     yield ("status", "--list"), None, 0
     yield ("cancel",), None, 0
 

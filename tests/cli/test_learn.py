@@ -67,7 +67,7 @@ def test_a_later_loop_recalls_it_and_a_failure_that_comes_back_is_seen_twice(pro
 
 
 def test_after_a_loop_is_over_its_outcome_is_proposed_too(project: Project) -> None:
-    project.completed()
+    assert "  1. [delegation] add rate limiting to the API: achieved" in project.completed().out
     out = project.ok("learn").out
     assert "1. [delegation] add rate limiting to the API: achieved: 1 of 1 tasks in 1 wave" in out
     project.ok("learn", "--accept", "1")
