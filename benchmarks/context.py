@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/context.py
 
 Four characters count as one token. The client's own count is used where LOOPKIT_TEST_CLIENT names one, or script/test
-has put one into its cache.
+has put one into its cache; its figures are then printed beside those of the commit before.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import _details
 import _loops
 import _measure
 from _measure import ROOT, Program
@@ -23,6 +23,11 @@ from loopkit.core import announce, work
 from loopkit.core import snapshot as snapshots
 
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
+#: Skills that are loaded only where there is something to recall, or was something to learn.
+ON_DEMAND = ("recall", "learn")
+#: Tokens of all descriptions: this much for the first entries, and a little for each that came later (as in
+#: tests/plugin/test_markdown.py).
+FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
 
 
 def tokens(text: str) -> float:
@@ -96,39 +101,33 @@ def client() -> str | None:
     return path if os.access(path, os.X_OK) else None
 
 
-def always_on(home: Path) -> tuple[float, str]:
+def entries() -> list[Path]:
+    """The Markdown files whose descriptions every session reads."""
+    patterns = ("commands/*.md", "agents/*.md", "skills/*/SKILL.md")
+    return [path for folder in PLUGINS.values() for pattern in patterns for path in sorted(folder.glob(pattern))]
+
+
+def always_on(counted: dict[str, _details.Plugin]) -> tuple[float, str]:
     """(tokens of the descriptions of all three plugins, who counted)."""
-    program = client()
-    if program:
-        total = 0.0
-        for name in PLUGINS:
-            argv = [
-                program,
-                "--plugin-dir",
-                str(ROOT),
-                "--plugin-dir",
-                str(ROOT / "plugins"),
-                "plugin",
-                "details",
-                name,
-            ]
-            environment = {"PATH": os.environ["PATH"], "HOME": str(home), "DISABLE_AUTOUPDATER": "1"}
-            done = subprocess.run(argv, cwd=home, env=environment, capture_output=True, text=True, timeout=60)
-            found = re.search(r"Always-on:\s+~?([0-9,.]+)(k?)", done.stdout)
-            if not found:
-                break
-            total += float(found[1].replace(",", "")) * (1000 if found[2] else 1)
-        else:
-            return total, "claude plugin details"
+    if len(counted) == len(PLUGINS):
+        return sum(one.always for one in counted.values()), "claude plugin details"
     text = ""
-    for folder in PLUGINS.values():
-        for path in sorted(
-            [*folder.glob("commands/*.md"), *folder.glob("agents/*.md"), *folder.glob("skills/*/SKILL.md")]
-        ):
-            found = re.search(r"^description: *(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-            name = path.parent.name if path.name == "SKILL.md" else path.stem
-            text += f"{name}: {found[1] if found else ''}\n"
+    for path in entries():
+        found = re.search(r"^description: *(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        name = path.parent.name if path.name == "SKILL.md" else path.stem
+        text += f"{name}: {found[1] if found else ''}\n"
     return tokens(text), "front matter / 4"
+
+
+def beside_before(program: str | None, counted: dict[str, _details.Plugin], home: Path) -> list[str]:
+    """The client's figures of this tree and of the commit before, as lines."""
+    if program is None or not counted:
+        return ["claude plugin details: no client here (script/test installs one)"]
+    found = _details.before(ROOT, home / "before")
+    if isinstance(found, str):
+        return [f"claude plugin details: nothing to compare with: {found}"]
+    revision, folder = found
+    return _details.table(counted, _details.of(program, folder, list(PLUGINS), home), revision)
 
 
 def main() -> int:
@@ -143,8 +142,14 @@ def main() -> int:
         in_project = hook_output(home, data, home / "project", "session_start", source="resume")
         injected = json.loads(in_project)["hookSpecificOutput"]["additionalContext"]
         printed = started(home, data)
-        described, counted_by = always_on(home)
-    skills = skills_of(start)
+        program = client()
+        counted = _details.of(program, ROOT, list(PLUGINS), home) if program else {}
+        compared = beside_before(program, counted, home)
+    described, counted_by = always_on(counted)
+    most = FIRST + EACH_MORE * max(0, len(entries()) - FIRST_ENTRIES)
+    skills = [path for path in skills_of(start) if path.parent.name not in ON_DEMAND]
+    demanded = [PLUGINS["hope"] / "skills" / name / "SKILL.md" for name in ON_DEMAND]
+    later = sum(tokens(body(path)) for path in demanded if path.exists())
     read = tokens(body(start)) + sum(tokens(body(path)) for path in skills)
     _measure.head("reference: the most that is allowed; characters, or tokens of four characters")
     _measure.row("a hold, at its longest", len(held), 500, 1, characters)
@@ -152,13 +157,15 @@ def main() -> int:
     _measure.row("the same, as its hook injects it", len(injected), 1200, 1, characters)
     _measure.row(f"/loop:start and {len(skills)} skills", read, 4000, 1, count)
     _measure.row("the same, with what start prints", read + tokens(printed), 4000, 1, count)
-    _measure.row("descriptions, in every session", described, 400, 1, count)
+    _measure.row("hope:recall, hope:learn, where due", later, 4000, None, count)
+    _measure.row(f"{len(entries())} descriptions, in every session", described, most, 1, count)
     _measure.row("injected where no loop is", len(nothing), 0, 0, characters)
     print(
         f"descriptions counted by: {counted_by}; start.md {tokens(body(start)):.0f}, what it prints {tokens(printed):.0f}, ",
         end="",
     )
     print(", ".join(f"{path.parent.name} {tokens(body(path)):.0f}" for path in skills))
+    print("\n".join(compared))
     return 0
 
 

@@ -22,9 +22,11 @@ BUILT_IN = set(
 )
 #: What a text calls by its bare name though it lies in a project's `.loop/`.
 LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml"}
-#: Tokens at most (characters / 4): descriptions of all three plugins; `/loop:start` with the skills it pulls in
-#: and what it prints.
-ALWAYS_ON, ON_START = 400, 4000
+#: Tokens at most (characters / 4): descriptions of all three plugins, so much for the first entries and a little for
+#: each that came later; `/loop:start` with the skills it pulls in and what it prints.
+FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
+ALWAYS_ON = FIRST + EACH_MORE * max(0, len(DOCUMENTS) - FIRST_ENTRIES)
+ON_START = 4000
 #: Characters of a description at most: each costs every session.
 DESCRIPTION = 100
 #: Subcommands that only a person, or whoever watches the shell, may let run.
