@@ -121,8 +121,8 @@ def named(path: str, bad: list[int]) -> str:
     if not bad:
         return ""
     numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    verb = "cannot be read and is left out" if len(bad) == 1 else "cannot be read and are left out"
-    return f"{path}: line {numbers} {verb}"
+    one = len(bad) == 1
+    return f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} left out"
 
 
 def rows(path: str) -> list[dict]:

@@ -79,7 +79,7 @@ def test_bad_lines_are_named_once_in_each_call(project: Project) -> None:
     torn = b'{"kind":"failure","context":"rate'
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"null\r\n" + b"x" * 1_000_000 + b"\r\n" + torn)
     answer = project.lk("start", "--task-file", "-", given="rate")
-    wanted = "loopkit: .loop/learnings.jsonl: line 2, 3, 4 cannot be read and are left out\n"
+    wanted = "loopkit: .loop/learnings.jsonl: lines 2, 3, 4 cannot be read and are left out\n"
     assert (answer.exit, answer.err) == (0, wanted)
     answer = project.lk("recall")
     assert answer.err == wanted and "1. [discovery] rate 1" in answer.out

@@ -178,7 +178,7 @@ def test_a_file_with_anything_in_it(tmp_path: Path) -> None:
     )
     found = fitting(tmp_path)
     assert {one.title[:6] for one in found} == {"rate", "rate 2", "rate 3"}
-    wanted = "learnings.jsonl: line 3, 4, 5, 6, 7 and 4 more cannot be read and are left out"
+    wanted = "learnings.jsonl: lines 3, 4, 5, 6, 7 and 4 more cannot be read and are left out"
     assert [one.split("/")[-1] for one in found.notes] == [wanted]
     assert fitting(tmp_path).notes == found.notes, "also from an index that stands"
 
