@@ -171,6 +171,14 @@ def test_data_folder_without_the_client_s_word(project: Project, tmp_path: Path,
     assert f"LOOPKIT_DATA='{project.config}/plugins/data/{name}'" in exports.read_text()
 
 
+def test_an_eval_s_data_folder_lies_in_its_home(project: Project, tmp_path: Path) -> None:
+    # An eval hides the client's own folders from its shell, and hands on no variable but EVAL_…
+    exports, home = tmp_path / "env", str(tmp_path / "eval-home")
+    given = {"HOME": home, "EVAL_LOOPKIT_DATA": ".cache/loopkit", "LOOPKIT_DATA": None}
+    assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **given).silent
+    assert f"LOOPKIT_DATA='{home}/.cache/loopkit'" in exports.read_text()
+
+
 # -- which Python
 
 
