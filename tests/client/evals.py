@@ -163,6 +163,22 @@ def confining() -> bool:
     return subprocess.run([*probe, "--proc", "/proc", "true"], capture_output=True, timeout=60).returncode == 0
 
 
+def able(client: Path) -> bool:
+    """Whether this client has `plugin eval` with all options that `run` gives it."""
+    argv = [str(client), "plugin", "eval", "--help"]
+    told = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60).stdout
+    options = "trust-plugin no-publish ablation runs scaffold allow-tools threshold json output-dir case concurrency"
+    return all(f"--{name}" in told for name in options.split())
+
+
+def pinned(client: Path) -> bool:
+    """Whether this is the client of tests/package.json."""
+    wanted = json.loads((ROOT / "tests" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    argv = [str(client), "--version"]
+    told = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60).stdout
+    return told.startswith(wanted["@anthropic-ai/claude-code"])
+
+
 class Run:
     """What `claude plugin eval` made of some cases: exit code, its words, and each case's result."""
 

@@ -106,3 +106,9 @@ def calls(path: Path) -> list[Call]:
         if re.match(r"loopkit(\s|$)", span) and "…" not in span:
             found.append(Call(path, _words(span), None, span))
     return found
+
+
+#: Tokens at most of the descriptions of all three plugins, which every session pays: so much for the first entries and
+#: a little for each that came later (as in benchmarks/context.py).
+FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
+ALWAYS_ON = FIRST + EACH_MORE * max(0, len(DOCUMENTS) - FIRST_ENTRIES)

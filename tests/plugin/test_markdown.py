@@ -8,7 +8,7 @@ import subprocess
 
 from loopkit.core import aspects
 from loopkit.store import config
-from tests.plugin.bundle import DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
+from tests.plugin.bundle import ALWAYS_ON, DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
 
 KEYS = {
     "command": {"description", "argument-hint", "disable-model-invocation", "allowed-tools"},
@@ -22,10 +22,7 @@ BUILT_IN = set(
 )
 #: What a text calls by its bare name though it lies in a project's `.loop/`.
 LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml"}
-#: Tokens at most (characters / 4): descriptions of all three plugins, so much for the first entries and a little for
-#: each that came later; `/loop:start` with the skills it pulls in and what it prints.
-FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
-ALWAYS_ON = FIRST + EACH_MORE * max(0, len(DOCUMENTS) - FIRST_ENTRIES)
+#: Tokens at most (characters / 4) of `/loop:start` with the skills it pulls in and what it prints.
 ON_START = 4000
 #: Characters of a description at most: each costs every session.
 DESCRIPTION = 100
