@@ -10,6 +10,9 @@ import click
 
 from ..core.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 
+#: Characters of an error's line at the most.
+MOST_LINE = 2000
+
 #: Command name → module of this package that defines it as `command`; one line of help each, so that --help loads none.
 COMMANDS = {
     "start": "Start a loop on a task",
@@ -106,7 +109,7 @@ def _say(text: str, code: int) -> int:
     from .app import printable
 
     line = printable(" ".join(text.split()))
-    print("loopkit: " + (line if len(line) <= 1000 else line[:999] + "…"), file=sys.stderr)
+    print("loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"), file=sys.stderr)
     return code
 
 

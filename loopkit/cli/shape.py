@@ -42,8 +42,6 @@ def command(call: app.App, accept: str | None) -> int:
         rows = [{"line": number, "reason": reason} for number, reason in error.faults]
         if call.as_json:
             click.echo(json.dumps({"faults": rows}, ensure_ascii=False))
-        elif len(rows) > 1:
-            click.echo(app.printable("\n".join(f"line {row['line']}: {row['reason']}" for row in rows)))
         raise
     target = os.path.join(loop.folder, "SHAPE.md")
     try:

@@ -15,6 +15,8 @@ TYPES = (EXECUTION, OBSERVATION, MEASUREMENT, REASONED, REVIEWED, ASSUMED)
 UNSEEN = (REASONED, ASSUMED)
 LEAST_MUST_NOTS = 2
 MOST_TEXT = 500
+#: Faults that one line of an error holds; `--json` has them all.
+SHOWN = 16
 #: Programs that succeed whatever the work is like: as a proof they show nothing.
 _EMPTY_PROOFS = ("true", ":", "echo", "printf", "pwd", "date", "exit")
 
@@ -40,9 +42,9 @@ class ShapeFaults(Refused):
     def __init__(self, faults: list[tuple[int, str]]) -> None:
         self.faults = faults
         rows = [f"line {number}: {reason}" for number, reason in faults]
-        more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         super().__init__(
-            "SHAPE.md: " + "; ".join(rows[:8]) + more, "mend it and hand it in again; the form: loopkit shape"
+            "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more, "mend it and hand it in again; the form: loopkit shape"
         )
 
 

@@ -44,8 +44,8 @@ GATE = {
 
 PANEL = {
     "experts": [
-        {"name": "debugging", "question": "what changed?", "diagnosis": "the path"},
-        {"name": "testing", "question": "what is proven?", "diagnosis": "nothing"},
+        {"name": "systematic-debugger", "question": "what changed?", "diagnosis": "the path"},
+        {"name": "test-first-developer", "question": "what is proven?", "diagnosis": "nothing"},
     ],
     "recommendations": [{"approach": "use the other path", "confidence": 7}],
     "consensus": "use the other path",

@@ -76,6 +76,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("recall",), None, 0
     yield ("recall", "--confirm", "1"), None, 0
     yield ("score", "--outcome=1", "--scope=1", "--constraints=1", "--success=1", "--done=0"), None, 1
+    yield ("clarify",), None, 0
+    yield ("panel", "--clarify", "done"), None, 0
+    rest = dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), "A")
+    told = {"echo": "e", "task": "t", "context": "c", "done": "d", "approved": "yes", "answers": rest}
+    yield ("clarify", "--file", "-"), told, 0
     yield ("score", "--outcome=2", "--scope=2", "--constraints=1", "--success=1", "--done=1"), None, 0
     yield ("score",), None, 0
     yield ("shape", "--accept", "-"), SHAPE, 0
@@ -91,6 +96,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("task", "block", "T-003", "--reason", "x"), None, 0
     yield ("task", "unblock", "T-003"), None, 0
     yield ("task", "remove", "T-003"), None, 0
+    yield ("panel", "--wave"), None, 0
     yield ("wave", "next"), None, 0
     yield ("wave", "next"), None, 0
     yield ("task", "start", "T-001"), None, 0
@@ -114,6 +120,8 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("verify", "T-002", "--", "true"), None, 0
     yield ("wave", "close"), None, 0
     yield ("review", "--thorough"), None, 0
+    yield ("review", "--thorough", "--brief", "simplifier"), None, 0
+    yield ("report", "simplifier", "--file", "-"), "a long report", 0
     warning = {"severity": "WARNING", "issue": "x"}
     yield ("review", "--thorough", "--file", "-"), {"experts": ["a", "b", "c"], "findings": [warning]}, 0
     yield ("review", "resolve", "F-001", "--skip", "x"), None, 0

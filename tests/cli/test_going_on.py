@@ -356,7 +356,7 @@ def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None
     project.verify("T-002")
     project.ok("wave", "close")
     panel = {
-        "experts": [{"name": n, "question": n, "diagnosis": "d"} for n in "ab"],
+        "experts": [{"name": n, "question": n, "diagnosis": "d"} for n in ("simplifier", "systematic-debugger")],
         "recommendations": [{"approach": "x", "confidence": 5}],
         "consensus": "c",
         "fallback": "f",

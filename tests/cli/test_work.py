@@ -128,7 +128,8 @@ def test_the_last_wave_leads_to_review(working: Project) -> None:
     for name in ("limiter.txt", "use.txt"):
         working.write(name)
     working.verify("T-001")
-    assert working.ok("wave", "close").steps[0].startswith("loopkit review --wave 1 --score <0-10>")
+    assert working.ok("wave", "close").steps == ["loopkit verify M2 -- test ! -f forbidden.txt"]
+    assert working.verify("M2").steps[0].startswith("loopkit review --wave 1 --score <0-10>")
     working.ok("wave", "next")
     working.verify("T-002")
     working.ok("wave", "close")
@@ -255,7 +256,8 @@ def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(pro
     project.ok("wave", "next")
     project.write("doc.md")
     assert project.verify("T-002").exit == 0
-    assert "loopkit review" in project.ok("wave", "close").steps[0]
+    project.ok("wave", "close")
+    assert "loopkit review" in project.verify("M2").steps[0]
     project.ok("review", "resolve", "F-002", "--skip", "covered by the next loop")
     project.refused(1, "gate", "--file", "-", given=GATE, says="the thorough review has not passed")
     project.review([])
@@ -418,7 +420,7 @@ All tasks verified:
 
 def test_completion_prints_list_and_box(project: Project) -> None:
     out = project.completed().out
-    assert out.startswith(CARD) and out.rstrip().endswith("</loop-complete>")
+    assert out.startswith(CARD) and "\n</loop-complete>\n" in out
     rows = out.splitlines()
     for words in ("Verified: execution output", "Tasks: 1/1 complete", "Subjective: ~90% · Type 2B · 5pt"):
         assert sum(words in row for row in rows) == 1

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from loopkit.core import aspects
+from loopkit.core import aspects, score
 from loopkit.store import config
 from tests.plugin.bundle import ALWAYS_ON, DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
 
@@ -281,7 +281,18 @@ def test_no_machine_path_or_address(document):
     assert not re.search(r"/(home|root|Users|tmp|work)/|https?://", text)
 
 
-def test_the_aspects_in_the_shape_skill_are_these():
-    body = " ".join(get("hope", "skill", "shape").body.split())
-    listed = re.search(r"aspects the request touches: ([a-z, ]+)\.", body)
-    assert listed and set(listed.group(1).split(", ")) == set(aspects.ASPECTS)
+def test_the_shape_skill_leaves_the_aspects_to_loopkit():
+    document = get("hope", "skill", "shape")
+    steps = document.body[: document.body.index("**Example.**")]
+    assert "`loopkit shape` prints the aspects" in steps
+    assert not {name for name in aspects.ASPECTS if re.search(rf"\b{name}\b", steps)} - {"data"}
+
+
+def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
+    text = (PLUGINS["hope"] / "skills" / "intent" / "rubric.md").read_text(encoding="utf-8")
+    kinds = text.split("\n## ")[1:]
+    assert len(kinds) >= 4
+    for kind in kinds:
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in kind.splitlines() if line[:1] == "|"]
+        assert [row[0] for row in rows[2:]] == list(score.DIMENSIONS)
+        assert rows[0][1:] == ["0", "1", "2"] and all(len(row) == 4 and all(row) for row in rows)
