@@ -36,8 +36,10 @@ ASPECTS = {
 #: What is looked at where a request names too few sides of itself.
 _ALWAYS = ("testing", "error")
 
+#: Words of a request within which its kind is looked for; later ones name conditions.
+_TELLING = 10
 _KINDS = {
-    DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang hangs leak leaks "
+    DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang hangs leak leaks leaking "
     "regression wrong wrongly why behebe beheben repariere fehler corrige corriger arregla 修正 修复 直す",
     REFACTOR: "refactor restructure rename extract inline deduplicate simplify cleanup clean untangle decouple split merge "
     "move reorganise reorganize refaktoriere umbenennen renommer refactorise refactoriza 重构 リファクタ",
@@ -77,8 +79,11 @@ def faults(names: list[str]) -> list[str]:
 
 
 def kind_of(text: str) -> str:
-    """The kind of work a request asks for, by the first word that tells: build, debug or refactor. None tells: build."""
-    plain = text.lower()
+    """The kind of work a request asks for, by the first word of its beginning that tells: build, debug or refactor.
+
+    Where none tells it is a build, or a refactoring if what is there has to stay as it is.
+    """
+    plain = " ".join(text.lower().split()[:_TELLING])
     best: tuple[int, str] = (len(plain), BUILD)
     for kind, words in _KINDS.items():
         for word in words.split():
@@ -86,4 +91,6 @@ def kind_of(text: str) -> str:
             found = re.search(pattern, plain)
             if found:
                 best = min(best, (found.start(), kind))
+    if best[1] == BUILD and re.search(r"\bunchanged\b|\bas they are\b|\bsame behaviou?r\b", text.lower()):
+        return REFACTOR
     return best[1]

@@ -41,16 +41,19 @@ def standing(value: int) -> str:
 
 
 def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
-    """The experts for these topics, surest first, those that add a topic of their own before those that repeat one.
-
-    Where two are as sure, the one that knows more of the topics in depth comes first, then the one whose own field they
-    are, then the name decides: the same input gives the same panel.
+    """The experts for these topics, the most important topic first: those who know it best, those that add a topic of
+    their own before those that repeat one, nobody who would have to be silent. The same input gives the same panel.
     """
 
     def rank(one: Profile) -> tuple:
-        counts = [-sum(topic in names for topic in topics) for names in (one.depth, one.core, one.current)]
-        place = min((one.depth.index(topic) for topic in topics if topic in one.depth), default=0)
-        return (-confidence(one, topics), *counts, place, one.name)
+        """A topic known in depth weighs more than two at the edge, the first topic more than the second, and the one
+        that a profile names first is its own field."""
+        fit = 0.0
+        for place, topic in enumerate(topics, 1):
+            if topic in one.depth:
+                fit += (4 - min(one.depth.index(topic), 2) / 2) / place
+            fit += ((topic in one.core) + (topic in one.current) / 2) / place
+        return (-fit, -confidence(one, topics), one.name)
 
     own = {one.name: {name for name in topics if name in (*one.depth, *one.core, *one.current)} for one in profiles}
     ranked = sorted(profiles, key=rank)

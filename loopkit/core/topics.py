@@ -44,7 +44,7 @@ ASPECT_COUNT = 12
 #: Words that name a topic, beside its own name: whole words, `…*` for a beginning, and words of other languages than
 #: English that developers write requests in. Letters with accents stand without them.
 _WORDS = {
-    "data": "database databases db sql sqlite postgres mysql table tables column columns row rows schema query queries "
+    "data": "database databases db sql sqlite postgres mysql table tables schema query queries "
     "csv json parquet dataset record records datenbank daten donnees datos 数据 データ",
     "api": "apis endpoint endpoints rest graphql grpc rpc http route routes handler webhook webhooks request requests "
     "status-code openapi schnittstelle 接口",
@@ -59,10 +59,10 @@ _WORDS = {
     "traceback stacktrace panic invalid malformed fehler fehlerhaft absturz erreur erreurs errores エラー 错误",
     "testing": "test tests tested pytest unittest jest vitest rspec phpunit junit coverage fixture fixtures e2e "
     "testen pruebas essais テスト 测试",
-    "migration": "migrat* upgrade upgrades upgrading port porting move-to convert conversion backfill migrer migrar "
+    "migration": "migrat* migrier* upgrade upgrades upgrading port porting move-to convert conversion backfill migrer migrar "
     "umstellung umstellen 移行 迁移",
     "integration": "integrat* third-party stripe slack s3 smtp email e-mail webhook webhooks kafka queue rabbitmq "
-    "import imports export exports sync connector",
+    "sync connector exporter importer",
     "deployment": "deploy* docker dockerfile container containers kubernetes k8s helm terraform ci pipeline pipelines "
     "rollout staging production ausrollen 部署",
     "observability": "log logs logging metric metrics trace traces tracing monitor monitoring alert alerts dashboard "
