@@ -98,7 +98,7 @@ class App:
         own = nextstep.command(loop.state)
         session = loop.state.session
         if session.status == verdict.FAILED:
-            text = f"{text}\nloop {loop.name} is over ({session.verdict}): {session.reason}"
+            text = "\n".join([text, f"loop {loop.name} is over ({session.verdict}): {session.reason}", *taught(loop)])
             steps = []
         following = steps if steps is not None else [own] if own else []
         if self.as_json:
@@ -118,6 +118,15 @@ _HARMLESS = dict.fromkeys(
 def printable(text: str) -> str:
     """Text that does nothing to a terminal: control characters but line breaks become blanks, right-to-left overrides too."""
     return text.translate(_HARMLESS)
+
+
+def taught(loop: Loop) -> list[str]:
+    """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is written."""
+    from ..core import learning
+    from ..store import journal
+
+    tail = journal.read(loop.path)
+    return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
 
 
 def take_over_hint(loop: Loop) -> str:

@@ -21,7 +21,8 @@ def command(call: app.App, reason: tuple) -> None:
         return
     native.withdraw(native.folder(call.environment, loop.state.session.owner), loop.name)
     done = f"{loop.state.counts['completed']} of {len(loop.state.tasks)} tasks were completed"
-    call.answer(loop, f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}")
+    said = f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}"
+    call.answer(loop, "\n".join([said, *app.taught(loop)]))
 
 
 def _changes(state: LoopState, reason: str) -> list:

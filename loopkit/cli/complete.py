@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..core import gate, learning
+from ..core import gate
 from ..render import card
-from ..store import journal
 from . import app
 from .gate import digests, lost
 
@@ -18,6 +17,5 @@ def command(call: app.App) -> None:
     said = [card.render(loop.state).rstrip("\n")]
     if notes:
         said += ["for you to know:", *(app.wrapped(f"- {row}") for row in notes)]
-    tail = journal.read(loop.path)
-    said += [app.wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+    said += app.taught(loop)
     call.answer(loop, "\n".join(said), {"verdict": loop.state.session.verdict, "notes": notes})

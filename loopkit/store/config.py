@@ -19,7 +19,7 @@ _TAKES = {
     "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
     "approval": '"evidence"',
     "panel": "a table, [panel]",
-    "panel.blocklist": "a list of expert names, as in blocklist = [\"simplifier\"]",
+    "panel.blocklist": 'a list of expert names, as in blocklist = ["simplifier"]',
     "recall": "a table, [recall]",
     "recall.user": "true or false",
     "prices": "a table, [prices], of four numbers a model: input, output, cache write, cache read",
