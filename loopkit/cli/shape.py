@@ -59,7 +59,7 @@ def _show(call: app.App) -> None:
     if call.as_json:
         row: dict = {"types": shape.TYPES, "form": shape.FORM}
         if state is not None:
-            row["aspects"] = aspects.chosen(state.text)
+            row["aspects"] = aspects.chosen(clarify.words(state))
             row["commands"] = [one._asdict() for one in project.checks(call.project)]
         click.echo(json.dumps(row, ensure_ascii=False))
         return
@@ -70,7 +70,7 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
     """What a shape is made from: aspects with anchor and proof, the project's own commands, types, the form."""
     lines, form = [], shape.FORM
     if state is not None:
-        named = state.aspects or aspects.chosen(state.text)
+        named = state.aspects or aspects.chosen(clarify.words(state))
         known = {one.name: one for one in panel.allowed(profiles.read(place.plugin_root()), state)}
         lines.append("aspects of the request (others, if these miss it), each with its view and its usual proof:")
         for name in named:
@@ -79,7 +79,7 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
             said = f"{view.name}: {view.viewpoint}" if view else one.anchor
             lines.append(f"  {name} · {said} · {one.proof}")
         lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
-        lines += [f"assumed: {name}: {announce.clean(text, 160)}" for name, text in clarify.assumed(state).items()]
+        lines += [f"{what}: {announce.clean(text, 200)}" for what, text in clarify.told(state)]
         form = form.replace("<two to five>", ", ".join(named))
     checks = project.checks(call.project)[:SHOWN]
     if checks:

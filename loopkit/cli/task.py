@@ -91,7 +91,8 @@ def show(call: app.App, task_id: str) -> None:
         click.echo(json.dumps(task.to_json(loop.name, loop.state.verification(task)), ensure_ascii=False))
         return
     state = loop.state
-    lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(state.text.strip(), 300)}"]
+    goal = (state.clarified or {}).get("echo") or state.text.strip()
+    lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(goal, 300)}"]
     if task.description:
         lines.append(task.description)
     if task.files:

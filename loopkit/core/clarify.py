@@ -39,6 +39,25 @@ def assumed(state: LoopState) -> dict:
     return (state.clarified or {}).get("assumptions") or {}
 
 
+def words(state: LoopState) -> str:
+    """The request with what its clarification made of it: what aspects and experts are chosen by."""
+    told = state.clarified or {}
+    answers = (told.get("answers") or {}).values()
+    return "\n".join([state.text, *(told[name] for name in ("echo", "task") if told.get(name)), *answers])
+
+
+def told(state: LoopState) -> list[tuple[str, str]]:
+    """(what, words) of the clarification that a shape has to keep to; empty where nothing had to be clarified."""
+    if state.clarified is None:
+        return []
+    order = state.clarified.get("order") or {}
+    rows = [("clarified", state.clarified["echo"])]
+    rows += [(f"assumed, {name}", text) for name, text in assumed(state).items()]
+    rows += [("must not", text) for text in [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]]
+    rows += [(name.replace("_", " "), text) for name in _ORDER for text in order.get(name, ())]
+    return rows
+
+
 def due(state: LoopState) -> bool:
     """The request was scored too low and nothing has been clarified since."""
     return bool(state.scores) and state.clarified_line < state.scored_line

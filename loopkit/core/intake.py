@@ -96,7 +96,7 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     running(state)
     parsed = shape.parse(text)
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
-    row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(state.text)
+    row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(clarify.words(state))
     if state.tasks and state.stage in (stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW):
         return [("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})]
     stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")

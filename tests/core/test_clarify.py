@@ -146,3 +146,19 @@ def test_unattended_and_still_vague_it_waits_with_the_reason() -> None:
 def test_only_in_the_stage_intent() -> None:
     with pytest.raises(Refused, match="clarifying belongs to stage intent"):
         clarify.clarified(Book().shaped().state, {**GIVEN, "answers": ALL})
+
+
+def test_what_was_clarified_reaches_the_shape() -> None:
+    book = low()
+    assert clarify.told(book.state) == [] and clarify.words(book.state) == book.state.text
+    given = {**GIVEN, "echo": "Bring GET /search under 200 ms", "must_nots": ["Results change"], "order": ORDER}
+    answers = {name: "A)" for name in score.DIMENSIONS if name != "scope"}
+    book.do(clarify.clarified, {**given, "answers": answers, "assumptions": {"scope": "one endpoint"}})
+    told = clarify.told(book.state)
+    assert told[:3] == [
+        ("clarified", "Bring GET /search under 200 ms"),
+        ("assumed, scope", "[ASSUMPTION] one endpoint"),
+        ("must not", "Results change"),
+    ]
+    assert ("must not", "m") in told and ("stop conditions", "x") in told
+    assert "GET /search" in clarify.words(book.state)
