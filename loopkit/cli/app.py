@@ -106,7 +106,9 @@ class App:
             click.echo(json.dumps(row, ensure_ascii=False))
             return
         body = text.rstrip("\n")
-        lines = ([body] if body else []) + ["next: " + one for one in following]
+        # a paused loop waits for a person: no line that would be followed unasked
+        word = "to go on, if the person says so: " if steps is None and session.status == verdict.PAUSED else "next: "
+        lines = ([body] if body else []) + [word + one for one in following]
         click.echo(printable("\n".join(lines)))
 
 

@@ -73,6 +73,14 @@ class Answer(NamedTuple):
         """The `next:` lines."""
         return [line[6:] for line in self.out.splitlines() if line.startswith("next: ")]
 
+    @property
+    def waits(self) -> list[str]:
+        """What a person may do to go on; nothing that is followed unasked."""
+        word = "to go on, if the person says so: "
+        return (
+            [] if self.steps else [line.removeprefix(word) for line in self.out.splitlines() if line.startswith(word)]
+        )
+
 
 class Project:
     """A folder with a git repository; calls are those of session one unless they say otherwise."""

@@ -46,7 +46,7 @@ def test_a_refusal_makes_a_task_that_is_asked_for_its_command(project: Project) 
 def test_a_must_not_that_came_true_pauses_and_goes_on_with_its_task(project: Project) -> None:
     project.reviewed()
     answer = project.gated(criteria={"M1": "FAIL search() takes a second argument"})
-    assert answer.exit == 1 and answer.steps == ["loopkit resume"]
+    assert answer.exit == 1 and answer.waits == ["loopkit resume"]
     status = project.status
     assert (status["status"], status["verdict"]) == ("paused", "must_not_breached")
     assert not project.of("gate_result")[-1]["passed"]

@@ -156,7 +156,7 @@ def test_a_person_in_a_terminal_may_change_it(project: Project) -> None:
 def test_pause_and_resume(project: Project) -> None:
     project.planned()
     answer = project.ok("pause", "lunch", "break")
-    assert "the session is free" in answer.out and answer.steps == ["loopkit resume"]
+    assert "the session is free" in answer.out and answer.waits == ["loopkit resume"]
     snapshot = project.snapshot
     assert (snapshot["status"], snapshot["reason"], snapshot["verdict"]) == ("paused", "lunch break", None)
     project.refused(1, "wave", "next", says="is paused (by hand): lunch break; next: loopkit resume")

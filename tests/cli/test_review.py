@@ -127,7 +127,7 @@ def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: P
     project.worked()
     answer = project.review([{**BLOCKER, "breaks": ["M1"]}])
     assert "F-001 BLOCKER → T-002" in answer.out and "the loop is paused: M1 has come true" in answer.out
-    assert answer.steps == ["loopkit resume"]
+    assert answer.waits == ["loopkit resume"]
     assert (project.snapshot["status"], project.snapshot["verdict"]) == ("paused", "must_not_breached")
     project.refused(1, "wave", "next", says="paused")
     project.ok("resume")

@@ -370,7 +370,7 @@ def test_a_breached_must_not_pauses_at_once(project: Project) -> None:
     project.write("forbidden.txt")
     answer = project.verify("M2")
     assert answer.exit == 1 and "M2 has come true, the loop is paused" in answer.out
-    assert answer.steps == ["loopkit resume"]
+    assert answer.waits == ["loopkit resume"]
     snapshot = project.snapshot
     assert (snapshot["status"], snapshot["verdict"]) == ("paused", "must_not_breached")
     project.refused(1, "wave", "close", says="paused (must_not_breached)")
