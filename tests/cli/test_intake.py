@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -245,3 +246,38 @@ def test_tool_asks_for_nothing(project: Project) -> None:
 def test_confirm_knows_three_words(project: Project) -> None:
     project.start()
     project.refused(2, "confirm", "everything")
+
+
+ROWS = SHAPE.splitlines()
+MALFORMED = {
+    "empty": "",
+    "no title": SHAPE.replace("# Shape: Add rate limiting to the API\n", ""),
+    "two titles": "# One\n" + SHAPE,
+    "prose": SHAPE.replace("criteria:", "We will do this:\ncriteria:", 1),
+    "unknown section": SHAPE + "notes:\n- later\n",
+    "section twice": SHAPE.replace("mustNot:", "criteria:", 1),
+    "no colon": SHAPE.replace("- C1:", "- C1", 1),
+    "wrong letter": SHAPE.replace("- M1:", "- C2:", 1),
+    "id twice": SHAPE.replace("- M2:", "- M1:", 1),
+    "one mustNot": SHAPE.replace("- M1: The signature of a public route handler changes\n", ""),
+    "no row": "\n".join(row for row in ROWS if not row.startswith("| C1")),
+    "row of nobody": SHAPE.replace("| C1 |", "| C7 |"),
+    "unknown type": SHAPE.replace("execution output | test -f", "vibes | test -f"),
+    "no command": SHAPE.replace("| test -f limiter.txt |", "| |"),
+    "operator": SHAPE.replace("test -f limiter.txt", "make && make check"),
+    "open quote": SHAPE.replace("test -f limiter.txt", "sh -c 'x"),
+    "cannot fail": SHAPE.replace("test -f limiter.txt", "true"),
+    "four columns": SHAPE.replace("| C1 | execution output |", "| C1 | a | execution output |"),
+    "aspects": SHAPE.replace("criteria:", "aspects: auth, ui\ncriteria:", 1),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_shape_says_line_and_reason_and_records_nothing(project: Project, name: str) -> None:
+    project.start()
+    project.score()
+    line = project.refused(1, "shape", "--accept", "-", given=MALFORMED[name], says="SHAPE.md: line ")
+    assert re.search(r"line \d+: \w", line) and "loopkit shape" in line
+    faults = json.loads(project.lk("shape", "--accept", "-", "--json", given=MALFORMED[name]).out)["faults"]
+    assert faults and all(one["line"] >= 1 and one["reason"] for one in faults)
+    assert project.status["stage"] == "shape" and project.of("shape_saved") == []
