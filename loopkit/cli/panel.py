@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core import announce, panel, score, work
+from ..core import announce, intake, panel, score, stage, work
 from ..core.errors import Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -66,6 +66,7 @@ def _run(
         data = call.change(loop, decide, *about, given, known)[0][1]
         call.answer(loop, "\n".join(_said(data, given)), data)
         return
+    intake.running(loop.state)
     lines, topics = brief(loop.state, *about)
     lines.append(f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:")
     lines += members(loop.state, known, topics)
@@ -100,6 +101,7 @@ def _stuck(state: LoopState, task_id: str) -> tuple[list[str], list[str]]:
 
 
 def _clarify(state: LoopState, dimension: str) -> tuple[list[str], list[str]]:
+    stage.require(state, stage.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
     words = " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[dimension]))

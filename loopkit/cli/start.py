@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from ..core import announce, clock, limits, score, verdict
+from ..core import announce, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..store import config, loops, mirror, native, place, prompts
 from ..store import loop as store
@@ -108,6 +108,9 @@ def _check_blocklist(names: list) -> None:
     for name in names:
         if known and name not in known:
             raise UsageFault(f"panel.blocklist names no expert: {name!r}", "experts: " + ", ".join(known))
+    left = len(known) - len(set(names))
+    if known and left < review.THOROUGH_EXPERTS[1]:
+        raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {review.THOROUGH_EXPERTS[1]}")
 
 
 def _root(call: app.App) -> str:

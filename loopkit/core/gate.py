@@ -126,6 +126,12 @@ def watched(state: LoopState) -> list:
     return [row for row in state.criteria.values() if not row.command and row.must_not]
 
 
+def _came_true(state: LoopState, name: str) -> bool:
+    """A review or the gate has said once that this mustNot had come true: the gate wants to hear how it is now."""
+    said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
+    return said.startswith("FAIL") or any(name in one.breaks for one in state.findings.values())
+
+
 def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
     """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a remediation task.
 
@@ -154,7 +160,7 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
         what, proof = f"{row.id} {row.text}", row.command or checks.get(row.id, "")
         if row.command:
             good, words = state.criterion_evidence[row.id].passed, f"`{row.command}` does not pass"
-        elif row.must_not and not criteria.get(row.id):
+        elif row.must_not and not criteria.get(row.id) and not _came_true(state, row.id):
             continue  # the thorough review looked at it
         else:
             good, words = _answer(criteria.get(row.id), f"{_noun(row)} {row.id} ({row.text[:60]})")

@@ -96,6 +96,8 @@ def _review(state: LoopState) -> str:
         return "loopkit review --thorough"
     for finding in state.findings.values():
         if unsettled(finding, state):
+            if finding.severity == "BLOCKER" and not finding.task:
+                return f"loopkit review resolve {finding.id} <--task --verify COMMAND | --waive WHY>"
             if finding.severity == "BLOCKER":
                 return f'loopkit review resolve {finding.id} --waive "<why>"'
             return f"loopkit review resolve {finding.id} <--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
@@ -111,8 +113,12 @@ def needs_new_round(state: LoopState) -> bool:
 
 
 def unsettled(finding: Finding, state: LoopState) -> bool:
-    """A finding of the thorough review that still keeps the gate shut."""
-    if finding.resolution is not None or finding.severity == "SUGGESTION" or finding.source != "thorough":
+    """A finding that still keeps the gate shut: of the thorough review, or of any review if it says that a mustNot has
+    come true."""
+    how = (finding.resolution or {}).get("how")
+    if how and not (how == "task" and finding.severity == "BLOCKER") or finding.severity == "SUGGESTION":
+        return False
+    if finding.source != "thorough" and not any(one.id in finding.breaks for one in state.must_nots):
         return False
     task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED

@@ -150,6 +150,12 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
             f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}",
             "give an alternative: that does not",
         )
+    for one in state.must_nots:
+        if settling.shares_most(alternative, one.text):
+            raise Refused(
+                f"the alternative of {what} sounds like {one.id} ({announce.clean(one.text, 80)})",
+                "give one that breaks nothing",
+            )
     return {"guidance": alternative, "replaced": guidance}
 
 
@@ -366,8 +372,12 @@ def _settleable(state: LoopState, name: str, how: str, text: str) -> Finding:
     if finding is None:
         left = [one.id for one in state.findings.values() if unsettled(one, state)]
         raise Refused(f"there is no finding {name[:20]}", f"unsettled: {_listed(left)}")
-    if finding.severity == BLOCKER and how != "waive":
-        who = f"its task {finding.task} settles it, or the person" if finding.task else "only the person settles it"
+    if finding.severity == BLOCKER and how != "waive" and not (how == "task" and not finding.task):
+        who = (
+            f"its task {finding.task} settles it, or the person"
+            if finding.task
+            else "a task of its own (--task), or the person"
+        )
         raise Refused(f"{finding.id} is a blocker", f'{who}: loopkit review resolve {finding.id} --waive "<why>"')
     if how == "waive" and not text.strip():
         raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')

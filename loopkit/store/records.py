@@ -30,9 +30,13 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict:
+        seen: set = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
                 raise yaml.constructor.ConstructorError(None, None, "a key is no word", key.start_mark)
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -43,12 +47,20 @@ for _tag, _form, _first in (
     _Loader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_form})$"), _first)
 
 
+def _once(pairs: list) -> dict:
+    """The record of these pairs. Raises ValueError where a key stands twice: the reader of YAML names the line."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a key stands twice")
+    return row
+
+
 def _json(text: str) -> Any:
     """What a text means as JSON (YAML reads its escapes of characters beyond 16 bits otherwise), or None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from loopkit.core import clock
+from loopkit.store import place, profiles
 from tests.cli.kit import SHAPE, Project, task
 
 LOW = (1, 1, 1, 1, 0)  # spec 4, fit 20
@@ -281,3 +282,28 @@ def test_a_malformed_shape_says_line_and_reason_and_records_nothing(project: Pro
     faults = json.loads(project.lk("shape", "--accept", "-", "--json", given=MALFORMED[name]).out)["faults"]
     assert faults and all(one["line"] >= 1 and one["reason"] for one in faults)
     assert project.status["stage"] == "shape" and project.of("shape_saved") == []
+
+
+def test_where_nobody_can_be_asked_nobody_overrules(project: Project) -> None:
+    project.start("make it nicer", "--unattended")
+    project.score(*LOW)
+    project.refused(1, "score", "--overrule", "go", says="only the person overrules")
+
+
+@pytest.mark.parametrize("words", [("clarify",), ("panel", "--clarify", "scope")])
+def test_nothing_is_clarified_after_intent(project: Project, words: tuple) -> None:
+    project.start()
+    project.score()
+    project.refused(1, *words, says="clarifying belongs to stage intent")
+
+
+def test_a_blocklist_of_strangers_or_of_too_many_is_a_mistake(project: Project) -> None:
+    project.root.mkdir()
+    settings = project.root / "config.toml"
+    settings.write_text('[panel]\nblocklist = ["nobody"]\n')
+    project.refused(2, "start", "--task-file", "-", given="x", says="panel.blocklist names no expert: 'nobody'")
+    names = [one.name for one in profiles.read(place.plugin_root())]
+    settings.write_text(f"[panel]\nblocklist = {json.dumps(names[3:])}\n")
+    project.refused(2, "start", "--task-file", "-", given="x", says="panel.blocklist leaves 3 experts")
+    settings.write_text(f"[panel]\nblocklist = {json.dumps(names[4:])}\n")
+    project.start("x")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kit import Answer, Project, task
+from tests.cli.kit import GATE, Answer, Project, task
 
 WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
 BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
@@ -133,6 +133,32 @@ def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: P
     project.ok("resume")
     mended(project, "T-002", "doc.md")
     assert "passed" in project.review([]).out
+
+
+def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended(project: Project) -> None:
+    project.worked()
+    light = {"score": 3, "experts": ["simplifier", "api-designer"], "findings": [{**BLOCKER, "breaks": ["M1"]}]}
+    project.ok("review", "--wave", "1", "--file", "-", given=light)
+    assert project.snapshot["verdict"] == "must_not_breached"
+    project.ok("resume")
+    assert "passed" not in project.review([]).out
+    assert project.status["next"] == "loopkit review resolve F-001 <--task --verify COMMAND | --waive WHY>"
+    project.refused(1, "gate", "--file", "-", given=GATE, says="the thorough review has not passed")
+    project.refused(1, "review", "resolve", "F-001", "--approve", says="F-001 is a blocker; a task of its own")
+    project.ok("review", "resolve", "F-001", "--task", "--verify", "test -f doc.md")
+    mended(project, "T-002", "doc.md")
+    assert "passed" in project.review([]).out
+    for name in ("C1", "M2"):
+        assert project.verify(name).exit == 0
+    project.refused(1, "gate", "--file", "-", given=GATE, says="no answer for mustNot M1")
+    assert project.lk("gate", "--file", "-", given={**GATE, "criteria": {"M1": "PASS the old call works"}}).exit == 0
+
+
+def test_an_alternative_is_looked_at_like_guidance(project: Project) -> None:
+    project.worked()
+    finding = {**WARNING, "guidance": "change it", "violates": ["M1"], "alternative": "a runtime dependency is added"}
+    given = {"experts": ["a", "b", "c"], "findings": [finding]}
+    project.refused(1, "review", "--thorough", "--file", "-", given=given, says="sounds like M2")
 
 
 def test_several_findings_are_settled_at_once(project: Project) -> None:

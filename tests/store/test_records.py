@@ -94,3 +94,13 @@ def test_a_list_is_no_record_and_the_other_way_round() -> None:
     assert parse("- a: 1\n- a: 2\n", list) == [{"a": 1}, {"a": 2}]
     with pytest.raises(UsageFault, match="is no list"):
         parse("a: 1", list)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: 1\nb: 2\na: 3\n", '{"a": 1,\n"b": 2,\n"a": 3}', "x:\n  - a: 1\n    a: 2\n"],
+    ids=["yaml", "json", "deep"],
+)
+def test_a_key_that_stands_twice_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(UsageFault, match=r"line 3: a stands twice"):
+        parse(text)
