@@ -290,7 +290,7 @@ def test_the_shape_skill_leaves_the_aspects_to_loopkit():
 
 def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
     text = (PLUGINS["hope"] / "skills" / "intent" / "rubric.md").read_text(encoding="utf-8")
-    kinds = text.split("\n## ")[1:]
+    kinds = [part for part in text.split("\n## ")[1:] if not part.startswith("In doubt")]
     assert len(kinds) >= 4
     for kind in kinds:
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in kind.splitlines() if line[:1] == "|"]
