@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.client import evals
-from tests.client.harness import APPROVED, EVERYTHING
+from tests.client.harness import APPROVED, EVERYTHING, Sandbox
 from tests.client.model import Tool, Turn, write
 from tests.client.scenarios import REQUEST, SHAPE, greetings
+from tests.client.test_sessions import holds
 
 LOW = "loopkit score --outcome 1 --scope 0 --constraints 0 --success 0 --done 0"
 GUESSES = {
@@ -18,8 +19,14 @@ GUESSES = {
 CARD = "</loop-complete>"
 
 
-def tasks_of(here) -> list[dict]:
+def tasks_of(here: Sandbox) -> list[dict]:
+    """The tasks as they were added, in order."""
     return [event["task"] for event in here.events("task_added")]
+
+
+def order_of(here: Sandbox, *kinds: str) -> list[str]:
+    """The types of the ledger's events that are among `kinds`, in order."""
+    return [row["type"] for row in here.ledger if row["type"] in kinds]
 
 
 def test_a_vague_request_that_nobody_can_clarify_ends_in_marked_assumptions(place) -> None:
@@ -30,8 +37,11 @@ def test_a_vague_request_that_nobody_can_clarify_ends_in_marked_assumptions(plac
     guesses = here.events("clarified")[0]["assumptions"]
     assert len(guesses) == 5 and all(text.startswith("[ASSUMPTION] ") for text in guesses.values())
     assert (here.state["stage"], here.state["status"], here.state["verdict"]) == ("intent", "paused", "waiting")
+    assert order_of(here, "scored", "clarified", "paused") == ["scored", "clarified", "scored", "paused"]
+    assert "too vague" in here.events("paused")[0]["reason"]
+    assert holds(run) == []  # nobody can answer: the session is let go
     assert tasks_of(here) == [] and here.events("shape_saved") == []
-    assert "task add" not in "\n".join(here.model.commands())
+    assert here.events("question_asked") == [] and "task add" not in "\n".join(here.model.commands())
 
 
 def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tmux) -> None:
@@ -47,7 +57,10 @@ def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tm
     terminal.wait("the question", lambda: here.events("question_asked"))
     terminal.wait("the end of the turn", lambda: here.model.heard("loopkit answer"))
     assert here.events("question_asked")[0]["text"] == question
-    assert here.status["stage"] == "intent" and tasks_of(here) == []
+    status = here.status
+    assert (status["stage"], status["status"]) == ("intent", "awaiting_approval")
+    assert status["next"].startswith("loopkit answer ")
+    assert order_of(here, "scored", "clarified", "paused") == ["scored"] and tasks_of(here) == []
     assert not [event for event in here.events("iteration_ended") if event["decision"] == "hold"]
 
 
@@ -65,6 +78,9 @@ def test_a_blocker_becomes_a_task_is_mended_in_a_wave_and_the_second_review_pass
     assert [task.get("kind", "work") for task in tasks_of(here)] == ["work", "remediation"]
     assert [one["tasks"] for one in here.events("wave_opened")] == [["T-001"], ["T-002"]]
     assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
+    assert [one["verify"] for one in tasks_of(here)][1:] == ["grep -q greeting.txt NOTICE"]
+    mended = ["review_thorough", "wave_opened", "review_thorough", "gate_result"]
+    assert order_of(here, "review_thorough", "wave_opened", "gate_result") == ["wave_opened", *mended]
     thorough = here.state["reviews"]["thorough"]
     assert (thorough["passed"], thorough["blockers_remaining"]) == (True, 0)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1
@@ -76,12 +92,20 @@ def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     here = place(greetings())
     breached = SHAPE.rstrip() + "\n| M1 | execution output | test ! -f hello.txt |\n"
     here.model.scenario.answers[r"^loopkit shape --accept"] = breached
-    here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
+    run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     assert (here.state["status"], here.state["verdict"]) == ("paused", "must_not_breached"), here.model.story()
+    assert here.model.heard("next: loopkit verify M1 -- test ! -f hello.txt") == 1
     assert "M1 has come true" in here.events("paused")[0]["reason"]
     assert len(here.events("wave_opened")) == 1  # the second wave was never begun
-    assert here.model.heard(CARD) == 0
-    assert not [event for event in here.events("iteration_ended") if event["decision"] == "hold"]
+    assert order_of(here, "wave_closed", "criterion_verified", "paused") == [
+        "wave_closed",
+        "criterion_verified",
+        "paused",
+    ]
+    assert here.model.heard(CARD) == 0 and here.state["tasks"]["open"][0]["id"] == "T-003"
+    assert holds(run) == []  # the session is let go, and stays so
+    assert holds(here.run("What now?", "--resume", run.session)) == []
+    assert here.state["status"] == "paused" and len(here.events("wave_opened")) == 1
 
 
 def test_a_refusal_of_the_gate_becomes_a_task_and_the_loop_completes(place) -> None:
@@ -100,5 +124,9 @@ def test_a_refusal_of_the_gate_becomes_a_task_and_the_loop_completes(place) -> N
     assert [(task.get("kind", "work"), task["verify"]) for task in tasks_of(here)][1:] == [
         ("remediation", "sh edges.sh")
     ]
-    assert len(here.events("wave_opened")) == 2
+    assert order_of(here, "wave_opened", "gate_result", "loop_completed") == [
+        *["wave_opened", "gate_result", "wave_opened", "gate_result", "loop_completed"],
+    ]
+    assert here.events("gate_result")[0]["points"]["edge_cases"].startswith("FAIL")
+    assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1
