@@ -138,7 +138,7 @@ def _said(data: dict, given: dict) -> list[str]:
         lines = [
             f"panel on {data['task']} recorded; the next attempt is told: {announce.clean(data['consensus'], 200)}"
         ]
-    claimed = [one.get("confidence") or 0 for one in given["recommendations"]]
+    claimed = [float(one.get("confidence") or 0) for one in given["recommendations"]]
     if sorted(claimed, reverse=True) != [one["confidence"] for one in data["recommendations"]]:
         lines.append("a confidence was lowered to what its expert may claim")
     return lines

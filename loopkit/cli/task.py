@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, graph, panel, work
+from ..core import announce, clarify, graph, panel, work
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from . import app
@@ -93,6 +93,7 @@ def show(call: app.App, task_id: str) -> None:
     state = loop.state
     goal = (state.clarified or {}).get("echo") or state.text.strip()
     lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(goal, 300)}"]
+    lines += [f"{what}: {announce.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
     if task.description:
         lines.append(task.description)
     if task.files:

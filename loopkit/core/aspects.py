@@ -39,8 +39,9 @@ _ALWAYS = ("testing", "error")
 #: Words of a request within which its kind is looked for; later ones name conditions.
 _TELLING = 10
 _KINDS = {
+    BUILD: "add build create write implement introduce support provide send deploy",
     DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang hangs leak leaks leaking "
-    "regression wrong wrongly why behebe beheben repariere fehler corrige corriger arregla 修正 修复 直す",
+    "regression wrong wrongly why kaputt исправь behebe beheben repariere fehler corrige corriger arregla 修正 修复 直す",
     REFACTOR: "refactor restructure rename extract inline deduplicate simplify cleanup clean untangle decouple split merge "
     "move reorganise reorganize refaktoriere umbenennen renommer refactorise refactoriza 重构 リファクタ",
 }

@@ -55,7 +55,7 @@ def told(state: LoopState) -> list[tuple[str, str]]:
     rows += [(f"assumed, {name}", text) for name, text in assumed(state).items()]
     rows += [("must not", text) for text in [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]]
     rows += [(name.replace("_", " "), text) for name in _ORDER for text in order.get(name, ())]
-    return rows
+    return rows + [(f"answered, {name}", text) for name, text in (state.clarified.get("answers") or {}).items()]
 
 
 def due(state: LoopState) -> bool:
@@ -84,7 +84,7 @@ def clarified(state: LoopState, given: dict) -> list:
             raise UsageFault(f"unknown field {str(key)[:40]!r}", "the form: loopkit clarify")
     texts = {name: _text(given, name, name in _NEEDED) for name in FIELDS}
     echo = _text(given, "echo", True)
-    if len(echo) > MOST_ECHO or re.search(r"[.!?。]\s+\S", echo):
+    if len(echo) > MOST_ECHO or re.search(r"\w{3}[.!?]\s+[A-Z]|[。！？]\s*\S", echo):
         raise UsageFault("echo is no single sentence", f"one, of at most {MOST_ECHO} characters")
     answers, guesses = _by_dimension(given, "answers"), _by_dimension(given, "assumptions")
     _check_sources(state, answers, guesses)

@@ -210,7 +210,7 @@ def light(state: LoopState, wave: int, given: dict) -> list:
         "score": _score(given.get("score")),
         "issues": issues,
         "blockers": blockers,
-        "experts": _experts(given, LIGHT_EXPERTS),
+        "experts": _experts(state, given, LIGHT_EXPERTS),
         "findings": rows,
     }
     return [("review_light", data), *_breach(state, rows)]
@@ -242,10 +242,13 @@ def _score(value: object) -> int:
     return value
 
 
-def _experts(given: dict, bounds: tuple) -> list:
+def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
     names = given.get("experts") or []
     if not isinstance(names, list) or not all(isinstance(one, str) and one.strip() for one in names):
         raise UsageFault("experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names")
+    blocked = sorted(set(names) & set(state.settings.get("blocklist") or ()))
+    if blocked:
+        raise Refused(f"{blocked[0]} is on the blocklist", "ask another: loopkit review --thorough names some")
     if not bounds[0] <= len(set(names)) <= bounds[1]:
         raise Refused(
             announce.count(len(set(names)), "expert"),
@@ -299,7 +302,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     from . import command, intake, stage, work
 
     check_due(state)
-    experts = _experts(given, THOROUGH_EXPERTS)
+    experts = _experts(state, given, THOROUGH_EXPERTS)
     if "findings" not in given:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
     rows = findings(state, given["findings"])

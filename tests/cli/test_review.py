@@ -239,3 +239,13 @@ def test_a_long_report_is_kept(project: Project) -> None:
 def test_without_a_loop(project: Project, tmp_path: Path) -> None:
     project.refused(1, "review", "--thorough", "--brief", "simplifier", says="there is no loop")
     project.refused(1, "report", "x", "--file", "-", given="y", says="there is no loop")
+
+
+def test_who_is_on_the_blocklist_reviews_nothing(project: Project) -> None:
+    project.root.mkdir()
+    (project.root / "config.toml").write_text('[panel]\nblocklist = ["simplifier"]\n')
+    project.worked()
+    given = {"experts": ["simplifier", "api-designer", "domain-modeller"], "findings": []}
+    project.refused(1, "review", "--thorough", "--file", "-", given=given, says="simplifier is on the blocklist")
+    words = ("--score=8", "--issues=0", "--blockers=0", "--experts=simplifier,api-designer")
+    project.refused(1, "review", "--wave", "1", *words, says="simplifier is on the blocklist")

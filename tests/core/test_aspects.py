@@ -77,6 +77,10 @@ def test_faults_of_a_choice() -> None:
         ("Extract the parser", "refactor"),
         ("Behebe den Absturz", "debug"),
         ("Add a prefix", "build"),
+        ("Add a button to move items between lists", "build"),
+        ("Build a CSV importer that skips wrong rows", "build"),
+        ("Write a leak detector", "build"),
+        ("Die Anmeldung ist kaputt", "debug"),
         ("ログインのバグを直す", "debug"),
     ],
 )

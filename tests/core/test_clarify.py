@@ -33,6 +33,14 @@ def test_answers_and_assumptions_are_recorded_and_marked() -> None:
     assert book.state.stage == stage.INTENT and not book.state.tasks
 
 
+@pytest.mark.parametrize(
+    "echo",
+    ["Bring p95 under 200 ms vs. today's 400 ms", "Accept U.S. addresses, e.g. with ZIP codes", "検索を速くする。"],
+)
+def test_one_sentence_may_hold_abbreviations(echo: str) -> None:
+    assert low().do(clarify.clarified, {**GIVEN, "echo": echo, "answers": ALL})[0][1]["echo"] == echo
+
+
 def test_two_rounds_of_questions_then_assumptions() -> None:
     book = low()
     for _ in range(clarify.MOST_ROUNDS):
@@ -71,6 +79,7 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
         ({"answers": ALL, "assumptions": {"scope": "x"}}, "scope is both"),
         ({"answers": ALL, "echo": ""}, "echo is missing"),
         ({"answers": ALL, "echo": "One. Two."}, "no single sentence"),
+        ({"answers": ALL, "echo": "検索を速くする。ベンチで示す"}, "no single sentence"),
         ({"answers": ALL, "echo": "x" * 401}, "no single sentence"),
         ({"answers": ALL, "task": ""}, "task is missing"),
         ({"answers": ALL, "done": ["x"]}, "done is no text"),
@@ -160,5 +169,6 @@ def test_what_was_clarified_reaches_the_shape() -> None:
         ("assumed, scope", "[ASSUMPTION] one endpoint"),
         ("must not", "Results change"),
     ]
+    assert ("answered, done", "A)") in told
     assert ("must not", "m") in told and ("stop conditions", "x") in told
     assert "GET /search" in clarify.words(book.state)
