@@ -27,7 +27,8 @@ def check(words: list[str]) -> None:
     """Walk the command tree along the words; raises click.UsageError where it has no such command, option or choice."""
     command, context, name = root_command(), None, "loopkit"
     while True:
-        context = click.Context(command, info_name=name, parent=context)
+        # as the program makes it: a command keeps the help option of its first context
+        context = click.Context(command, info_name=name, parent=context, help_option_names=["-h", "--help"])
         values, words, _ = command.make_parser(context).parse_args(args=list(words))
         for parameter in command.params:
             value = values.get(parameter.name)
