@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.client import evals
 from tests.client.harness import APPROVED, EVERYTHING, Sandbox
-from tests.client.model import Tool, Turn, write
+from tests.client.model import Reply, Tool, Turn, bash, write
 from tests.client.scenarios import REQUEST, SHAPE, greetings
 from tests.client.test_sessions import holds
 
@@ -46,22 +46,32 @@ def test_a_vague_request_that_nobody_can_clarify_ends_in_marked_assumptions(plac
 
 def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tmux) -> None:
     question = "Outcome: A) two greetings (likeliest) B) one. Scope: A) new files B) README"
+    said = "The first of each"
 
     def ask(_turn: Turn, _count: int) -> str:
         return f'loopkit ask "{question}"'
 
-    here = place(greetings())
+    def answer(turn: Turn) -> Reply | None:
+        if turn.main and turn.prompt == said and not here.events("question_answered"):
+            return [bash(f'loopkit answer "{said}"', 'loopkit answer "<what the person said>"')]
+        return None
+
+    here = place(greetings(deviate=answer))
     here.model.scenario.answers |= {r"^loopkit score\b": LOW, r"^loopkit clarify --file": ask}
     terminal = here.terminal(allowed=EVERYTHING)
     terminal.say("/loop:start Make it nicer")
     terminal.wait("the question", lambda: here.events("question_asked"))
-    terminal.wait("the end of the turn", lambda: here.model.heard("loopkit answer"))
+    terminal.wait("the end of the turn", lambda: here.model.heard("next: loopkit answer"))
     assert here.events("question_asked")[0]["text"] == question
     status = here.status
     assert (status["stage"], status["status"]) == ("intent", "awaiting_approval")
     assert status["next"].startswith("loopkit answer ")
     assert order_of(here, "scored", "clarified", "paused") == ["scored"] and tasks_of(here) == []
+    terminal.say(said)  # the client hears it once the Stop hook has let the session go
+    terminal.wait("the next round", lambda: len(here.events("question_asked")) == 2)
+    assert [one["text"] for one in here.events("question_answered")] == [said]
     assert not [event for event in here.events("iteration_ended") if event["decision"] == "hold"]
+    assert tasks_of(here) == [] and here.events("shape_saved") == []
 
 
 def test_a_blocker_becomes_a_task_is_mended_in_a_wave_and_the_second_review_passes(place) -> None:
