@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core import announce, intake, panel, score, stage, work
+from ..core import announce, intake, panel, score, settings, stage, work
 from ..core.errors import Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -108,7 +108,8 @@ def _clarify(state: LoopState, dimension: str) -> tuple[list[str], list[str]]:
     lines = [
         f"request: {announce.clean(state.text.strip(), 300)}",
         f"unclear: {dimension} ({words})",
-        "recommendations are two to four readings to choose from; consensus is the likeliest, fallback what is assumed "
+        f"recommendations are {panel.OPTIONS[0]} to {panel.OPTIONS[1]} readings to choose from; consensus is the likeliest, "
+        "fallback what is assumed "
         "if nobody answers",
     ]
     return lines, panel.clarify_topics(state)
@@ -119,7 +120,7 @@ def _wave(state: LoopState) -> tuple[list[str], list[str]]:
         raise Refused("no task is open", "see loopkit status")
     free = [state.tasks[one] for one in state.open if state.is_free(state.tasks[one])]
     lines = ["next wave, may these run side by side? (add `sequential: true` if not)"]
-    for task in free[:6]:
+    for task in free[: settings.MOST_IN_WAVE]:
         files = f" [{', '.join(task.files[:6])}]" if task.files else ""
         lines.append(f"  {task.id} {announce.clean(task.subject, 90)}{announce.clean(files, 200)}")
     return lines, panel.wave_topics(state)

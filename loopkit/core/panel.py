@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LEAST, MOST, NORMAL = 2, 4, 3
 WEAK, SILENT = 6, 3
+#: Readings that a panel on an unclear dimension gives to choose from.
+OPTIONS = (2, 4)
 
 #: A profile as data: name, title, viewpoint, asks, evidence, blind spots, and topics by how well it knows them.
 Profile = namedtuple("Profile", "name title viewpoint asks evidence blind_spots depth core current")
@@ -126,8 +128,9 @@ def clarified(state: LoopState, dimension: str, given: dict, profiles: list | No
     if dimension not in score.DIMENSIONS:
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
     data = _record(state, given, profiles, clarify_topics(state))
-    if not 2 <= len(data["recommendations"]) <= 4:
-        raise Refused(announce.count(len(data["recommendations"]), "option"), "give two to four to choose from")
+    if not OPTIONS[0] <= len(data["recommendations"]) <= OPTIONS[1]:
+        count = announce.count(len(data["recommendations"]), "option")
+        raise Refused(count, f"give {OPTIONS[0]} to {OPTIONS[1]} to choose from")
     return [("panel_recorded", {"call": "clarify", "dimension": dimension, **data})]
 
 

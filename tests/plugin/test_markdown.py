@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 
+import pytest
+
 from loopkit.core import aspects, score
 from loopkit.store import config
 from tests.plugin.bundle import ALWAYS_ON, DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
@@ -296,3 +298,15 @@ def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in kind.splitlines() if line[:1] == "|"]
         assert [row[0] for row in rows[2:]] == list(score.DIMENSIONS)
         assert rows[0][1:] == ["0", "1", "2"] and all(len(row) == 4 and all(row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "tools"),
+    [
+        ("planner", {"Read", "Grep", "Glob"}),
+        ("gather", {"Read", "Grep", "Glob"}),
+        ("review", {"Read", "Grep", "Glob", "Bash"}),
+    ],
+)
+def test_an_agent_that_only_looks_has_no_more_tools_than_that(name, tools):
+    assert set(re.split(r"[,\s]+", get("loop", "agent", name).meta["tools"])) == tools
