@@ -14,6 +14,7 @@ Event = namedtuple("Event", "type data at by")
 SESSION_TYPES = frozenset(
     (
         "iteration_ended",
+        "adopted",
         "limits_set",
         "question_asked",
         "question_answered",
@@ -39,12 +40,21 @@ def encode(event: Event) -> bytes:
 
 
 def decode(line: bytes) -> Event | None:
-    """The event of a line, or None where the line is not one (torn, damaged, of another kind)."""
+    """The event of a line, or None where the line is not one (torn, damaged, of another kind, a field of another kind)."""
+    from . import fields  # only readers of lines pay for it
+
     try:
-        record = json.loads(line)
-        data = record["data"]
-        if type(data) is not dict:
-            return None
-        return Event(str(record["type"]), data, str(record["at"]), str(record["by"]))
+        record = _DECODER.decode(line.decode("utf-8", "surrogatepass"))
+        data, kind, at, by = record["data"], record["type"], record["at"], record["by"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    if type(data) is not dict or not type(kind) is type(at) is type(by) is str or not fields.fit(kind, data):
+        return None
+    return Event(kind, data, at, by)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)

@@ -13,7 +13,7 @@ from loopkit.core.events import Event
 
 ANY_TEXT = some.text(some.characters())  # lone surrogates included
 VALUES = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | ANY_TEXT,
+    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=8,
 )
@@ -51,6 +51,11 @@ def test_decode_never_raises(line: bytes) -> None:
         b'{"type":"a","at":"b","by":"c"}',
         b'{"type":"a","at":"b","by":"c","data":[]}',
         b"\xff",
+        b'{"type":1,"at":"b","by":"c","data":{}}',
+        b'{"type":"a","at":null,"by":"c","data":{}}',
+        b'{"type":"a","at":"b","by":["c"],"data":{}}',
+        b'{"type":"a","at":"b","by":"c","data":{"x":NaN}}',
+        b'{"type":"a","at":"b","by":"c","data":{"x":-Infinity}}',
     ],
 )
 def test_what_is_no_event(line: bytes) -> None:

@@ -19,7 +19,7 @@ STAMP = "2026-12-01T09:30:00Z"
 
 
 def event(number: int, text: str = "") -> Event:
-    return Event("task_added", {"number": number, "text": text}, STAMP, "person")
+    return Event("of_no_known_type", {"number": number, "text": text}, STAMP, "person")
 
 
 def numbers(tail: Any) -> list:

@@ -1,0 +1,344 @@
+"""What a journal's lines hold: the kind of each field that the fold reads. A line that does not fit is no event.
+
+The fold and all behind it may trust these kinds, whoever wrote the journal. Fields that nothing folds are not looked at,
+and a missing one has its default; an explicit null is only taken where it means something.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Numbers at most: what fits a double without loss, and what an amount of money, seconds or tokens can be.
+_WHOLE, _AMOUNT = 1 << 53, 1e15
+
+
+def _text(value: object) -> bool:
+    return type(value) is str
+
+
+def _text_or_none(value: object) -> bool:
+    return value is None or type(value) is str
+
+
+def _flag(value: object) -> bool:
+    return value is None or type(value) is bool
+
+
+def _whole(value: object) -> bool:
+    return type(value) is int and -_WHOLE < value < _WHOLE
+
+
+def _count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _WHOLE
+
+
+def _count_or_none(value: object) -> bool:
+    return value is None or _count(value)
+
+
+def _amount(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < _AMOUNT  # type: ignore[operator]
+
+
+def _amount_or_none(value: object) -> bool:
+    return value is None or _amount(value)
+
+
+def _texts(value: object) -> bool:
+    return type(value) is list and all(type(one) is str for one in value)
+
+
+def _texts_or_none(value: object) -> bool:
+    return value is None or _texts(value)
+
+
+def _list_of(kind: Callable) -> Callable:
+    return lambda value: type(value) is list and all(kind(one) for one in value)
+
+
+def _table_of(kind: Callable) -> Callable:
+    return lambda value: value is None or type(value) is dict and all(kind(one) for one in value.values())
+
+
+def _record(kinds: dict, needed: tuple = ()) -> Callable:
+    def fit(value: object) -> bool:
+        if type(value) is not dict:
+            return False
+        for name in needed:
+            if name not in value:
+                return False
+        for name, one in value.items():
+            kind = kinds.get(name)
+            if kind is not None and not kind(one):
+                return False
+        return True
+
+    return fit
+
+
+def _record_or_none(kinds: dict, needed: tuple = ()) -> Callable:
+    fit = _record(kinds, needed)
+    return lambda value: value is None or fit(value)
+
+
+def _task_id(value: object) -> bool:
+    """`T-` and up to ten digits, as task.number takes them."""
+    return type(value) is str and value[:2] == "T-" and value[2:].isdigit() and value.isascii() and len(value) <= 12
+
+
+_FIGURES = _list_of(_amount)
+
+_TASK_FIELDS = _record(
+    {
+        "id": _task_id,
+        "subject": _text,
+        "verify": _text,
+        "activeForm": _text,
+        "description": _text,
+        "blockedBy": _texts,
+        "parent": _text_or_none,
+        "depth": _count,
+        "complexity": _text,
+        "criteria": _texts,
+        "files": _texts,
+        "kind": _text,
+        "native": _text_or_none,
+    },
+    ("id",),
+)
+
+
+def _task(value: object) -> bool:
+    """A task; its parent has a lower number, as every parent has: so no task is its own ancestor."""
+    if not _TASK_FIELDS(value):
+        return False
+    parent = value.get("parent")  # type: ignore[attr-defined]
+    return parent is None or _task_id(parent) and int(parent[2:]) < int(value["id"][2:])  # type: ignore[index]
+
+
+_CRITERIA = _list_of(
+    _record({"id": _text, "text": _text, "type": _text_or_none, "command": _text_or_none}, ("id", "text"))
+)
+_FINDINGS = _list_of(
+    _record(
+        {
+            "id": _text,
+            "severity": _text,
+            "issue": _text,
+            "guidance": _text,
+            "violates": _texts,
+            "resolution": _record_or_none({"how": _text_or_none, "text": _text}),
+            "task": _text_or_none,
+            "place": _text,
+            "reason": _text,
+            "breaks": _texts,
+            "category": _text,
+            "replaced": _text,
+            "reverses": _text_or_none,
+            "files": _texts,
+        },
+        ("id",),
+    )
+)
+_EVIDENCE = {
+    "passed": _flag,
+    "run": _count,
+    "exit": _whole,
+    "log": _text,
+    "seconds": _amount,
+    "head": _text_or_none,
+    "files": _table_of(_text),
+    "tier": _text_or_none,
+}
+_REASONED = _record({"verdict": _text_or_none, "reason": _text})
+
+#: {type of a line: whether its data fit}.
+_LINES = {
+    "loop_started": _record(
+        {
+            "task": _text,
+            "session_id": _text,
+            "client_pid": _count_or_none,
+            "unattended": _flag,
+            "approval": _text,
+            "list": _text,
+            "token": _text,
+            "settings": _record_or_none(
+                {
+                    "max_idle_stops": _count,
+                    "max_step_attempts": _count,
+                    "max_fix_cycles": _count,
+                    "max_replan_depth": _count,
+                    "verify_seconds": _count,
+                    "blocklist": _texts_or_none,
+                    "prices": lambda value: (
+                        type(value) is dict and all(_FIGURES(one) and len(one) >= 4 for one in value.values())
+                    ),
+                }
+            ),
+        }
+    ),
+    "adopted": _record({"token": _text}),
+    "limits_set": _record({"iterations": _count_or_none, "usd": _amount_or_none, "seconds": _amount_or_none}),
+    "recall_answered": _record({"shown": _texts, "confirmed": _texts, "dismissed": _texts}),
+    "scored": _record(
+        {
+            "values": _table_of(_count_or_none),
+            "spec": _count_or_none,
+            "fit": _count_or_none,
+            "shape": _text_or_none,
+        }
+    ),
+    "spec_overruled": _record({"why": _text}),
+    "clarified": _record(
+        {
+            "echo": _text,
+            "task": _text,
+            "context": _text,
+            "done": _text,
+            "stakes": _text,
+            "reviewers": _text,
+            "answers": _table_of(_text),
+            "assumptions": _table_of(_text),
+            "must_nots": _texts,
+            "order": _table_of(lambda value: _text(value) or _texts(value)),
+            "round": _count,
+        },
+        ("echo",),
+    ),
+    "stage_moved": _record({"to": _text}),
+    "shape_saved": _record({"criteria": _CRITERIA, "aspects": _texts_or_none, "size": _count}),
+    "confirmed": _record({"what": _text}),
+    "task_added": _record({"task": _task}, ("task",)),
+    "task_changed": _record(
+        {
+            "id": _text,
+            "subject": _text,
+            "verify": _text,
+            "description": _text,
+            "files": _texts,
+            "criteria": _texts,
+            "complexity": _text,
+            "blockedBy": _texts,
+        }
+    ),
+    "task_started": _record({"id": _text, "wave": _count_or_none}),
+    "tasks_handed": _record({"ids": _texts}),
+    "task_verified": _record({"id": _text, **_EVIDENCE}),
+    "task_completed": _record({"id": _text}),
+    "task_failed": _record(
+        {
+            "id": _text,
+            "attempt": _count,
+            "approach": _text,
+            "result": _text,
+            "error": _text,
+            "action": _text_or_none,
+        }
+    ),
+    "task_blocked": _record({"id": _text, "kind": _text_or_none, "text": _text}),
+    "task_split": _record({"id": _text}),
+    "task_reopened": _record({"id": _text}),
+    "task_removed": _record({"id": _text}),
+    "wave_opened": _record({"wave": _count_or_none, "tasks": _texts}),
+    "wave_closed": _record({"completed": _texts, "failed": _texts}),
+    "review_light": _record(
+        {
+            "wave": _count,
+            "score": _count_or_none,
+            "issues": _count,
+            "blockers": _count,
+            "round": _count,
+            "findings": _FINDINGS,
+        }
+    ),
+    "review_thorough": _record(
+        {"experts": _texts, "round": _count, "size": _count, "score": _count_or_none, "findings": _FINDINGS}
+    ),
+    "review_asked": _record({"experts": _texts}),
+    "finding_resolved": _record({"id": _text, "how": _text_or_none, "text": _text, "task": _text_or_none}),
+    "decision_recorded": _record(
+        {
+            "number": _count,
+            "title": _text,
+            "context": _text,
+            "choice": _text,
+            "alternatives": _texts,
+            "consequences": _text,
+            "depends_on": _text,
+            "invalidated_if": _text,
+            "source": _text,
+            "kind": _text,
+            "category": _text,
+            "findings": _texts,
+        },
+        ("number", "title"),
+    ),
+    "panel_recorded": _record(
+        {
+            "call": _text,
+            "task": _text_or_none,
+            "attempt": _count,
+            "wave": _count_or_none,
+            "dimension": _text,
+            "error": _text,
+            "experts": _list_of(
+                _record({"name": _text, "question": _text, "diagnosis": _text, "confidence": _amount}, ("name",))
+            ),
+            "recommendations": _list_of(_record({"approach": _text, "confidence": _amount}, ("approach",))),
+            "consensus": _text,
+            "fallback": _text,
+            "dissent": _text,
+        }
+    ),
+    "criterion_verified": _record({"id": _text, **_EVIDENCE}),
+    "gate_result": _record(
+        {
+            "passed": _flag,
+            "kind": _text,
+            "points": _table_of(_text),
+            "criteria": _table_of(_text),
+            "failed": _texts,
+            "tasks": _texts,
+            "card": _text,
+            "confidence": _count,
+            "reversal": _text,
+            "size": _count,
+            "alternative": _text,
+            "risk": _text,
+        }
+    ),
+    "iteration_ended": _record(
+        {
+            "decision": _text,
+            "verdict": _text_or_none,
+            "reason": _text,
+            "fingerprint": _text,
+            "offsets": _table_of(_count),
+            "usage": _table_of(lambda value: _FIGURES(value) and len(value) >= 4),
+            "message_ids": _texts_or_none,
+            "transcript_offset": _count,
+        }
+    ),
+    "question_asked": _record({"text": _text}),
+    "question_answered": _record({"text": _text}),
+    "paused": _REASONED,
+    "owner_changed": _record({"session_id": _text, "client_pid": _count_or_none, "unattended": _flag}),
+    "stop_failed": _record({"error": _text_or_none, "text": _text}),
+    "subagent_stopped": _record({"agent_id": _text, "transcript": _text_or_none}),
+    "notice_given": _record({"name": _text}),
+    "loop_completed": _REASONED,
+    "loop_failed": _REASONED,
+    "loop_cancelled": _REASONED,
+}
+
+#: The types whose lines are looked at.
+FOLDED = frozenset(_LINES)
+
+
+def fit(kind: str, data: dict) -> bool:
+    """Whether the data of a line of this type can be folded; lines of other types always can: they change nothing."""
+    fits = _LINES.get(kind)
+    return fits is None or fits(data)

@@ -1,0 +1,94 @@
+"""What a journal's lines hold: whatever the program writes fits, and each field of another kind makes the line none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from loopkit.core import events, fields, snapshot
+from loopkit.core.events import Event
+from loopkit.core.state import LoopState
+from tests.core.kit import GATE, PANEL, Book, outcome, task
+
+#: Values of every JSON kind, and numbers that no field takes.
+ODD = [None, True, -1, 1e300, 10**30, "", "x", [], [None], [{}], {}, {"": None}]
+
+
+def whole() -> Book:
+    """A loop with most types of lines, up to its completion."""
+    book = Book(settings={"max_idle_stops": 3, "prices": {"m": [1, 2, 3, 4]}, "blocklist": []}, token="0" * 32)
+    book.planned(task("a", files=["a.py"]), task("b", blocked_by=["#1"]), task("c"))
+    book.wave()
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f", usage={"m": [1, 2, 3, 4]}, offsets={"a": 1})
+    book.line("limits_set", iterations=5, usd=None, seconds=60)
+    book.line("task_failed", id="T-001", attempt=1, approach="a", result="b", error="c", action="retry")
+    book.panel("T-001")
+    book.line("panel_recorded", call="wave", wave=2, **PANEL)
+    for name in ("paused", "resumed", "question_asked", "question_answered", "owner_changed", "stop_failed"):
+        book.line(name, reason="r", text="t", error="e", session_id="session-one", client_pid=1)
+    book.line("subagent_stopped", "hook", agent_id="a", transcript="/t")
+    book.line("task_blocked", id="T-003", kind="external", text="t")
+    book.line("task_reopened", id="T-003", keep_evidence=True)
+    book.line("task_changed", id="T-003", verify="true", blockedBy=["T-001"], files=["x"])
+    book.line("wave_closed", wave=1, completed=[], failed=["T-001"])
+    book.line("review_light", wave=1, score=8, issues=2, blockers=0, findings=[])
+    row = {"id": "F-001", "severity": "WARNING", "issue": "i", "violates": ["M1"], "resolution": {"how": "skip"}}
+    book.line("review_thorough", experts=["a"], round=1, size=1, score=None, findings=[row])
+    book.line("finding_resolved", id="F-001", how="skip", text="t", task=None)
+    book.line("review_asked", experts=["a", "b"])
+    book.line("decision_recorded", number=1, title="t", kind="category", category="x", findings=["F-001"])
+    book.line("task_verified", id="T-001", run=1, tier="quick", **outcome())
+    book.line("criterion_verified", id="C1", **outcome())
+    book.line(
+        "gate_result", passed=False, failed=["x"], tasks=[], card="SHIP", **{k: GATE[k] for k in ("kind", "size")}
+    )
+    book.line("clarified", echo="e", answers={"scope": "s"}, assumptions={}, order={"objective": "o"}, round=1)
+    book.line("recall_answered", shown=["a"], confirmed=["a"], dismissed=[])
+    book.line("spec_overruled", why="w")
+    return book
+
+
+BOOK = whole()
+
+
+def test_what_the_program_writes_fits() -> None:
+    assert [event.type for event in BOOK.events if not fields.fit(event.type, event.data)] == []
+    assert {event.type for event in BOOK.events} >= set(fields.FOLDED) - {
+        "adopted", "confirmed", "notice_given", "task_split", "task_completed", "task_removed", "tasks_handed",
+        "loop_completed", "loop_failed", "loop_cancelled",
+    }  # fmt: skip
+
+
+def spoilt(value: Any) -> list:
+    """The JSON value with each part of it replaced by each odd value in turn."""
+    found = list(ODD)
+    if isinstance(value, dict):
+        for key in value:
+            found += [{**value, key: one} for one in spoilt(value[key])]
+            found.append({name: one for name, one in value.items() if name != key})
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            found += [[*value[:place], other, *value[place + 1 :]] for other in spoilt(one)]
+    return found
+
+
+@pytest.mark.parametrize("place", range(len(BOOK.events)), ids=lambda place: BOOK.events[place].type)
+def test_any_field_of_another_kind_is_left_out_or_does_no_harm(place: int) -> None:
+    """Either the line is no event, or all that is derived from the journal can still be made."""
+    event = BOOK.events[place]
+    for data in spoilt(event.data):
+        line = json.dumps({"v": 1, "at": event.at, "type": event.type, "by": event.by, "data": data}).encode()
+        read = events.decode(line)
+        lines = [*BOOK.events[:place], *([read] if read else []), *BOOK.events[place + 1 :]]
+        state = LoopState("001-limiter")
+        for one in lines:
+            state.apply(one)
+        assert snapshot.parse(json.dumps(snapshot.build(state, 1)).encode()) is not None
+
+
+@pytest.mark.parametrize("parent", ["T-001", "T-002", "T-", "x", 1])
+def test_no_task_is_its_own_ancestor(parent: object) -> None:
+    line = events.encode(Event("task_added", {"task": {"id": "T-001", "parent": parent}}, "a", "b"))
+    assert events.decode(line) is None
