@@ -8,7 +8,8 @@ import sys
 import time
 from collections import namedtuple
 
-from . import log
+from ..store import beats
+from . import log, reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,16 +42,18 @@ def parse(raw: bytes) -> dict | None:
 
 def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
     """What to print for an event: one ASCII JSON object, or nothing. Never raises; faults go to the log."""
+    if event not in EVENTS:
+        return b""
     try:
-        if event not in EVENTS:
-            return b""
         given = parse(raw)
         handler = __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
-        reply = handler(Call(event, given or {}, given is not None, env, data, now))
-        return json.dumps(reply).encode("ascii") if reply else b""
+        words = handler(Call(event, given or {}, given is not None, env, data, now))
+        said, result = json.dumps(words).encode("ascii") if words else b"", reply.kind(words)
     except Exception as fault:  # whatever it is, the session must not suffer from it
         log.fault(data, event, fault)
-        return b""
+        said, result = b"", "fault"
+    beats.end(data, event, result)
+    return said
 
 
 def main(argv: list) -> NoReturn:
@@ -62,7 +65,7 @@ def main(argv: list) -> NoReturn:
         pass
     said = answer(argv[1], raw, dict(os.environ), argv[2], time.time())
     try:
-        while said:
+        while said and sys.stdout is not None:  # closed: its number may be that of a file of ours by now
             said = said[os.write(1, said) :]
     except OSError:
         pass

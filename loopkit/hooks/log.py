@@ -20,7 +20,8 @@ def note(data: str, event: str, text: str) -> None:
                 os.replace(path, path + ".1")
         except OSError:
             pass
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        safely = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # not through a link, not into a pipe
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | safely, 0o600)
         try:
             os.write(handle, line)
         finally:

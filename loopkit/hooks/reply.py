@@ -24,3 +24,12 @@ def announce(text: str, context: str) -> dict:
 def refuse(reason: str) -> dict:
     """A prompt or a task's completion is refused, with the reason and the way out."""
     return {"decision": "block", "reason": reason}
+
+
+def kind(answer: dict | None) -> str:
+    """What an answer made of the forms above does: silent, held, refused or told."""
+    if not answer:
+        return "silent"
+    if "decision" in answer:
+        return "refused"
+    return "held" if answer.get("hookSpecificOutput", {}).get("hookEventName") == "Stop" else "told"

@@ -1,0 +1,59 @@
+"""A mark for each hook event, `beats/<event>` in the data folder: when it was last called, and what came of that.
+
+The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where SessionStart has made
+the folder; the event's handler replaces `begun`. A mark that stays `begun` is that of a hook which was killed. Nothing
+is written through a link or into anything but an ordinary file. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import namedtuple
+
+FOLDER = "beats"
+#: at: POSIX seconds of the call · result: a word of the launcher's, or silent, held, told, refused, fault; empty where
+#: it could not be noted · pid: of a call that is `begun`, else None · took: seconds until the result, None if unknown.
+Beat = namedtuple("Beat", "at result pid took")
+
+
+def end(data: str, event: str, result: str) -> None:
+    """Note the result of a call that the launcher has marked as begun; where there is no mark nothing happens."""
+    folder = os.path.join(data, FOLDER)
+    try:
+        if os.path.islink(folder):
+            return
+        flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(os.path.join(folder, event), flags)
+    except (OSError, ValueError):
+        return
+    try:
+        state = os.fstat(handle)
+        if state.st_mode & 0o170000 == 0o100000:
+            line = f"{result} {max(0.0, time.time() - state.st_mtime):.1f}\n".encode()
+            os.ftruncate(handle, os.write(handle, line))
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def read(data: str, event: str) -> Beat | None:
+    """The last call of an event; None where there was none, or nothing could be noted."""
+    path = os.path.join(data, FOLDER, event)
+    try:
+        if os.path.islink(path) or not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            words = file.read(200).decode("ascii", "replace").split()
+            at = os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return None
+    result, number = [*words, "", ""][:2]
+    if result == "begun":
+        return Beat(at, result, int(number) if number.isdecimal() and len(number) < 10 else None, None)
+    try:
+        took = float(number)
+    except ValueError:
+        return Beat(at, result, None, None)
+    return Beat(at - took, result, None, took)
