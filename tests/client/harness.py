@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.client.model import Model, Scenario
 
@@ -60,6 +60,17 @@ def processes_with(marker: str) -> list[int]:
             if int(entry.name) != os.getpid() and marker.encode() in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
     return found
+
+
+class Told(NamedTuple):
+    """What a hook said in a session: the event, who was told (Claude, or the person), the words."""
+
+    event: str
+    whom: str
+    text: str
+
+
+TOLD = {"hook_additional_context": "Claude", "hook_system_message": "person"}
 
 
 class Headless:
@@ -231,7 +242,8 @@ class Sandbox:
         self._make_project()
 
     def _make_home(self, data: Path | None) -> None:
-        trusted = {str(self.project): {"hasTrustDialogAccepted": True}}
+        known = (self.project, self.folder / "tree", self.folder / "moved")
+        trusted = {str(folder): {"hasTrustDialogAccepted": True} for folder in known}
         answers = {
             "hasCompletedOnboarding": True,
             "customApiKeyResponses": {"approved": [KEY], "rejected": []},
@@ -292,15 +304,16 @@ class Sandbox:
         allowed: Sequence[str] = APPROVED,
         env: dict | None = None,
         plugins: bool = True,
+        folder: Path | None = None,
     ) -> Headless:
-        """Start `claude -p` and give it at once; the prompt goes in as an argument."""
+        """Start `claude -p` and give it at once; the prompt goes in as an argument. folder: where, if not the project."""
         number = len(self._runs) + 1
         out, err = self.folder / f"out-{number}.jsonl", self.folder / f"err-{number}.txt"
         shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
                 self.arguments(allowed, *shape, *more, "-p", prompt, plugins=plugins),
-                cwd=self.project,
+                cwd=folder or self.project,
                 env=self.environment(env),
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -338,12 +351,17 @@ class Sandbox:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(left, signal.SIGKILL)
 
-    def loopkit(self, *args: str, session: str = "") -> subprocess.CompletedProcess:
-        """Run the project's `loopkit` outside the client, as a person in another window does."""
+    def loopkit(
+        self, *args: str, session: str = "", folder: Path | None = None, given: str = ""
+    ) -> subprocess.CompletedProcess:
+        """Run `loopkit` outside the client, as a person in another window does. given: its standard input."""
         env = self.environment({"CLAUDE_CODE_SESSION_ID": session} if session else None)
         env = {name: value for name, value in env.items() if not name.startswith("ANTHROPIC")}
         program = [str(ROOT / "bin" / "loopkit"), *args]
-        return subprocess.run(program, cwd=self.project, env=env, capture_output=True, encoding="utf-8", timeout=120)
+        where = folder or self.project
+        return subprocess.run(
+            program, cwd=where, env=env, input=given, capture_output=True, encoding="utf-8", timeout=120
+        )
 
     # -- what is on disk -----------------------------------------------------------------------------------------
 
@@ -372,6 +390,35 @@ class Sandbox:
     def events(self, kind: str) -> list[dict]:
         """The data of the ledger's events of a type."""
         return [row["data"] for row in self.ledger if row["type"] == kind]
+
+    def transcript(self, session: str) -> list[dict]:
+        """The lines of a session's transcript as they lie there now, wherever the session was started."""
+        rows = []
+        for file in (self.home / ".claude" / "projects").glob(f"*/{session}.jsonl"):
+            for row in file.read_text(encoding="utf-8", errors="replace").splitlines():
+                with contextlib.suppress(ValueError):  # the last one may be half written
+                    rows.append(json.loads(row))
+        return rows
+
+    def told(self, session: str) -> list[Told]:
+        """What hooks said in a session, in order; not what a fork took along from its origin."""
+        seen = []
+        for row in self.transcript(session):
+            part = row.get("attachment") or {}
+            kind = TOLD.get(part.get("type"))
+            if kind and not row.get("forkedFrom"):
+                words = part.get("content")
+                text = "\n".join(words) if isinstance(words, list) else str(words)
+                seen.append(Told(part.get("hookEvent", ""), kind, text))
+        return seen
+
+    def list_of(self, session: str) -> dict[str, dict]:
+        """The files of a session's native task list, by task id."""
+        found = {}
+        for file in (self.home / ".claude" / "tasks" / session).glob("*.json"):
+            with contextlib.suppress(OSError, ValueError):  # the client writes in place
+                found[file.stem] = json.loads(file.read_text(encoding="utf-8"))
+        return found
 
     def close(self) -> None:
         """End everything that was started here, and what it left behind."""

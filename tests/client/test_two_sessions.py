@@ -1,0 +1,219 @@
+"""Two sessions in one project: who is held, who is told what, and how a loop is handed over. The real client."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.client.harness import EVERYTHING, Sandbox, Told, wait_for
+from tests.client.model import Reply, Text, Tool, Turn, bash
+from tests.client.scenarios import REQUEST, SHAPE, greetings
+from tests.client.test_sessions import holds
+
+ONE = "11111111-1111-4111-8111-111111111111"
+TWO = "22222222-2222-4222-8222-222222222222"
+FORK = "33333333-3333-4333-8333-333333333333"
+TREE = "44444444-4444-4444-8444-444444444444"
+MOVED = "55555555-5555-4555-8555-555555555555"
+PANEL = {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
+TASKS = {"T-001", "T-002", "T-003"}
+OURS = "It belongs to this session"
+LIVE = "It belongs to a live session"
+GONE = "It belongs to a session that is gone"
+
+
+def talk(here: Sandbox) -> None:
+    """Obey until the tasks are stored; from then on only talk, or run what stands after `run ` in the prompt."""
+
+    def deviate(turn: Turn) -> Reply | None:
+        if not turn.main or not here.events("task_added"):
+            return None
+        wanted = re.match(r"run (loopkit .+)", turn.prompt)
+        done = wanted and any(wanted.group(1) in call.text for call in turn.calls)
+        return [bash(wanted.group(1))] if wanted and not done else [Text("I leave it as it is.")]
+
+    here.model.scenario.deviate = deviate
+
+
+def heard(here: Sandbox, session: str, event: str = "") -> list[str]:
+    """What hooks told Claude in a session (at an event), oldest first."""
+    return [told.text for told in here.told(session) if told.whom == "Claude" and event in ("", told.event)]
+
+
+def soon(here: Sandbox, session: str, words: str, times: int = 1, event: str = "") -> str:
+    """Wait until Claude was told `words` so often in a session; the newest such text. The transcript is written late."""
+
+    def look() -> str:
+        found = [text for text in heard(here, session, event) if words in text]
+        return found[-1] if len(found) >= times else ""
+
+    return wait_for(f"{words!r} told to {session}", look, 60, here.model.story)
+
+
+def turns(here: Sandbox, session: str) -> int:
+    """How many requests the main conversation of a session has made."""
+    return len([turn for turn in here.model.main_turns if turn.session == session])
+
+
+def owner(here: Sandbox) -> str:
+    """The owner by the ledger, hooks' lines included."""
+    return here.status["owner"]["session_id"]
+
+
+def put_down(here: Sandbox, name: str, sessions: dict[str, str]) -> None:
+    """Write what each session was told to the folder that LOOPKIT_TEST_RECORD names, if it names one."""
+    folder = os.environ.get("LOOPKIT_TEST_RECORD")
+    if not folder:
+        return
+    parts = []
+    for session, title in sessions.items():
+        told = here.told(session) or [Told("-", "nobody", "(nothing)")]
+        parts.append(f"# {title} ({session})\n")
+        parts += [f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    Path(folder, name + ".txt").write_text("\n".join(parts), encoding="utf-8")
+
+
+def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmux) -> None:
+    here = place(greetings())
+    talk(here)
+    one = here.terminal("--session-id", ONE, allowed=EVERYTHING, env=PANEL)
+    two = here.terminal("--session-id", TWO, allowed=EVERYTHING, env=PANEL)
+    one.say(f"/loop:start {REQUEST}")
+    soon(here, ONE, "To leave it: loopkit cancel", event="Stop")
+    ledger = here.ledger
+
+    # the second attempt is refused, with the owner and the ways out; nothing is written
+    two.say("/loop:start Something else")
+    two.wait("the refusal", lambda: turns(here, TWO))
+    refusal = next(turn.newest for turn in here.model.main_turns if turn.session == TWO)
+    assert f"owner session {ONE} (running)" in refusal and "loopkit says no" in refusal
+    for way in ("loopkit resume --take-over", "loopkit status", "git worktree add"):
+        assert way in refusal
+    two.see("script over|I leave it")
+    assert here.ledger == ledger and heard(here, TWO) == []
+
+    # compaction keeps the owner, /clear hands on to the new id, with the list made again
+    one.say("/compact")
+    soon(here, ONE, OURS, event="SessionStart")
+    assert owner(here) == ONE
+    one.say("/clear")
+    cleared = one.wait("the new id", lambda: (here.events("owner_changed") or [{}])[-1].get("session_id"))
+    one.see("LOOP RESUME")
+    assert cleared not in (ONE, TWO) and set(here.list_of(cleared)) == TASKS
+    one.say("hello")
+    soon(here, cleared, "To leave it: loopkit cancel", event="Stop")
+    assert OURS in heard(here, cleared, "SessionStart")[0]
+
+    # a branch of the conversation is another session: told, not held, and free to take over
+    one.say("/branch")
+    one.see("Branched session")
+    branch = re.search(r"new one \(([0-9a-f-]{36})\)", one.screen).group(1)
+    assert GONE in soon(here, branch, "[LOOP RESUME]")
+    one.say("and now?")
+    one.wait("the answer", lambda: turns(here, branch) == 1)
+    assert heard(here, branch, "Stop") == [] and set(here.list_of(branch)) == set()
+    one.say("/loop:resume")
+    soon(here, branch, "To leave it: loopkit cancel", event="Stop")
+    assert owner(here) == branch and set(here.list_of(branch)) == TASKS
+
+    # all that time the other terminal was told nothing, is not held, and can end the loop
+    two.say("hello")
+    two.wait("the answer", lambda: turns(here, TWO) == 2)
+    assert heard(here, TWO) == []
+    two.say("/loop:cancel")
+    two.wait("the end", lambda: here.events("loop_cancelled"))
+    before = turns(here, branch)
+    one.say("and after that?")
+    one.wait("the answer", lambda: turns(here, branch) > before)
+    one.see(r"(?s)after that.*I leave it.*❯")
+    assert turns(here, branch) == before + 1 and len(heard(here, branch, "Stop")) == 1
+    put_down(here, "two-terminals", {ONE: "one", cleared: "one, cleared", branch: "one, branched", TWO: "two"})
+
+
+def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
+    here = place(greetings())
+    talk(here)
+    first = here.run(f"/loop:start {REQUEST}", "--session-id", ONE, env=PANEL)
+    assert len(holds(first)) == 1
+
+    # `claude --resume` is the same session: held again
+    pause = here.model.pause(lambda turn, _reply: turn.session == ONE and turn.prompt == "Go on.")
+    again = here.start("Go on.", "--resume", ONE, env=PANEL)
+    pause.wait()
+    assert OURS in again.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+
+    # a fork is another one: told of the loop, never held for it; it asks before it takes over, the old one is let go
+    fork = here.run("Hello.", "--resume", ONE, "--fork-session", "--session-id", FORK, env=PANEL)
+    assert fork.session == FORK and LIVE in fork.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+    assert holds(fork) == [] and here.list_of(FORK) == {}
+    asked = here.run("/loop:resume", "--resume", FORK, env=PANEL)
+    assert holds(asked) == [] and owner(here) == ONE
+    assert here.model.heard("take it over: loopkit resume --take-over")
+    taken = here.run("run loopkit resume --take-over", "--resume", FORK, env=PANEL, allowed=EVERYTHING)
+    assert len(holds(taken)) == 1 and owner(here) == FORK and set(here.list_of(FORK)) == TASKS
+    pause.release()
+    again.finish()
+    assert holds(again) == [] and [out for out in again.hooks("Stop") if out] == []
+
+    # a linked worktree works on the same loop
+    tree = here.folder / "tree"
+    here.git("worktree", "add", "-q", str(tree))
+    other = here.run("/loop:resume", "--session-id", TREE, env=PANEL, folder=tree)
+    assert GONE in other.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+    assert len(holds(other)) == 1 and owner(here) == TREE and set(here.list_of(TREE)) == TASKS
+    assert not (tree / ".loop").exists()
+    let_go = here.run("And?", "--resume", FORK, env=PANEL)
+    assert holds(let_go) == [] and owner(here) == TREE
+    here.git("worktree", "remove", "--force", str(tree))
+
+    # the project's folder is moved: a session there goes on with the same tasks
+    here.project.rename(here.folder / "moved")
+    here.project = here.folder / "moved"
+    moved = here.run("/loop:resume", "--session-id", MOVED, env=PANEL)
+    assert GONE in moved.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+    assert len(holds(moved)) == 1 and owner(here) == MOVED and set(here.list_of(MOVED)) == TASKS
+    put_down(here, "handed-over", {ONE: "one", FORK: "its fork", TREE: "in a worktree", MOVED: "in the moved folder"})
+
+
+def armed(here: Sandbox) -> None:
+    """A loop of session ONE with one open task, made without a model."""
+    task = '- {subject: "write the limiter", verify: "test -f limiter.txt"}\n'
+    for words, given in (
+        ("start --task-file -", REQUEST),
+        ("score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2", ""),
+        ("shape --accept -", SHAPE),
+        ("task add --file -", task),
+    ):
+        done = here.loopkit(*words.split(), session=ONE, given=given)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("where", ["another session", "a plain terminal", "a sub-folder", "a linked worktree"])
+def test_cancel_from_anywhere_while_the_session_works(place, where: str) -> None:
+    here = place()
+
+    def busy(turn: Turn) -> Reply:
+        """Look at a file after each hold, then stop: activity, so that each stop is held anew."""
+        looked = any(event.kind == "result" for event in turn.fresh)
+        return [Text("I had a look.")] if looked else [Tool("Read", {"file_path": "README.md"})]
+
+    here.model.scenario.deviate = busy
+    armed(here)
+    pause = here.model.pause(lambda turn, reply: turn.number == 4 and isinstance(reply[0], Text))
+    run = here.start("Work.", "--session-id", ONE)
+    pause.wait()
+    assert len(holds(run)) == 1
+    (here.project / "src").mkdir()
+    if where == "a linked worktree":
+        here.git("worktree", "add", "-q", str(here.folder / "tree"))
+    folder = {"a sub-folder": here.project / "src", "a linked worktree": here.folder / "tree"}.get(where)
+    done = here.loopkit("cancel", session=TWO if where == "another session" else "", folder=folder)
+    assert done.returncode == 0, done.stderr
+    pause.release()
+    run.finish()
+    assert [bool(out) for out in run.hooks("Stop")] == [True, False], "held once, then let go without a word"
+    assert (here.state["status"], here.state["verdict"]) == ("aborted", "cancelled")
