@@ -63,18 +63,28 @@ def owner(here: Sandbox) -> str:
     return here.status["owner"]["session_id"]
 
 
-def put_down(here: Sandbox, name: str, sessions: dict[str, str]) -> None:
-    """Write what each session was told to the folder that LOOPKIT_TEST_RECORD names, if it names one."""
+def answers(here: Sandbox, session: str) -> list[Told]:
+    """What commands answered in a session about whose loop it is: refusals, and that it goes on here."""
+    texts = [turn.newest for turn in here.model.main_turns if turn.session == session]
+    found = [re.search(r"^(loopkit says no: .*|loop \S+ (?:goes on|cancelled).*)$", text, re.M) for text in texts]
+    return [Told("command", "Claude", one.group()) for one in found if one]
+
+
+def record(name: str, text: str) -> None:
+    """Write `text` into the folder that LOOPKIT_TEST_RECORD names, if it names one."""
     folder = os.environ.get("LOOPKIT_TEST_RECORD")
-    if not folder:
-        return
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, name + ".txt").write_text(text, encoding="utf-8")
+
+
+def put_down(here: Sandbox, name: str, sessions: dict[str, str]) -> None:
+    """Record what each of these sessions was told; `sessions` are their titles by id."""
     parts = []
     for session, title in sessions.items():
-        told = here.told(session) or [Told("-", "nobody", "(nothing)")]
-        parts.append(f"# {title} ({session})\n")
-        parts += [f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    Path(folder, name + ".txt").write_text("\n".join(parts), encoding="utf-8")
+        told = here.told(session) + answers(here, session) or [Told("-", "nobody", "(nothing)")]
+        parts += [f"# {title} ({session})\n", *(f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told)]
+    record(name, "\n".join(parts))
 
 
 def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmux) -> None:
