@@ -1,0 +1,307 @@
+"""The doctor's look at the installation: interpreters, environment, plugins, hooks and their last calls."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from .. import bootstrap
+from ..core import clock
+from ..store import beats, client, place
+from .findings import FAULT, OK, WARN, Case, Report
+
+#: The exit code by which hooks/run knows that an interpreter has run our file.
+RAN = 42
+#: Plugins that `loop` cannot be loaded without.
+NEEDED = ("hope", "counsel")
+WORDS = {
+    "silent": "it had nothing to say",
+    "held": "it held the turn",
+    "told": "it told the session of the loop",
+    "refused": "it refused",
+    "fault": "it failed",
+    "no-loop": "no loop there",
+    "disabled": "switched off by LOOPKIT_DISABLED",
+    "child": "a run's own agent, left alone",
+    "no-python": "no Python was found",
+}
+
+
+def programs(report: Report, case: Case) -> str:
+    """What loopkit runs on, what hooks run on and why, programs it leans on, the data folder and its environment.
+
+    Gives the path of the interpreter that hooks take, or an empty text.
+    """
+    version = ".".join(map(str, sys.version_info[:3]))
+    report.add(OK, f"loopkit runs on Python {version} at {sys.executable}")
+    data = place.data_dir(case.environment)
+    rows = _interpreters(report, case, data)
+    tried = {path for _, path in rows}
+    for name in ("python3", "python"):
+        found = shutil.which(name, path=case.environment.get("PATH", ""))
+        if found is None or found in tried:
+            continue
+        wrong = what_is_wrong(found)
+        report.add(
+            WARN if wrong else OK, f"{name} on the PATH is {found}" + (f": {wrong}; it is passed over" if wrong else "")
+        )
+    for name, needed in (("git", "checkpoints and stale evidence lean on it"), ("claude", "the client itself")):
+        found = shutil.which(name, path=case.environment.get("PATH", ""))
+        report.add(OK if found else WARN, f"{name}: {found}" if found else f"{name} is not on the PATH ({needed})")
+    writable = os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK)
+    report.add(OK if writable else FAULT, f"data folder {data}" + ("" if writable else " cannot be written"))
+    _environment(report, data)
+    return rows[-1][1] if rows and rows[-1][0] == RAN else ""
+
+
+def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]]:
+    """Which interpreter hooks take, by asking the launcher itself; gives (exit code, path) of those it tried."""
+    try:
+        rows = _asked(case)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        report.add(FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh`{_git_bash(case)}")
+        return []
+    noted = _first_line(os.path.join(data, "python"))
+    taken = rows[-1][1] if rows and rows[-1][0] == RAN else None
+    if noted and noted not in [path for _, path in rows]:
+        report.add(WARN, f"{os.path.join(data, 'python')} names {noted}, which is no program; it is passed over")
+    for code, path in rows:
+        if path != taken:
+            wrong = what_is_wrong(path) or f"ends with {code} on hooks: {_last_words(path, data)}"
+            report.add(WARN, f"python for hooks: {path}: {wrong}; it is passed over")
+    if taken is None:
+        report.add(
+            FAULT,
+            "no Python 3.9 or newer runs here, so hooks do nothing: install Python 3.11 or newer, run loopkit again",
+        )
+    else:
+        why = "the first on the PATH that works"
+        if taken == noted:
+            why = "noted when the environment was prepared"
+        elif taken.startswith(os.path.join(data, "env") + os.sep):
+            why = "that of the prepared environment"
+        report.add(OK, f"python for hooks: {taken}, {why}; it starts in {_start_up(taken):.0f} ms")
+    return rows
+
+
+def _asked(case: Case) -> list[tuple[int, str]]:
+    """(exit code, path) of the interpreters that hooks/run tries, up to the one it takes."""
+    done = subprocess.run(
+        ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "which"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        env=case.environment,
+        cwd=case.folder,
+        check=False,
+    )
+    rows = [row.split("\t", 1) for row in os.fsdecode(done.stdout).split("\0") if "\t" in row]
+    return [(int(code), path) for code, path in rows if code.isdecimal()]
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).rstrip("\n")
+    except OSError:
+        return ""
+
+
+def _start_up(program: str) -> float:
+    """Milliseconds that an interpreter takes to start and do nothing, the best of three."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.perf_counter()
+        try:
+            subprocess.run([program, "-I", "-S", "-c", ""], stdin=subprocess.DEVNULL, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        best = min(best, time.perf_counter() - began)
+    return best * 1000
+
+
+def what_is_wrong(program: str) -> str | None:
+    """Why a Python is no use for hooks, or None."""
+    check = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run(
+            [program, "-I", "-S", "-c", check], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not run ({error.__class__.__name__})"
+    said = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode or not said.replace(".", "").isdigit():
+        return f"exits {done.returncode} and prints {said[:60]!r}"
+    if tuple(map(int, said.split("."))) < (3, 9):
+        return f"is Python {said}, hooks need 3.9"
+    return None
+
+
+def _last_words(program: str, data: str) -> str:
+    """What our own file says on an interpreter that runs everything else."""
+    file = os.path.join(place.plugin_root(), "loopkit", "hooks", "__main__.py")
+    try:
+        done = subprocess.run(
+            [program, "-I", "-S", file, "which", data], stdin=subprocess.DEVNULL, capture_output=True, timeout=10,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return error.__class__.__name__
+    return (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no word"])[-1][:160]
+
+
+def _environment(report: Report, data: str) -> None:
+    from pathlib import Path
+
+    env = Path(data, "env")
+    try:
+        ready = bootstrap.is_complete(env, Path(place.plugin_root(), "requirements.lock").read_bytes())
+    except OSError:
+        report.add(FAULT, "requirements.lock is missing from the plugin: install the plugin again")
+        return
+    if ready:
+        report.add(OK, f"environment prepared: {env}")
+    else:
+        state = "is for another version" if os.path.lexists(env) else "is not prepared"
+        report.add(WARN, f"the environment {env} {state}; the next `loopkit` command prepares it")
+
+
+def plugins(report: Report, case: Case, files: list[client.Settings], folders: list[str]) -> None:
+    """The three plugins: there, of one version, enabled."""
+    root = place.plugin_root()
+    market = client.marketplace(case.environment, root)
+    installed = client.installed(case.environment, folders) if market else {}
+    where = {"loop": root}
+    for name in NEEDED:
+        if market and f"{name}@{market}" not in installed:
+            report.add(
+                FAULT,
+                f"plugin {name} is not installed, and without it the client does not load loop: "
+                f"claude plugin install loop@{market}",
+            )
+        elif not market and not os.path.exists(os.path.join(root, "plugins", name, ".claude-plugin", "plugin.json")):
+            report.add(WARN, f"plugin {name} is not beside this one: loop needs it (claude plugin list)")
+        else:
+            where[name] = installed.get(f"{name}@{market}") or os.path.join(root, "plugins", name)
+    versions = {name: client.manifest(folder).get("version", "unknown") for name, folder in where.items()}
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    if len(set(versions.values())) > 1:
+        report.add(FAULT, f"plugins of different versions: {listed}; update all three (claude plugin update)")
+    else:
+        report.add(OK, f"plugins: {listed}")
+    newest = installed.get(f"loop@{market}")
+    if newest and os.path.realpath(newest) != os.path.realpath(root):
+        report.add(WARN, f"this is {root}, installed is {newest}: start Claude Code again")
+    for name in ("loop", *NEEDED) if market else ():
+        decided = client.deciding(files, "enabledPlugins", f"{name}@{market}")
+        if decided and decided[0] is False:
+            report.add(FAULT, f"{decided[1]} disables {name}@{market}: claude plugin enable {name}@{market}")
+
+
+def hooks(report: Report, case: Case, python: str) -> None:
+    """The hooks that are registered, how they answer a sample, when each was last called and what came of it."""
+    path = os.path.join(place.plugin_root(), "hooks", "hooks.json")
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            registered = [
+                (event, shlex.split(hook["command"])[-1], hook.get("timeout"))
+                for event, entries in json.load(file)["hooks"].items()
+                for entry in entries
+                for hook in entry["hooks"]
+            ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        report.add(FAULT, f"hooks/hooks.json cannot be read ({error.__class__.__name__}): install the plugin again")
+        return
+    _sample(report, case, python, sorted({event for event, _, _ in registered}))
+    data = place.data_dir(case.environment)
+    for event, name, limit in registered:
+        _last_call(report, case, data, event, name, limit)
+    last = _last_line(os.path.join(data, "hooks.log"))
+    if last:
+        report.add(WARN, f"the last line of {os.path.join(data, 'hooks.log')}: {last}")
+
+
+def _sample(report: Report, case: Case, python: str, registered: list[str]) -> None:
+    """A stop of a session that has no loop, with a data folder of its own, so that it is not noted as a call."""
+    sample = {
+        "session_id": "doctor",
+        "cwd": case.folder,
+        "hook_event_name": "Stop",
+        "stop_hook_active": False,
+        "background_tasks": [],
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix="loopkit-doctor-") as data:
+            with open(os.path.join(data, "python"), "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(python)
+            with contextlib.suppress(OSError, NotImplementedError):  # compiled once is enough
+                os.symlink(os.path.join(place.data_dir(case.environment), "pyc"), os.path.join(data, "pyc"))
+            done = subprocess.run(
+                ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "stop"],
+                input=json.dumps(sample).encode(),
+                capture_output=True,
+                timeout=20,
+                cwd=case.folder,
+                env={**case.environment, "LOOPKIT_DATA": data},
+                check=False,
+            )
+            fault = _last_line(os.path.join(data, "hooks.log"))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        report.add(FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh`{_git_bash(case)}")
+        return
+    good = done.returncode == 0 and not done.stdout.strip() and not done.stderr.strip() and not fault
+    said = fault or (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:100]
+    report.add(
+        OK if good else FAULT,
+        f"hooks {', '.join(registered)} registered; a sample stop of another session: "
+        + ("let go" if good else f"exit {done.returncode}, {said!r}"),
+    )
+
+
+def _last_call(report: Report, case: Case, data: str, event: str, name: str, limit: object) -> None:
+    beat = beats.read(data, name)
+    if beat is None:
+        if event == "SessionStart" and case.session:
+            report.add(
+                FAULT,
+                f"hook {event}: last call never, and this is a session: its hooks are not run; is the plugin loop "
+                "enabled (claude plugin list)? Start Claude Code again",
+            )
+        else:
+            report.add(OK, f"hook {event}: last call never")
+        return
+    age = time.time() - beat.at
+    when = f"hook {event}: last call {clock.stamp(beat.at)} ({clock.human(max(0, age))} ago), "
+    longest = limit if isinstance(limit, (int, float)) else 0
+    if beat.result == "begun":
+        if place.alive(beat.pid) and age <= longest:
+            report.add(OK, when + "it is running")
+        else:
+            report.add(WARN, when + f"it was begun and did not end: killed, as at its time limit of {longest} s")
+    elif beat.took is not None and beat.took > longest:
+        report.add(WARN, when + f"{WORDS.get(beat.result, beat.result)}, too late: after {beat.took:.0f} s")
+    else:
+        bad = beat.result in ("fault", "no-python", "disabled")
+        report.add(WARN if bad else OK, when + WORDS.get(beat.result, beat.result or "what came of it is not noted"))
+
+
+def _last_line(path: str) -> str:
+    try:
+        if not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 600))
+            return (file.read().decode("utf-8", "replace").splitlines() or [""])[-1][:500]
+    except OSError:
+        return ""
+
+
+def _git_bash(case: Case) -> str:
+    return ", which comes with Git for Windows" if case.system == "win32" else ""

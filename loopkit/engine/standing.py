@@ -1,0 +1,110 @@
+"""The doctor's look at locks that stand, and at drafts that nobody finished."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..core import clock
+from ..store import native, place
+from .findings import FAULT, OK, WARN, Report
+
+#: Names of drafts that are listed at the most.
+MOST = 5
+
+
+def writing_lock(report: Report, root: str) -> None:
+    """Whether somebody holds the project's writing lock at this moment, and who."""
+    path = os.path.join(root, "lock")
+    try:
+        import fcntl
+
+        if not os.path.isfile(path):
+            return
+        with open(path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pid = _holder(path)
+                who, stands = _process(pid)
+                report.add(
+                    FAULT if stands else WARN,
+                    f"{path} is held by {who}"
+                    + (": it stands still, so no command can write; let it go on or end it" if stands else ""),
+                )
+            else:
+                report.add(OK, "the writing lock is free")
+    except (ImportError, OSError):  # another system, or a file system without locks
+        return
+
+
+def _holder(path: str) -> int | None:
+    """The process that holds a lock on a file, where the system tells (Linux)."""
+    try:
+        state = os.stat(path)
+        mark = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                words = line.split()
+                if len(words) > 5 and words[1] != "->" and words[5] == mark and words[4].isdecimal():
+                    return int(words[4])
+    except (OSError, AttributeError):
+        pass
+    return None
+
+
+def _process(pid: int | None) -> tuple[str, bool]:
+    """(what a process is, for a person; whether it was stopped and will not go on by itself)."""
+    if not pid:
+        return "another process", False
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read(400).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[:1]
+    except OSError:
+        return f"process {pid}", False
+    return f"process {pid} ({words[:160]})", state in ([b"T"], [b"t"])
+
+
+def list_locks(report: Report, folder: str) -> None:
+    """Locks that stand in a native task list; writers wait for a fresh one and take an old one over."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".lock")]
+    except OSError:
+        return
+    for name in sorted(names):
+        path = os.path.join(folder, name)
+        try:
+            age = time.time() - os.stat(path).st_mtime
+        except OSError:
+            continue
+        if not os.path.isdir(path):  # the file `.lock`, which the client keeps there
+            continue
+        old = age > native.STALE
+        report.add(
+            WARN if old else OK,
+            f"{path} stands for {clock.human(max(0, age))}"
+            + (": left behind by a process that died; the next writer takes it over" if old else ""),
+        )
+
+
+def drafts(report: Report, folders: list[str]) -> None:
+    """Unfinished drafts of files, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is gone."""
+    found = []
+    for folder in folders:
+        try:
+            found += [os.path.join(folder, name) for name in os.listdir(folder) if _is_left(name)]
+        except OSError:
+            continue
+    if found:
+        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
+        report.add(WARN, f"drafts of writes that were cut short, of no use to anybody: {', '.join(found[:MOST])}{more}")
+
+
+def _is_left(name: str) -> bool:
+    parts = name.rsplit(".", 2)
+    if len(parts) < 3 or "tmp" not in parts[1:]:
+        return False
+    number = parts[1] if parts[2] == "tmp" else ""
+    return not (number.isdecimal() and len(number) < 10 and place.alive(int(number)))

@@ -1,0 +1,123 @@
+"""The doctor's look around: variables and settings that switch hooks off or get in their way, task tools, the system."""
+
+from __future__ import annotations
+
+import os
+
+from ..core.session import MAX_IDLE_STOPS
+from ..store import client, loops, native, place
+from .findings import FAULT, OK, WARN, Case, Report
+
+#: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
+CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
+
+#: By `sys.platform`; from documentation, none of it was tried.
+NOTES = {
+    "win32": (
+        "Windows has not been tried; hooks need the `sh` of Git for Windows (without it the client runs PowerShell)",
+        "on Windows `python3` is often the stub of the Microsoft Store, which exits 49 or 9009; it is passed over, "
+        "`py -3` is tried last",
+    ),
+    "darwin": (
+        "on macOS /usr/bin/python3 is a stub until the Command Line Tools are installed (xcode-select --install), then "
+        "Python 3.9: enough for hooks, loopkit needs 3.11 (for example from python.org)",
+    ),
+}
+
+
+def folders(case: Case) -> list[str]:
+    """Folders whose `.claude/` the client may have read: here, the working tree's root, the loop's project."""
+    tops = [case.folder, place.work_tree(case.folder), os.path.dirname(case.root) if case.root else None]
+    return list(dict.fromkeys(one for one in tops if one))
+
+
+def variables(report: Report, case: Case, files: list[client.Settings]) -> None:
+    """Variables of ours and the client's cap, from the environment or from the settings' `env`."""
+    for name, means in (
+        ("LOOPKIT_DISABLED", "hooks are off"),
+        ("LOOPKIT_CHILD", "hooks take this for an agent that a run has started, and are silent"),
+    ):
+        value, source = _variable(case, files, name)
+        if value == "1" or value and name == "LOOPKIT_CHILD":
+            report.add(FAULT, f"{name}={value}: {means} ({source})")
+    value, source = _variable(case, files, CAP_VARIABLE)
+    view = loops.view(case.root) if case.root else None
+    idle = view.session.max_idle_stops if view is not None else MAX_IDLE_STOPS
+    if value.isdigit() and 0 < int(value) <= idle:
+        report.add(
+            FAULT,
+            f"{CAP_VARIABLE}={value}: the client overrides our holds before a stall is noticed; set it to "
+            f"{CLIENT_CAP} ({source})",
+        )
+    value, source = _variable(case, files, "LOOPKIT_DIR")
+    if not value:
+        return
+    if not os.path.isabs(value):
+        report.add(FAULT, f"LOOPKIT_DIR={value} is no full path: it means another folder wherever the session goes")
+    elif not os.path.isdir(value):
+        report.add(FAULT, f"LOOPKIT_DIR={value} is no folder, and loops are looked for nowhere else ({source})")
+    else:
+        report.add(OK, f"loops are looked for in LOOPKIT_DIR={value} only ({source})")
+
+
+def _variable(case: Case, files: list[client.Settings], name: str) -> tuple[str, str]:
+    """(value, what decided it). The client puts the settings' `env` into its environment, and that into its shell's."""
+    here, decided = case.environment.get(name, ""), client.deciding(files, "env", name)
+    if decided is None or case.session and str(decided[0]) != here:
+        return here, "the environment"
+    return str(decided[0]), f"env in {decided[1]}"
+
+
+def settings(report: Report, case: Case, files: list[client.Settings], root: str) -> None:
+    """Settings that switch our hooks off, and other hooks on the same event."""
+    for file in files:
+        if file.wrong:
+            report.add(WARN, f"{file.path} {file.wrong}: the client passes over it")
+    off = client.deciding(files, "", "disableAllHooks")
+    if off and off[0] is True:
+        report.add(FAULT, f"disableAllHooks in {off[1]}: no hook runs, so a loop cannot hold; take it out")
+    for file in files:
+        if file.managed and file.values.get("allowManagedHooksOnly") is True:
+            report.add(
+                FAULT, f"allowManagedHooksOnly in {file.path}: hooks of plugins do not run; ask the administrator"
+            )
+        if client.table(file.values, "hooks").get("Stop"):
+            report.add(WARN, f"{file.path} has a Stop hook: it may hold a session that the loop lets go")
+    for name, folder in sorted(client.installed(case.environment, folders(case)).items()):
+        enabled = client.deciding(files, "enabledPlugins", name)
+        if os.path.realpath(folder) == os.path.realpath(root) or not enabled or enabled[0] is not True:
+            continue
+        if client.has_hook(folder, "Stop"):
+            report.add(
+                WARN,
+                f"plugin {name} has a Stop hook: it may hold a session that the loop lets go (claude plugin disable {name})",
+            )
+
+
+def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
+    """Whether the client keeps a task list, by which setting, and where the loop's tasks are mirrored."""
+    value, source = _variable(case, files, TASK_TOOLS)
+    on = native.has_task_tools({TASK_TOOLS: value}, False)
+    folder = native.folder(case.environment, case.session) if case.session else None
+    if folder:
+        report.add(OK, f"native task list {native.list_id(case.environment, case.session)} is mirrored: {folder}")
+    if on:
+        report.add(OK, f"task tools are switched on: {TASK_TOOLS}={value} ({source})")
+    elif value:
+        report.add(WARN, f"task tools are off unless the model brings them: {TASK_TOOLS}={value} ({source})")
+    elif not folder:
+        report.add(
+            WARN,
+            "no native task list here: current models have no task tools; CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the "
+            "environment or in the settings' env brings them back. The loop works without",
+        )
+    shared = case.environment.get("CLAUDE_CODE_TASK_LIST_ID")
+    if shared:
+        report.add(OK, f"CLAUDE_CODE_TASK_LIST_ID={shared}: sessions share that task list")
+
+
+def system(report: Report, case: Case) -> None:
+    """What is known of this system."""
+    for text in NOTES.get(case.system, ()):
+        report.add(WARN, text)
