@@ -406,7 +406,7 @@ class Sandbox:
         for row in self.transcript(session):
             part = row.get("attachment") or {}
             kind = TOLD.get(part.get("type"))
-            if kind and not row.get("forkedFrom"):
+            if kind and row.get("session_id", session) == session:
                 words = part.get("content")
                 text = "\n".join(words) if isinstance(words, list) else str(words)
                 seen.append(Told(part.get("hookEvent", ""), kind, text))

@@ -10,7 +10,7 @@ from tests.client.harness import ROOT, Sandbox
 from tests.client.model import Reply, Text, Tool, Turn
 from tests.client.test_two_sessions import ONE, PANEL, armed, record
 
-ADDED, CHANGED, HOOKS = 8, 24, 24  # what our two processes do, at the least
+ADDED, CHANGED, HOOKS, SYNCS = 8, 24, 24, 100  # what our three processes do
 FIRST, LATER = 12, 3  # what Claude creates, before and after it deletes
 DELETED = (3, 6, 9)
 
@@ -39,13 +39,26 @@ for number in range({HOOKS}):
     if done.returncode or done.stderr or b"belongs to this session" not in done.stdout:
         sys.exit(f"{{done}}")
 """
+# The sync alone, as fast as it goes: each time every task has another description.
+SYNC = f"""
+import os, sys, time
+from loopkit.store import loops, native
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+root, name = ".loop", loops.names(".loop")[-1]
+for number in range({SYNCS}):
+    rows = [row._replace(description=f"{{row.id}} {{number}}") for row in native.rows(loops.fold(root, name)[0])]
+    done = native.sync(rows, os.path.dirname(sys.argv[1]), name)
+    if done.skipped:
+        sys.exit(f"{{done}}")
+"""
 
 
 def writers(here: Sandbox) -> list[subprocess.Popen]:
-    """Our commands and our hooks in a process each, on the list of session ONE, from its first native task on."""
+    """Our commands, our hooks and the sync alone in a process each, on the list of session ONE, from its first native task on."""
     env = here.environment({"CLAUDE_CODE_SESSION_ID": ONE, "PYTHONPATH": str(ROOT), **PANEL})
     first = str(here.home / ".claude" / "tasks" / ONE / "1.json")
-    argv = ([COMMANDS, first], [EVENTS, first, ONE, str(ROOT / "hooks" / "run")])
+    argv = ([COMMANDS, first], [EVENTS, first, ONE, str(ROOT / "hooks" / "run")], [SYNC, first])
     return [
         subprocess.Popen(
             [sys.executable, "-c", *words],
@@ -64,10 +77,11 @@ def create(numbers: range) -> Reply:
     return [Tool("TaskCreate", {"subject": f"Claude's {one}", "description": "d"}) for one in numbers]
 
 
-def update(known: list[int], turn: int) -> Reply:
+def update(known: list[int], number: int) -> Reply:
     """A TaskUpdate of each task in one message: fields that our writer has to leave alone."""
     return [
-        Tool("TaskUpdate", {"taskId": str(one), "owner": f"agent-{one}", "metadata": {"round": turn}}) for one in known
+        Tool("TaskUpdate", {"taskId": str(one), "owner": f"agent-{one}", "metadata": {f"round {number}": "x"}})
+        for one in known
     ]
 
 
@@ -98,7 +112,7 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     ours += writers(here)
     run = here.run("Make tasks.", "--session-id", ONE, env=PANEL)
     faults = [one.communicate(timeout=60)[1] for one in ours]
-    assert [one.returncode for one in ours] == [0, 0], faults
+    assert [one.returncode for one in ours] == [0, 0, 0], faults
     assert here.loopkit("task", "list", session=ONE).returncode == 0
 
     # the client's own calls all went through
@@ -110,11 +124,13 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     assert len(set(numbers)) == len(numbers) == FIRST + LATER
 
     # nothing is lost, in the list or in the ledger
-    files = here.list_of(ONE)
+    files, lost = here.list_of(ONE), []
     for one in kept:
         row = files[str(one)]
-        assert (row["subject"], row["owner"], row["metadata"]["round"]) == (f"Claude's {one}", f"agent-{one}", rounds)
+        assert (row["subject"], row["owner"]) == (f"Claude's {one}", f"agent-{one}")
         assert row["metadata"]["loopId"]
+        lost += [(one, number) for number in range(1, rounds + 1) if f"round {number}" not in row["metadata"]]
+    assert lost == []
     rows = [event["task"] for event in here.events("task_added")]
     native = [row["native"] for row in rows if row.get("native")]
     assert len(native) == len(set(native)) and set(native) >= {str(one) for one in numbers if one not in DELETED}
@@ -130,6 +146,6 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     record(
         "native-writers",
         f"client: {len(numbers)} created, {len(DELETED)} deleted, {FIRST + (rounds - 1) * len(kept)} updated\n"
-        f"ours meanwhile: {ADDED} tasks added, {CHANGED} changed, {HOOKS} hooks\n"
+        f"ours meanwhile: {ADDED} tasks added, {CHANGED} changed, {HOOKS} hooks, {SYNCS} syncs of the whole list\n"
         "lost 0, ids twice 0, locks left 0, calls refused 0\n",
     )
