@@ -39,7 +39,7 @@ for number in range({HOOKS}):
     if done.returncode or done.stderr or b"belongs to this session" not in done.stdout:
         sys.exit(f"{{done}}")
 """
-# The sync alone, as fast as it goes: each time every task has another description.
+# The sync alone, as fast as it goes, once Claude has made its tasks: each time every task has another description.
 SYNC = f"""
 import os, sys, time
 from loopkit.store import loops, native
@@ -57,8 +57,8 @@ for number in range({SYNCS}):
 def writers(here: Sandbox) -> list[subprocess.Popen]:
     """Our commands, our hooks and the sync alone in a process each, on the list of session ONE, from its first native task on."""
     env = here.environment({"CLAUDE_CODE_SESSION_ID": ONE, "PYTHONPATH": str(ROOT), **PANEL})
-    first = str(here.home / ".claude" / "tasks" / ONE / "1.json")
-    argv = ([COMMANDS, first], [EVENTS, first, ONE, str(ROOT / "hooks" / "run")], [SYNC, first])
+    first, last = (str(here.home / ".claude" / "tasks" / ONE / f"{number}.json") for number in (1, FIRST))
+    argv = ([COMMANDS, first], [EVENTS, first, ONE, str(ROOT / "hooks" / "run")], [SYNC, last])
     return [
         subprocess.Popen(
             [sys.executable, "-c", *words],
