@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core import clock, verdict
 from ..core.events import Event
+from ..store import place
 from . import project
 
 TYPE_CHECKING = False
@@ -12,8 +13,13 @@ if TYPE_CHECKING:
 
 
 def handle(call: Call) -> None:
-    """Forget the owner's process, so that whoever resumes needs no take-over. After /clear the client lives on: nothing."""
+    """Forget the owner's process, so that whoever resumes needs no take-over. After /clear the client lives on: nothing.
+
+    Where a second client has opened the same session since, that one is the owner's process, and it stays.
+    """
     found = project.own_view(call) if call.given.get("reason") != "clear" else None
-    if found is not None and found.session.status not in verdict.FINAL and found.session.owner_pid is not None:
+    if found is None or found.session.status in verdict.FINAL or found.session.owner_pid is None:
+        return
+    if place.client_pid(call.env) in (None, found.session.owner_pid):
         data = {"session_id": found.session.owner, "client_pid": None}
         project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))
