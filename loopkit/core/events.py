@@ -10,14 +10,13 @@ VERSION = 1
 #: One journal line. `at`: UTC stamp; `by`: session:<id>, hook, run:<name> or person; `data`: the type's own fields.
 Event = namedtuple("Event", "type data at by")
 
-#: Types whose effect needs no task: a reader that has the snapshot can fold them onto it alone (see session.fold).
+#: Types whose effect needs no task and that leave the snapshot's next step as it is, or make it plain by the status:
+#: a reader that has the snapshot can fold them onto it alone (see session.fold).
 SESSION_TYPES = frozenset(
     (
         "iteration_ended",
         "adopted",
         "limits_set",
-        "question_asked",
-        "question_answered",
         "paused",
         "resumed",
         "owner_changed",
