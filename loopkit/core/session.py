@@ -180,9 +180,10 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         _go_on(session, at)
         session.failure = None
     elif kind == "owner_changed":
+        if session.owner != data.get("session_id", ""):  # a new client of the same session goes on with its transcript
+            session.owner_since = at
         session.owner = data.get("session_id", "")
         session.owner_pid = data.get("client_pid")
-        session.owner_since = at
         if data.get("unattended") is not None:
             session.unattended = bool(data["unattended"])
         session.hold_fingerprint, session.hold_count = "", 0
