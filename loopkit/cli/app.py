@@ -45,11 +45,17 @@ class App:
         tree = place.work_tree(self.folder)
         return tree if tree and place.main_tree(tree) == own else own
 
-    def loop(self) -> Loop:
-        """The active loop. Raises Refused where there is none, Damaged where it cannot be read."""
+    def loop(self, strangers: bool = False) -> Loop:
+        """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
+
+        What stands in a loop that came with the folder reaches no session; a person at a terminal may look at it, and
+        commands that are made for it (`strangers`) take it.
+        """
         found = Loop.active(self.root) if self.root else None
         if found is None:
             raise Refused("there is no loop in this project", "start one in Claude Code: /loop:start <task>")
+        if self.session and not strangers and not found.ours:
+            raise not_ours()
         if found.damaged or found.torn:
             what = "its last line is cut short and"
             if found.damaged:
@@ -61,6 +67,8 @@ class App:
     def own_loop(self) -> Loop:
         """The active loop, for a command that changes it. Raises Refused in a session that does not own it."""
         loop = self.loop()
+        if not loop.ours:
+            raise not_ours()
         self.owned = True
         self._check_owner(loop)
         return loop
@@ -129,6 +137,14 @@ def taught(loop: Loop) -> list[str]:
 
     tail = journal.read(loop.path)
     return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+
+
+def not_ours() -> Refused:
+    """The refusal of a loop that was neither started nor adopted on this machine; nothing of what stands in it."""
+    return Refused(
+        "the loop in this folder was not started here, so it does nothing",
+        "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit resume --adopt",
+    )
 
 
 def take_over_hint(loop: Loop) -> str:

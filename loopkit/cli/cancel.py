@@ -14,7 +14,7 @@ from . import app
 @click.argument("reason", nargs=-1)
 def command(call: app.App, reason: tuple) -> None:
     """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they are."""
-    loop = call.loop()
+    loop = call.loop(strangers=True)
     changes = call.change(loop, _changes, " ".join(reason) or "by hand")
     if not changes:
         call.answer(loop, f"loop {loop.name} was over already ({loop.state.session.verdict})")

@@ -10,13 +10,14 @@ from ..core import clock, limits, snapshot, verdict
 from ..core.errors import LoopError, Refused
 from ..core.session import Session
 from ..core.state import LoopState
-from ..store import native, place
-from ..store.loop import Loop
+from ..store import native, place, trust
+from ..store.loop import Loop, unwritable
 from . import app
 
 
 @app.command("resume", "loopkit resume --iterations +25")
 @click.option("--take-over", is_flag=True, help="Also where another running session owns it.")
+@click.option("--adopt", is_flag=True, help="Also where it came with the folder from elsewhere and you trust it.")
 @click.option("--iterations", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--usd", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--time", "seconds", metavar="T", help="Another limit: 2h, +30m, none.")
@@ -33,13 +34,16 @@ def command(call: app.App, ask: bool, **given: Any) -> int:
         return 0
 
 
-def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -> int:
-    loop = call.loop()
+def _resume(call: app.App, take_over: bool, adopt: bool, text: str | None, **given: object) -> int:
+    loop = call.loop(strangers=True)
     session = loop.state.session
     if session.status in verdict.FINAL:
         raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
+    if not loop.ours and not adopt:
+        raise app.not_ours()
     other = bool(call.session) and session.owner != call.session
-    call.change(loop, _changes, call, take_over, text, given)
+    token = _known_by(loop)
+    call.change(loop, _changes, call, token, take_over, text, given)
     if call.session:
         native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
         call.follow(loop)
@@ -48,15 +52,26 @@ def _resume(call: app.App, take_over: bool, text: str | None, **given: object) -
     return 0
 
 
-def _changes(state: LoopState, call: app.App, take_over: bool, text: str | None, given: dict) -> list:
+def _known_by(loop: Loop) -> str:
+    """The token of the loop, where it lies now; a new one for a loop that is being adopted. Raises Damaged."""
+    token = loop.state.session.token if loop.ours else trust.new_token()
+    try:
+        trust.remember(loop.root, loop.name, token)
+    except OSError as error:
+        raise unwritable(trust.folder(), error) from None
+    return token
+
+
+def _changes(state: LoopState, call: app.App, token: str, take_over: bool, text: str | None, given: dict) -> list:
     session = state.session
-    other = bool(call.session) and session.owner != call.session
-    if other and place.alive(session.owner_pid) and not take_over:
+    adopted = token != session.token  # whoever ran it elsewhere runs nothing here
+    other = bool(call.session) and (adopted or session.owner != call.session)
+    if other and not adopted and place.alive(session.owner_pid) and not take_over:
         raise Refused(
             f"loop {state.name} belongs to session {session.owner}, which is running",
             "ask the person; take it over: loopkit resume --take-over; or leave it there",
         )
-    changes: list = []
+    changes: list = [("adopted", {"token": token})] if adopted else []
     present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
     chosen = {kind: limits.amount(str(value), present[kind], kind) for kind, value in given.items() if value}
     if chosen:

@@ -9,7 +9,7 @@ import click
 
 from ..core import announce, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
-from ..store import config, loops, mirror, native, place, prompts
+from ..store import config, loops, mirror, native, place, prompts, trust
 from ..store import loop as store
 from . import app, recall
 
@@ -119,7 +119,8 @@ def _root(call: app.App) -> str:
     tree = place.work_tree(call.folder)
     if tree and not call.environment.get("LOOPKIT_DIR") and os.path.dirname(root) != tree:
         view = loops.view(root)
-        if view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session:
+        busy = view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session
+        if view is not None and busy and trust.known(root, view.name, view.session.token):
             return os.path.join(tree, place.FOLDER)
     return root
 
@@ -150,13 +151,15 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         snapshot = loops.read_snapshot(root)
         store.archive(root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
         return
-    if old is None or old.state.session.status in verdict.FINAL:
+    if old is None or old.state.session.status in verdict.FINAL or not old.ours:
         return
     session = old.state.session
     elsewhere = session.owner != call.session and place.alive(session.owner_pid)
     if options["fresh"] and not elsewhere:
         old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
         store.archive(root, old.name, bool(options["purge"]))
+        if options["purge"]:
+            trust.forget(session.token)
         native.withdraw(native.folder(call.environment, session.owner), old.name)
         return
     whose = (

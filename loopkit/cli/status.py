@@ -27,6 +27,7 @@ def command(call: app.App, all_loops: bool) -> None:
     if call.as_json:
         del snapshot["session"]
         del snapshot["check"]
+        snapshot["ours"] = loop.ours
         snapshot["failure"] = loop.state.session.failure
         snapshot["spent"]["seconds"] = loop.state.session.seconds(time.time())
         click.echo(json.dumps(snapshot, ensure_ascii=False))
@@ -81,7 +82,9 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
             f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
             + announce.clean(str(session.failure["text"]), 160)
         )
-    if snapshot["next"]:
+    if not loop.ours:
+        lines.append("It was not started here, so it does nothing. If you trust it: loopkit resume --adopt")
+    elif snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")
     elif session.status in verdict.FINAL:
         lines.append("Start another: /loop:start <task>")

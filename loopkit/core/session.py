@@ -11,13 +11,14 @@ MAX_IDLE_STOPS = 3
 class Session:
     """Session facts of one loop; changed only by `fold`.
 
-    iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
+    token: what the machine that started or adopted the loop knows it by · iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
     (POSIX seconds or None) · awaiting: a confirmation is open, so no time counts · hold_*: the last hold's fingerprint,
     how many on it in a row, anything recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
     usage: {model: [input, output, cache write, cache read]}.
     """
 
     __slots__ = (
+        "token",
         "stage",
         "status",
         "verdict",
@@ -53,6 +54,7 @@ class Session:
     )
 
     def __init__(self) -> None:
+        self.token = ""
         self.stage = "intent"
         self.status = verdict.RUNNING
         self.verdict: str | None = None
@@ -187,6 +189,8 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         if data.get("unattended") is not None:
             session.unattended = bool(data["unattended"])
         session.hold_fingerprint, session.hold_count = "", 0
+    elif kind == "adopted":
+        session.token = data.get("token", "")
     elif kind == "stop_failed":
         session.failure = {"error": data.get("error"), "text": data.get("text", ""), "at": at}
     elif kind == "subagent_stopped":
@@ -207,6 +211,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
 
 
 def _fold_start(session: Session, data: dict, at: str) -> None:
+    session.token = data.get("token", "")
     session.started_at = session.owner_since = at
     session.owner = data.get("session_id", "")
     session.owner_pid = data.get("client_pid")

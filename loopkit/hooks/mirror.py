@@ -59,7 +59,7 @@ class _Lock:
         except ImportError:  # Windows
             return
         try:
-            self.descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self.descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError:
             return
         until = time.monotonic() + LOCK_SECONDS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ..store import journal, loops, place
+from ..core import verdict
+from ..store import journal, loops, place, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +30,26 @@ def _views(call: Call) -> Iterator[loops.View]:
 
 
 def view(call: Call) -> loops.View | None:
-    """The loop an event is about: the session's own one, else the nearest; None where there is none that can be read."""
+    """The loop an event is about: the session's own one, else the nearest; None where there is none that can be read.
+
+    Loops that came with the folder from elsewhere do not count: see `stranger`.
+    """
     nearest = None
     for found in _views(call):
+        if not trust.known(found.root, found.name, found.session.token):
+            continue
         if found.session.owner == session_id(call) != "":
             return found
         nearest = nearest or found
     return nearest
+
+
+def stranger(call: Call) -> loops.View | None:
+    """A loop that is not over and was neither started nor adopted on this machine; None where there is none."""
+    for found in _views(call):
+        if found.session.status not in verdict.FINAL and not trust.known(found.root, found.name, found.session.token):
+            return found
+    return None
 
 
 def own_view(call: Call) -> loops.View | None:

@@ -12,9 +12,18 @@ if TYPE_CHECKING:
     from .dispatch import Call
 
 
+#: What the person reads where a loop came with the folder: nothing of what stands in it.
+STRANGER = (
+    "loop: the .loop folder of this project was not made here, so it does nothing. "
+    "Look at it: loopkit status. If you trust it: loopkit resume --adopt"
+)
+
+
 def handle(call: Call) -> dict | None:
     """Announce a loop that is not over; the owner hears it after compaction too, any other session only at its start."""
     found = project.view(call) if call.readable else None
+    if found is None and call.readable and project.stranger(call) is not None:
+        return reply.tell(STRANGER)
     if found is None or found.session.status in verdict.FINAL or found.session.stage == "complete":
         return None
     session_id, source = project.session_id(call), call.given.get("source")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from ..core.errors import Damaged, LoopError, Refused
 from ..core.events import Event
 from ..core.intake import Change
 from ..core.state import LoopState
-from . import atomic, journal, loops
+from . import atomic, inside, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
@@ -41,6 +42,7 @@ def locked(root: str) -> Iterator[None]:
     import portalocker  # slower to import than all of ours together, and commands that only read do without
 
     try:
+        inside.check(root, os.path.join(root, "lock"))
         lock = portalocker.Lock(
             os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB
         )
@@ -59,10 +61,8 @@ def locked(root: str) -> Iterator[None]:
 
 def unwritable(path: str, error: OSError) -> Damaged:
     """The fault of a write to `path` that failed, with what to do about it."""
-    return Damaged(
-        f"cannot write {error.filename or path}: {error.strerror}",
-        "make room or give write access; nothing was changed",
-    )
+    todo = "remove the link" if error.errno == errno.ELOOP else "make room or give write access"
+    return Damaged(f"cannot write {error.filename or path}: {error.strerror}", f"{todo}; nothing was changed")
 
 
 class Loop:
@@ -111,7 +111,7 @@ class Loop:
 
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
-        """A new numbered loop folder with its first lines. The caller holds the lock. Raises Damaged."""
+        """A new numbered loop folder with its first lines, known as ours. The caller holds the lock. Raises Damaged."""
         from ..core import slug
 
         made = None
@@ -126,7 +126,9 @@ class Loop:
                 except FileExistsError:
                     number += 1
             os.mkdir(os.path.join(root, name, "evidence"))
-            now = clock.stamp(time.time())
+            now, token = clock.stamp(time.time()), trust.new_token()
+            trust.remember(root, name, token)
+            changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
             journal.create(loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes])
         except OSError as error:
             if made is not None:  # its number was never told to anybody
@@ -180,6 +182,11 @@ class Loop:
         self.refresh()
         self.write_snapshot()
 
+    @property
+    def ours(self) -> bool:
+        """Whether it was started or adopted by this person; one that was not does nothing."""
+        return trust.known(self.root, self.name, self.state.session.token)
+
     def write_snapshot(self) -> None:
         """The snapshot; it is derived, so a failure to write it loses nothing and is not raised."""
         with contextlib.suppress(OSError):
@@ -201,6 +208,7 @@ def next_number(root: str) -> int:
 def prepare(root: str) -> None:
     """Make `.loop/` with its ignore file. Raises Damaged."""
     try:
+        inside.check(os.path.dirname(root), root)
         os.makedirs(root, exist_ok=True)
         ignore = os.path.join(root, ".gitignore")
         if not os.path.exists(ignore):
@@ -219,6 +227,8 @@ def archive(root: str, name: str, purge: bool) -> str:
             os.unlink(os.path.join(root, loops.SNAPSHOT))
         target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
+        inside.check(root, target)
+        inside.check(root, source)
         if purge:
             atomic.write(target + ".purged", b"")
             shutil.rmtree(source)

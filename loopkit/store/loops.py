@@ -10,7 +10,7 @@ from ..core import snapshot as snapshots
 from ..core.events import SESSION_TYPES
 from ..core.session import Session
 from ..core.session import fold as fold_session
-from . import atomic, journal
+from . import atomic, journal, trust
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -32,9 +32,18 @@ def names(root: str) -> list:
         return []
     for name in entries:
         digits = name.split("-", 1)[0]
-        if digits.isdigit() and digits.isascii() and os.path.exists(os.path.join(root, name, journal.NAME)):
+        if digits.isdigit() and digits.isascii() and _is_loop(root, name):
             found.append((int(digits), name))
     return [name for _, name in sorted(found)]
+
+
+def _is_loop(root: str, name: str) -> bool:
+    """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and are none."""
+    folder = os.path.join(root, name)
+    if os.path.basename(name) != name or name in (os.curdir, os.pardir) or os.path.islink(folder):
+        return False
+    path = os.path.join(folder, journal.NAME)
+    return os.path.exists(path) and not os.path.islink(path)
 
 
 def ledger(root: str, name: str) -> str:
@@ -46,9 +55,11 @@ def read_snapshot(root: str) -> dict | None:
     """The snapshot as it stands on disk, or None where it is missing, damaged or edited."""
     try:
         with open(os.path.join(root, SNAPSHOT), "rb") as file:
-            return snapshots.parse(file.read())
+            snapshot = snapshots.parse(file.read())
     except OSError:
         return None
+    name = snapshot.get("loop") if snapshot is not None else None
+    return snapshot if type(name) is str and os.path.basename(name) == name != "" else None
 
 
 def write_snapshot(root: str, snapshot: dict) -> None:
@@ -63,7 +74,7 @@ def view(root: str) -> View | None:
     None: no loop, or its journal cannot be read. Nothing is written.
     """
     snapshot = read_snapshot(root)
-    if snapshot is not None:
+    if snapshot is not None and _is_loop(root, snapshot["loop"]):
         session = _catch_up(root, snapshot)
         if session is not None and not outdated(root, snapshot["loop"], session):
             return View(root, snapshot["loop"], session, snapshot, False)
@@ -131,7 +142,8 @@ def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
 def active(root: str) -> str | None:
     """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
 
-    Loops that are over come after those that are not. Journals that cannot be read are passed over.
+    Our own come before those that came from elsewhere, and those that are not over before the others. Journals that
+    cannot be read are passed over.
     """
     from ..core import verdict
 
@@ -148,7 +160,7 @@ def active(root: str) -> str | None:
             fold_session(session, event.type, event.data, event.at, event.by)
             if event.type in ("loop_started", "resumed"):
                 last = event.at
-        key = (session.status not in verdict.FINAL, last, order)
+        key = (trust.known(root, name, session.token), session.status not in verdict.FINAL, last, order)
         if best is None or key > best[0]:
             best = (key, name)
     return best[1] if best else None

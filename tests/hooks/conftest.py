@@ -14,7 +14,7 @@ import pytest
 
 from loopkit.core import clock
 from loopkit.core.events import Event
-from loopkit.store import journal, loops
+from loopkit.store import journal, loops, trust
 
 ROOT = Path(__file__).resolve().parents[2]
 S1 = "11111111-2222-4333-8444-555555555555"
@@ -62,6 +62,7 @@ class Project:
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(top),
+            "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
             "CLAUDE_CONFIG_DIR": str(self.config),
             "CLAUDE_PLUGIN_DATA": str(self.data),
             "CLAUDE_PROJECT_DIR": str(self.folder),
@@ -79,7 +80,10 @@ class Project:
     def start(self, *tasks: str, stage: str = "executing", **data: Any) -> None:
         """A running loop of S1 with open tasks of these subjects, each verified by `test -f N.txt`."""
         (self.root / NAME).mkdir(parents=True)
+        token = trust.new_token()
+        trust.remember(str(self.root), NAME, token)
         first = {"task": "add rate limiting", "session_id": S1, "client_pid": os.getpid(), "settings": {}, **data}
+        first = {"token": token, **first}
         journal.create(str(self.ledger), [self.event("loop_started", **first)])
         self.record("limits_set", iterations=25, usd=25.0, seconds=7200)
         self.record("stage_moved", to=stage)
@@ -165,5 +169,6 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # the loops that this machine knows
     return Project(tmp_path)
