@@ -10,7 +10,7 @@ from ..core import clock, limits, snapshot, verdict
 from ..core.errors import LoopError, Refused
 from ..core.session import Session
 from ..core.state import LoopState
-from ..store import native, place, trust
+from ..store import native, place, transcript, trust
 from ..store.loop import Loop, unwritable
 from . import app
 
@@ -79,7 +79,8 @@ def _changes(state: LoopState, call: app.App, token: str, take_over: bool, text:
     if other:
         unattended = call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
         row = {"session_id": call.session, "client_pid": place.client_pid(call.environment), "unattended": unattended}
-        changes.append(("owner_changed", {**row, "why": "resume"}))
+        used = {} if adopted else transcript.unread(place.config_dir(call.environment), session)
+        changes.append(("owner_changed", {**row, **used, "why": "resume"}))
     if text is not None:
         if session.question is None:
             raise Refused("no question is open", "see loopkit status; go on without --answer")

@@ -90,6 +90,13 @@ def _task_id(value: object) -> bool:
 
 _FIGURES = _list_of(_amount)
 
+#: What was read in transcripts (session._fold_usage).
+_READ = {
+    "offsets": _table_of(_count),
+    "usage": _table_of(lambda value: _FIGURES(value) and len(value) >= 4),
+    "message_ids": _texts_or_none,
+}
+
 _TASK_FIELDS = _record(
     {
         "id": _task_id,
@@ -316,16 +323,14 @@ _LINES = {
             "verdict": _text_or_none,
             "reason": _text,
             "fingerprint": _text,
-            "offsets": _table_of(_count),
-            "usage": _table_of(lambda value: _FIGURES(value) and len(value) >= 4),
-            "message_ids": _texts_or_none,
             "transcript_offset": _count,
+            **_READ,
         }
     ),
     "question_asked": _record({"text": _text}),
     "question_answered": _record({"text": _text}),
     "paused": _REASONED,
-    "owner_changed": _record({"session_id": _text, "client_pid": _count_or_none, "unattended": _flag}),
+    "owner_changed": _record({"session_id": _text, "client_pid": _count_or_none, "unattended": _flag, **_READ}),
     "stop_failed": _record({"error": _text_or_none, "text": _text}),
     "subagent_stopped": _record({"agent_id": _text, "transcript": _text_or_none}),
     "notice_given": _record({"name": _text}),

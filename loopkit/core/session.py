@@ -182,6 +182,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         _go_on(session, at)
         session.failure = None
     elif kind == "owner_changed":
+        _fold_usage(session, data)  # the rest of what the old session used
         if session.owner != data.get("session_id", ""):  # a new client of the same session goes on with its transcript
             session.owner_since = at
         session.owner = data.get("session_id", "")
@@ -222,10 +223,8 @@ def _fold_start(session: Session, data: dict, at: str) -> None:
     session.prices = settings.get("prices", {})
 
 
-def _fold_stop(session: Session, data: dict, at: str) -> None:
-    session.iteration += 1
-    session.failure = None  # the turn went through
-    session.last_stop = {"at": at, "decision": data.get("decision"), "verdict": data.get("verdict")}
+def _fold_usage(session: Session, data: dict) -> None:
+    """What transcripts gave since they were last looked at: tokens, how far they were read, the newest messages."""
     offsets = data.get("offsets")
     if offsets:
         session.offsets = {**session.offsets, **offsets}
@@ -234,6 +233,13 @@ def _fold_stop(session: Session, data: dict, at: str) -> None:
         session.usage[model] = [old + new for old, new in zip(known, figures)]
     if data.get("message_ids"):
         session.message_ids = data["message_ids"]
+
+
+def _fold_stop(session: Session, data: dict, at: str) -> None:
+    session.iteration += 1
+    session.failure = None  # the turn went through
+    session.last_stop = {"at": at, "decision": data.get("decision"), "verdict": data.get("verdict")}
+    _fold_usage(session, data)
     if data.get("decision") == "hold":
         same = data.get("fingerprint") == session.hold_fingerprint
         session.hold_count = session.hold_count + 1 if same else 1

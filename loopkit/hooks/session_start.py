@@ -55,5 +55,9 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
     data = {"session_id": session_id, "client_pid": pid}
     if call.env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
         data["unattended"] = True
+    if heir:
+        from ..store import transcript
+
+        data.update(transcript.unread(place.config_dir(call.env), session))
     project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))
     return loops.view(found.root) or found

@@ -12,6 +12,10 @@ import os
 import stat
 from collections import namedtuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..core.session import Session
+
 #: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
 PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20
 #: Message ids carried over from one reading to the next: the lines of one message stand close together.
@@ -72,6 +76,32 @@ def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tu
         if after != before:
             grown[name] = after
     return Reading(count.active, count.usage, grown, list(count.seen)[-CARRIED:])
+
+
+def find(config: str, session_id: str) -> str:
+    """The main transcript of a session in the client's folder `config`, or ""; whatever project it was opened in."""
+    projects, name = os.path.join(config, "projects"), session_id + ".jsonl"
+    try:
+        folders = os.listdir(projects) if os.path.basename(name) == name else []
+    except (OSError, ValueError):
+        return ""
+    found = (os.path.join(projects, folder, name) for folder in folders)
+    return next((path for path in found if os.path.isfile(path)), "")
+
+
+def unread(config: str, session: Session) -> dict:
+    """What the loop's owner has used since its last look: fields for the `owner_changed` that lets it go.
+
+    A session that was killed or cleared in the middle of a turn never comes to the stop that would count it.
+    """
+    path = find(config, session.owner) if session.owner else ""
+    if not path:
+        return {}
+    extra = tuple(one for one in session.subagents.values() if type(one) is str)
+    reading = read(path, session.offsets, session.message_ids, session.owner_since, extra)
+    if not reading.usage:
+        return {}
+    return {"usage": reading.usage, "offsets": reading.offsets, "message_ids": reading.message_ids}
 
 
 def key(path: str) -> str:

@@ -238,20 +238,42 @@ def test_a_stamp_of_tomorrow_neither_hides_nor_ends_the_loop(project: Project) -
     assert project.stop().held and project.session.status == "running"
 
 
+def minutes_ago(project: Project, minutes: int) -> float:
+    """Let the loop have been started so long ago; gives that time."""
+    at = time.time() - 60 * minutes
+    first = json.loads(project.ledger.read_text().splitlines()[0])["at"]
+    project.ledger.write_text(project.ledger.read_text().replace(first, clock.stamp(at)))
+    project.save()
+    return at
+
+
 def test_what_a_killed_turn_used_is_counted_by_the_next_client(project: Project) -> None:
     """Killed in the middle of a turn, resumed with the same id: the transcript goes on, and so does the bill."""
     project.start()
-    ago = time.time() - 60
-    project.record("stage_moved", to="executing")
-    lines = project.ledger.read_text().splitlines(keepends=True)
-    stamp = json.loads(lines[0])["at"]
-    project.ledger.write_text("".join(line.replace(stamp, clock.stamp(ago)) for line in lines))
-    project.save()
-    spend(project.transcript, "m1", "m2", at=ago + 30)
+    spend(project.transcript, "m1", "m2", at=minutes_ago(project, 2) + 30)
     project.session_start("resume", CLAUDE_PID="1")
     spend(project.transcript, "m3")
     assert project.stop(CLAUDE_PID="1").held
     assert spent(project) == 3000
+
+
+def test_what_an_interrupted_turn_used_is_counted_after_clear(project: Project) -> None:
+    """Esc in the middle of a turn, then /clear: no Stop ever looks at the old transcript again."""
+    project.start()
+    folder = project.config / "projects" / "-proj"
+    folder.mkdir(parents=True)
+    project.transcript = folder / f"{S1}.jsonl"
+    at = minutes_ago(project, 2)
+    spend(project.transcript, "before the loop", at=at - 600)
+    spend(project.transcript, "m1", at=at + 10)
+    assert project.stop().held and spent(project) == 1000
+    spend(project.transcript, "m1", "m2", "m3", at=at + 20)
+    project.hook("session_end", {"reason": "clear"})
+    project.transcript = folder / f"{S2}.jsonl"
+    project.session_start("clear", S2)
+    assert spent(project) == 3000
+    spend(project.transcript, "m4", at=time.time() + 1)
+    assert project.stop(S2).held and spent(project) == 4000
 
 
 def test_what_a_fork_copied_is_not_counted_again(project: Project, tmp_path: Path) -> None:
