@@ -168,7 +168,11 @@ class Project:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # the loops that this machine knows
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
