@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import click
 
@@ -19,7 +20,7 @@ def command(call: app.App, fix: bool, permissions: bool) -> int:
     if permissions:
         _print_rules(call.as_json)
         return 0
-    case = doctor.Case(call.environment, call.folder, call.session, call.root, call.follow)
+    case = doctor.Case(call.environment, call.folder, call.session, call.root, call.follow, sys.platform)
     report = doctor.examine(case, fix)
     if call.as_json:
         click.echo(

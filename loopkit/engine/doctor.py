@@ -2,159 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 
 from ..core import graph, pricing, verdict
 from ..core import snapshot as snapshots
 from ..core import task as tasks
-from ..core.errors import EXIT_DAMAGED, Damaged
-from ..core.session import MAX_IDLE_STOPS
-from ..store import journal, loops, native, place
+from ..core.errors import Damaged
+from ..store import client, journal, loops, native, place, trust
 from ..store.loop import Loop, prepare
+from . import installation, standing, surroundings
+from .findings import DAMAGE, FAULT, OK, WARN, Case, Report
 
-OK, WARN, FAULT, DAMAGE = "ok", "note", "fault", "damaged"
-#: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
-CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
-
-
-class Case:
-    """What is looked at: environment, current folder, session id, `.loop` (or None), and how derived files are renewed."""
-
-    def __init__(self, environment: dict, folder: str, session: str, root: str | None, renew: Callable) -> None:
-        self.environment, self.folder, self.session, self.root, self.follow = environment, folder, session, root, renew
+__all__ = ["Case", "Report", "examine", "rules"]
 
 
 def examine(case: Case, fix: bool) -> Report:
     """Everything, in the order in which a person would look; `fix` rebuilds derived files."""
     report = Report()
-    _programs(report, case)
-    _hooks(report, case)
-    _task_list(report, case)
+    folders = surroundings.folders(case)
+    files = client.settings(case.environment, folders, case.system)
+    python = installation.programs(report, case)
+    installation.plugins(report, case, files, folders)
+    installation.hooks(report, case, python)
+    surroundings.variables(report, case, files)
+    surroundings.settings(report, case, files, place.plugin_root())
+    surroundings.task_list(report, case, files)
+    surroundings.system(report, case)
     _loop(report, case, fix)
     return report
-
-
-class Report:
-    """Findings: (level, one line), and the exit code that follows."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, str]] = []
-
-    def add(self, level: str, text: str) -> None:
-        self.rows.append((level, " ".join(text.split())))
-
-    @property
-    def exit(self) -> int:
-        levels = {level for level, _ in self.rows}
-        return EXIT_DAMAGED if DAMAGE in levels else 1 if FAULT in levels else 0
-
-
-def _programs(report: Report, case: Case) -> None:
-    version = ".".join(map(str, sys.version_info[:3]))
-    report.add(OK, f"loopkit runs on Python {version} at {sys.executable}")
-    for name in ("python3", "python"):
-        found = shutil.which(name)
-        if found is None:
-            continue
-        wrong = _what_is_wrong(found)
-        report.add(
-            WARN if wrong else OK, f"{name} on the PATH is {found}" + (f": {wrong}; it is passed over" if wrong else "")
-        )
-    for name, needed in (("git", "checkpoints and stale evidence lean on it"), ("claude", "the client itself")):
-        found = shutil.which(name)
-        report.add(OK if found else WARN, f"{name}: {found}" if found else f"{name} is not on the PATH ({needed})")
-    data = place.data_dir(case.environment)
-    report.add(
-        OK if os.access(data, os.W_OK) else FAULT,
-        f"data folder {data}" + ("" if os.access(data, os.W_OK) else " cannot be written"),
-    )
-
-
-def _what_is_wrong(program: str) -> str | None:
-    """Why a Python on the PATH is no use, or None."""
-    check = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
-    try:
-        done = subprocess.run(
-            [program, "-I", "-S", "-c", check], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"does not run ({error.__class__.__name__})"
-    said = done.stdout.decode("utf-8", "replace")
-    if done.returncode or not said.replace(".", "").isdigit():
-        return f"exits {done.returncode} and prints {said.strip()[:60]!r}"
-    if tuple(map(int, said.split("."))) < (3, 9):
-        return f"is Python {said}, hooks need 3.9"
-    return None
-
-
-def _hooks(report: Report, case: Case) -> None:
-    root = place.plugin_root()
-    launcher = os.path.join(root, "hooks", "run")
-    try:
-        with open(os.path.join(root, "hooks", "hooks.json"), encoding="utf-8-sig") as file:
-            registered = sorted(json.load(file)["hooks"])
-    except (OSError, ValueError, KeyError) as error:
-        report.add(FAULT, f"hooks/hooks.json cannot be read ({error.__class__.__name__}): install the plugin again")
-        return
-    sample = {
-        "session_id": "doctor",
-        "cwd": case.folder,
-        "hook_event_name": "Stop",
-        "stop_hook_active": False,
-        "background_tasks": [],
-    }
-    try:
-        done = subprocess.run(
-            ["sh", launcher, "stop"],
-            input=json.dumps(sample).encode(),
-            capture_output=True,
-            timeout=20,
-            cwd=case.folder,
-            check=False,
-        )
-        good = done.returncode == 0 and not done.stdout.strip() and not done.stderr.strip()
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:100]
-        report.add(
-            OK if good else FAULT,
-            f"hooks {', '.join(registered)} registered; a sample stop of another session: "
-            + ("let go" if good else f"exit {done.returncode}, {said!r}"),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(
-            FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh` (on Windows: Git Bash)"
-        )
-    if case.environment.get("LOOPKIT_DISABLED") == "1":
-        report.add(FAULT, "LOOPKIT_DISABLED=1: hooks are off")
-    cap = case.environment.get(CAP_VARIABLE, "")
-    view = loops.view(case.root) if case.root else None
-    idle = view.session.max_idle_stops if view is not None else MAX_IDLE_STOPS
-    if cap.isdigit() and 0 < int(cap) <= idle:
-        report.add(
-            FAULT,
-            f"{CAP_VARIABLE}={cap}: the client overrides our holds before a stall is noticed; set it to {CLIENT_CAP}",
-        )
-    counsel = os.path.join(root, "plugins", "counsel", "skills", "panel", "SKILL.md")
-    if not os.path.exists(counsel):
-        report.add(WARN, "plugin counsel is not beside this one: /counsel:panel needs it (claude plugin list)")
-
-
-def _task_list(report: Report, case: Case) -> None:
-    folder = native.folder(case.environment, case.session) if case.session else None
-    if folder:
-        report.add(OK, f"native task list {native.list_id(case.environment, case.session)} is mirrored: {folder}")
-    elif native.has_task_tools(case.environment, False):
-        report.add(OK, "task tools are switched on; the list is mirrored once the client has made it")
-    else:
-        report.add(
-            WARN,
-            "no native task list here: current models have no task tools; CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the "
-            "environment or in the settings' env brings them back. The loop works without",
-        )
 
 
 def _loop(report: Report, case: Case, fix: bool) -> None:
@@ -166,6 +41,7 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
         report.add(DAMAGE, f"{root} cannot be written: give write access")
     for name in loops.names(root):
         _ledger(report, root, name)
+    standing.writing_lock(report, root)
     stored = loops.read_snapshot(root)
     what = "is damaged or was edited by hand" if os.path.exists(os.path.join(root, loops.SNAPSHOT)) else "is missing"
     try:
@@ -179,6 +55,8 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
     if stored is None:
         report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; it was rebuilt from the ledger just now")
     _snapshot(report, loop, fix, case)
+    _leftovers(report, loop, case)
+    _trust(report, loop)
     _ownership(report, loop, case)
     _work(report, loop)
 
@@ -231,6 +109,29 @@ def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
             loop.write_snapshot()
         case.follow(loop)
         report.add(OK, "derived files rebuilt: workflow-state.json, PROGRESS.md")
+
+
+def _leftovers(report: Report, loop: Loop, case: Case) -> None:
+    """Locks of the client's list and unfinished drafts, around this loop."""
+    places = [loop.root, loop.folder, os.path.join(loop.folder, "evidence")]
+    listed = native.folder(case.environment, loop.state.session.owner) if loop.state.session.owner else None
+    if listed:
+        standing.list_locks(report, listed)
+        places.append(listed)
+    standing.drafts(report, places)
+
+
+def _trust(report: Report, loop: Loop) -> None:
+    if trust.known(loop.root, loop.name, loop.state.session.token):
+        tail = journal.read(loop.path)
+        adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
+        report.add(OK, f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
+    else:
+        report.add(
+            FAULT,
+            f"loop {loop.name} came from elsewhere: hooks and commands leave it alone; look at it, then: "
+            "loopkit resume --adopt",
+        )
 
 
 def _ownership(report: Report, loop: Loop, case: Case) -> None:

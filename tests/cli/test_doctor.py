@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +17,45 @@ from typing import Any
 import pytest
 
 from loopkit.core import clock
-from loopkit.engine import doctor
-from loopkit.store import loops
-from tests.cli.kit import S1, S2, Project, task
+from loopkit.engine import doctor, surroundings
+from loopkit.store import client, loops, native, place, trust
+from tests.cli.kit import ROOT, S1, S2, Project, task
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled modules of the hooks, which cost more than the hooks."""
+    return tmp_path_factory.mktemp("pyc")
 
 
 @pytest.fixture
-def healthy(project: Project) -> Project:
-    Path(project.environment["LOOPKIT_DATA"]).mkdir()
-    return project.planned(task("a"), task("b"))
+def installed(project: Project, compiled: Path) -> Project:
+    """A project in which the session's hooks are run: its start left a mark."""
+    data = data_of(project)
+    data.mkdir()
+    (data / "python").write_text(sys.executable + "\n")
+    (data / "pyc").symlink_to(compiled)
+    paths = os.environ["PATH"].split(os.pathsep)  # stand-ins of a version manager are slow
+    project.environment["PATH"] = os.pathsep.join(path for path in paths if not path.endswith("shims"))
+    call(project, "session_start", {"session_id": S1, "source": "startup"})
+    return project
+
+
+@pytest.fixture
+def healthy(installed: Project) -> Project:
+    return installed.planned(task("a"), task("b"))
+
+
+def data_of(project: Project) -> Path:
+    return Path(project.environment["LOOPKIT_DATA"])
+
+
+def call(project: Project, event: str, given: dict, **env: str) -> bytes:
+    """A hook event through the real launcher; what it printed."""
+    raw = json.dumps({"cwd": str(project.folder), **given}).encode()
+    argv = ["sh", str(ROOT / "hooks" / "run"), event]
+    done = subprocess.run(argv, input=raw, env=project.env(**env), cwd=project.folder, capture_output=True, check=True)
+    return done.stdout
 
 
 def examine(project: Project, **more: Any) -> tuple[int, list[list[str]]]:
@@ -51,9 +87,8 @@ def test_a_healthy_loop(healthy: Project) -> None:
     assert healthy.files() == before
 
 
-def test_without_a_loop(project: Project) -> None:
-    Path(project.environment["LOOPKIT_DATA"]).mkdir()
-    code, rows = examine(project)
+def test_without_a_loop(installed: Project) -> None:
+    code, rows = examine(installed)
     assert code == 0 and ["ok", "no loop in this project"] in rows
 
 
@@ -142,21 +177,261 @@ def test_each_planted_fault_is_found(healthy: Project, plant: Callable, code: in
     assert all("\n" not in line for _, line in rows)
 
 
+def found(rows: list[list[str]], level: str, words: str) -> bool:
+    return any(row[0] == level and words in row[1] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("env", "code", "level", "words"),
     [
-        ({"LOOPKIT_DISABLED": "1"}, 1, "fault", "LOOPKIT_DISABLED=1"),
+        ({"LOOPKIT_DISABLED": "1"}, 1, "fault", "LOOPKIT_DISABLED=1: hooks are off (the environment)"),
+        ({"LOOPKIT_CHILD": "1"}, 1, "fault", "LOOPKIT_CHILD=1"),
+        ({"LOOPKIT_DIR": "sub/.loop"}, 1, "fault", "LOOPKIT_DIR=sub/.loop is no full path"),
+        ({"LOOPKIT_DIR": "/no/such/.loop"}, 1, "fault", "LOOPKIT_DIR=/no/such/.loop is no folder"),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"}, 1, "fault", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=3"),
-        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "no native"),
-        ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}, 0, "ok", "task tools are switched on"),
-        ({}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"),
+        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "plugins: loop "),
+        ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, 0, "ok", "plugins: loop "),
+        ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}, 0, "ok", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 (the environment)"),
+        ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=0 (the environment)"),
+        ({}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the environment"),
+        ({"CLAUDE_CODE_TASK_LIST_ID": "ours"}, 0, "ok", "CLAUDE_CODE_TASK_LIST_ID=ours"),
+        ({"LOOPKIT_DATA": "/dev/null/data"}, 1, "fault", "data folder /dev/null/data cannot be written"),
+    ],
+    ids=str,
+)
+def test_faults_of_the_environment(healthy: Project, env: dict, code: int, level: str, words: str) -> None:
+    exit_code, rows = examine(healthy, **env)
+    assert found(rows, level, words), rows
+    assert exit_code == code, rows
+
+
+LOCAL, SHARED, USER = ".claude/settings.local.json", ".claude/settings.json", "~/.claude/settings.json"
+
+
+def path_of(project: Project, name: str) -> Path:
+    if name == "managed":
+        return Path(client.MANAGED["linux"])
+    return Path(project.environment["HOME"], name[2:]) if name[0] == "~" else project.folder / name
+
+
+def put(project: Project, name: str, values: object) -> Path:
+    path = path_of(project, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(values if isinstance(values, str) else json.dumps(values))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def administrator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(client.MANAGED, "linux", str(tmp_path / "managed" / "managed-settings.json"))
+
+
+TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
+STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "level", "words"),
+    [
+        ({USER: {"disableAllHooks": True}}, 1, "fault", "disableAllHooks in {path}"),
+        ({LOCAL: {"disableAllHooks": True}, USER: {"disableAllHooks": False}}, 1, "fault", "disableAllHooks in {path}"),
+        ({SHARED: {"disableAllHooks": False}, USER: {"disableAllHooks": True}}, 0, "ok", "plugins: loop"),
+        ({"managed": {"allowManagedHooksOnly": True}}, 1, "fault", "allowManagedHooksOnly in {path}"),
+        ({SHARED: {"allowManagedHooksOnly": True}}, 0, "ok", "plugins: loop"),  # only an administrator may
+        ({SHARED: STOP}, 0, "note", "{path} has a Stop hook"),
+        ({SHARED: "{"}, 0, "note", "{path} is not JSON"),
+        ({SHARED: "[]"}, 0, "note", "{path} is no JSON object"),
+        ({SHARED: {"env": [], "hooks": 1, "enabledPlugins": "x"}}, 0, "ok", "plugins: loop"),
+    ],
+    ids=str,
+)
+def test_settings_that_collide(healthy: Project, files: dict, code: int, level: str, words: str) -> None:
+    paths = [put(healthy, name, values) for name, values in files.items()]
+    exit_code, rows = examine(healthy)
+    assert found(rows, level, words.format(path=paths[0])), rows
+    assert exit_code == code, rows
+
+
+@pytest.mark.parametrize(
+    ("files", "session", "env", "level", "words"),
+    [
+        ({USER: {"env": {TOOLS: "1"}}}, S1, {TOOLS: "1"}, "ok", f"{TOOLS}=1 (env in {{path}})"),
+        ({USER: {"env": {TOOLS: "1"}}}, None, {}, "ok", f"{TOOLS}=1 (env in {{path}})"),
+        ({USER: {"env": {TOOLS: "0"}}}, S1, {TOOLS: "1"}, "ok", f"{TOOLS}=1 (the environment)"),
+        ({LOCAL: {"env": {TOOLS: "0"}}, USER: {"env": {TOOLS: "1"}}}, None, {}, "note", f"{TOOLS}=0 (env in {{path}})"),
+    ],
+)  # fmt: skip
+def test_the_setting_that_decided_on_task_tools(
+    healthy: Project, files: dict, session: str | None, env: dict, level: str, words: str
+) -> None:
+    paths = [put(healthy, name, values) for name, values in files.items()]
+    rows = examine(healthy, session=session, **env)[1]
+    assert found(rows, level, words.format(path=paths[0])), rows
+
+
+def test_ours_switched_off_in_settings(healthy: Project) -> None:
+    path = put(healthy, SHARED, {"env": {"LOOPKIT_DISABLED": "1"}})
+    code, rows = examine(healthy, session=None)
+    assert code == 1 and found(rows, "fault", f"LOOPKIT_DISABLED=1: hooks are off (env in {path})")
+
+
+# -- plugins
+
+
+def plugin(folder: Path, version: str = "1.0", hooks: dict | None = None) -> str:
+    (folder / ".claude-plugin").mkdir(parents=True)
+    (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps({"name": folder.name, "version": version}))
+    if hooks:
+        (folder / "hooks").mkdir()
+        (folder / "hooks" / "hooks.json").write_text(json.dumps(hooks))
+    return str(folder)
+
+
+@pytest.fixture
+def marketplace(healthy: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The three plugins, as the client installs them from a marketplace; {id: folder}, to be changed and written."""
+    cache = Path(healthy.environment["HOME"], ".claude", "plugins", "cache", "mine")
+    found = {f"{name}@mine": plugin(cache / name / "1.0") for name in ("loop", "hope", "counsel")}
+    shutil_copy(ROOT, Path(found["loop@mine"]))
+    monkeypatch.setattr(place, "plugin_root", lambda: found["loop@mine"])
+    record(healthy, found)
+    return found
+
+
+def shutil_copy(source: Path, target: Path) -> None:
+    for name in ("hooks", "loopkit", "requirements.lock"):
+        (target / name).symlink_to(source / name)
+
+
+def record(project: Project, plugins: dict[str, str]) -> None:
+    rows = {name: [{"scope": "user", "installPath": folder}] for name, folder in plugins.items()}
+    put(project, "~/.claude/plugins/installed_plugins.json", {"version": 2, "plugins": rows})
+    put(project, USER, {"enabledPlugins": dict.fromkeys(plugins, True)})
+
+
+def test_installed_plugins(healthy: Project, marketplace: dict) -> None:
+    code, rows = examine(healthy)
+    assert code == 0 and found(rows, "ok", "plugins: loop 1.0, hope 1.0, counsel 1.0"), rows
+
+
+def test_an_installed_plugin_is_of_another_version(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
+    record(healthy, {**marketplace, "hope@mine": plugin(tmp_path / "new", "1.1")})
+    code, rows = examine(healthy)
+    assert code == 1 and found(rows, "fault", "plugins of different versions: loop 1.0, hope 1.1, counsel 1.0"), rows
+
+
+@pytest.mark.parametrize("name", ["hope", "counsel"])
+def test_a_plugin_that_is_needed_is_not_installed(healthy: Project, marketplace: dict, name: str) -> None:
+    record(healthy, {one: folder for one, folder in marketplace.items() if one != f"{name}@mine"})
+    code, rows = examine(healthy)
+    assert code == 1 and found(rows, "fault", f"plugin {name} is not installed"), rows
+
+
+@pytest.mark.parametrize("name", ["loop", "hope"])
+def test_a_disabled_plugin(healthy: Project, marketplace: dict, name: str) -> None:
+    put(healthy, LOCAL, {"enabledPlugins": {f"{name}@mine": False}})
+    code, rows = examine(healthy)
+    assert code == 1 and found(rows, "fault", f"disables {name}@mine"), rows
+
+
+def test_an_update_that_the_session_does_not_run(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
+    record(healthy, {**marketplace, "loop@mine": plugin(tmp_path / "newer")})
+    assert found(examine(healthy)[1], "note", f"installed is {tmp_path}/newer: start Claude Code again")
+
+
+@pytest.mark.parametrize(
+    ("enabled", "scope", "where", "named"),
+    [
+        (True, "user", "hooks.json", True),
+        (True, "user", "manifest", True),
+        (False, "user", "hooks.json", False),
+        (True, "elsewhere", "hooks.json", False),
     ],
 )
-def test_faults_of_the_surroundings(healthy: Project, env: dict, code: int, level: str, words: str) -> None:
-    found, rows = examine(healthy, **env)
-    assert found == code
-    if words != "no native":
-        assert [row for row in rows if row[0] == level and words in row[1]], rows
+def test_other_plugins_with_a_stop_hook(
+    healthy: Project, tmp_path: Path, enabled: bool, scope: str, where: str, named: bool
+) -> None:
+    folder = plugin(tmp_path / "other", hooks=STOP if where == "hooks.json" else None)
+    if where == "manifest":
+        Path(folder, ".claude-plugin", "plugin.json").write_text(json.dumps({"name": "other", **STOP}))
+    row = {"scope": scope, "projectPath": "/somewhere", "installPath": folder}
+    put(healthy, "~/.claude/plugins/installed_plugins.json", {"plugins": {"other@x": [row]}})
+    put(healthy, USER, {"enabledPlugins": {"other@x": enabled}})
+    code, rows = examine(healthy)
+    assert found(rows, "note", "plugin other@x has a Stop hook") == named
+    assert code == 0, rows
+
+
+def test_an_installed_list_of_any_shape(healthy: Project) -> None:
+    for text in ("[]", "{", '{"plugins": []}', '{"plugins": {"a": 1, "b": [1], "c": [{"installPath": 3}]}}'):
+        put(healthy, "~/.claude/plugins/installed_plugins.json", text)
+        assert examine(healthy)[0] == 0
+
+
+# -- hooks and when they were called
+
+
+def beat(project: Project, event: str) -> Path:
+    return data_of(project) / "beats" / event
+
+
+def row_of(project: Project, hook: str) -> tuple[int, str, str]:
+    code, rows = examine(project)
+    level, text = next((level, text) for level, text in rows if text.startswith(f"hook {hook}: "))
+    return code, level, text
+
+
+def test_every_hook_has_the_time_of_its_last_call(healthy: Project) -> None:
+    turn = {"session_id": S1, "stop_hook_active": False}
+    assert b"T-001" in call(healthy, "stop", turn)
+    then = time.time() - 600
+    os.utime(beat(healthy, "stop"), (then, then))
+    before = {path: path.stat().st_mtime_ns for path in beat(healthy, "stop").parent.iterdir()}
+    code, rows = examine(healthy)
+    lines = dict(text[5:].split(": ", 1) for _, text in rows if text.startswith("hook "))
+    registered = json.loads((ROOT / "hooks" / "hooks.json").read_text())["hooks"]
+    assert set(lines) == set(registered) and code == 0
+    stamp = clock.stamp(then)[:-2]  # the seconds that the call took are counted back
+    assert re.fullmatch(rf"last call {stamp[:-3]}.*Z \(10 min.* ago\), it held the turn", lines["Stop"]), lines
+    assert "no loop there" in lines["SessionStart"]
+    assert {text for name, text in lines.items() if name not in ("Stop", "SessionStart")} == {"last call never"}
+    after = {path: path.stat().st_mtime_ns for path in beat(healthy, "stop").parent.iterdir()}
+    assert after == before, "the doctor's own sample is no call"
+
+
+@pytest.mark.parametrize(
+    ("mark", "age", "level", "words"),
+    [
+        ("begun 1999999999", 60, "note", "it was begun and did not end: killed, as at its time limit of 10 s"),
+        ("begun {pid}", 60, "note", "it was begun and did not end"),
+        ("begun {pid}", 0, "ok", "it is running"),
+        ("held 14.0", 60, "note", "it held the turn, too late: after 14 s"),
+        ("fault 0.1", 60, "note", "it failed"),
+        ("no-python", 60, "note", "no Python was found"),
+        ("disabled", 60, "note", "switched off by LOOPKIT_DISABLED"),
+        ("no-loop", 60, "ok", "no loop there"),
+        ("", 60, "ok", "what came of it is not noted"),
+        ("\0\0garbage 1 2 3", 60, "ok", "garbage"),
+    ],
+)
+def test_what_a_mark_says(healthy: Project, mark: str, age: int, level: str, words: str) -> None:
+    beat(healthy, "stop").write_text(mark.format(pid=os.getpid()))
+    then = time.time() - age
+    os.utime(beat(healthy, "stop"), (then, then))
+    code, found_level, text = row_of(healthy, "Stop")
+    assert (code, found_level) == (0, level) and words in text, text
+
+
+def test_a_session_whose_start_no_hook_has_seen(healthy: Project) -> None:
+    beat(healthy, "session_start").unlink()
+    code, level, text = row_of(healthy, "SessionStart")
+    assert (code, level) == (1, "fault") and "never" in text
+    assert examine(healthy, session=None)[0] == 0
+
+
+def test_the_last_line_of_the_hooks_log(healthy: Project) -> None:
+    (data_of(healthy) / "hooks.log").write_text("first\nstop: OSError in x.py:1: no\n")
+    assert found(examine(healthy)[1], "note", "hooks.log: stop: OSError in x.py:1: no")
 
 
 def test_the_list_is_named(healthy: Project) -> None:
@@ -171,25 +446,152 @@ def test_a_loop_of_somebody_else(healthy: Project) -> None:
     assert ["note", wanted] in rows
 
 
-def test_a_python_that_is_none(healthy: Project, tmp_path: Path) -> None:
-    fake = tmp_path / "bin" / "python3"
-    fake.parent.mkdir()
-    fake.write_text("#!/bin/sh\necho get Python from the store\nexit 49\n")
-    fake.chmod(0o755)
-    _, rows = examine(healthy, PATH=f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+# -- interpreters
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+ADVERT = "echo get Python from the store\nexit 49"
+
+
+def test_the_noted_interpreter_and_a_worthless_one_on_the_path(healthy: Project, tmp_path: Path) -> None:
+    fake = program(tmp_path / "bin" / "python3", ADVERT)
+    code, rows = examine(healthy, PATH=f"{fake.parent}{os.pathsep}{healthy.environment['PATH']}")
+    assert code == 0
     assert [line for _, line in rows if str(fake) in line and "exits 49" in line and "it is passed over" in line], rows
+    pattern = rf"python for hooks: {sys.executable}, noted when the environment was prepared; it starts in \d+ ms"
+    assert [line for _, line in rows if re.fullmatch(pattern, line)], rows
 
 
-def test_counsel_missing(healthy: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ADVERT, "exits 49 and prints 'get Python from the store'"),
+        ("exit 0", "exits 0 and prints ''"),
+        ("printf 3.8", "is Python 3.8, hooks need 3.9"),
+        ('case "$*" in *loopkit*) echo broken >&2; exit 1 ;; *) printf 3.12 ;; esac', "ends with 1 on hooks: broken"),
+    ],
+)
+def test_what_is_wrong_with_the_interpreters_before(healthy: Project, tmp_path: Path, text: str, words: str) -> None:
+    (data_of(healthy) / "python").unlink()
+    first = program(tmp_path / "one" / "python3", text)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "python3").symlink_to(sys.executable)
+    code, rows = examine(
+        healthy, PATH=os.pathsep.join((str(first.parent), str(tmp_path / "two"), healthy.environment["PATH"]))
+    )
+    assert code == 0
+    assert found(rows, "note", f"python for hooks: {first}: {words}"), rows
+    assert found(rows, "ok", f"python for hooks: {tmp_path}/two/python3, the first on the PATH that works"), rows
+
+
+def test_a_noted_interpreter_that_is_gone(healthy: Project) -> None:
+    (data_of(healthy) / "python").write_text("/no/such/python\n")
+    code, rows = examine(healthy)
+    assert code == 0 and found(rows, "note", "names /no/such/python, which is no program"), rows
+
+
+def test_no_interpreter_for_hooks(healthy: Project, tmp_path: Path) -> None:
+    (data_of(healthy) / "python").unlink()
+    (tmp_path / "path").mkdir()
+    for name in ("sh", "git"):
+        (tmp_path / "path" / name).symlink_to(str(shutil.which(name)))
+    code, rows = examine(healthy, PATH=str(tmp_path / "path"))
+    assert code == 1 and found(rows, "fault", "no Python 3.9 or newer runs here"), rows
+
+
+def test_the_environment_of_the_program(healthy: Project, data: Path) -> None:
+    assert found(examine(healthy)[1], "note", "is not prepared; the next `loopkit` command prepares it")
+    (data_of(healthy) / "env").symlink_to(data / "env")
+    assert found(examine(healthy)[1], "ok", "environment prepared: ")
+    (data_of(healthy) / "env").unlink()
+    (data_of(healthy) / "env").mkdir()
+    (data_of(healthy) / "env" / "requirements.lock").write_text("old")
+    assert found(examine(healthy)[1], "note", "is for another version")
+
+
+def test_a_plugin_folder_without_its_parts(healthy: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = tmp_path / "plugin"
     (root / "hooks").mkdir(parents=True)
     (root / "hooks" / "hooks.json").write_text('{"hooks": {"Stop": []}}')
     monkeypatch.setattr("loopkit.store.place.plugin_root", lambda: str(root))
     code, rows = examine(healthy)
-    assert [line for level, line in rows if level == "note" and "plugin counsel is not beside this one" in line]
+    assert found(rows, "note", "plugin counsel is not beside this one")
+    assert found(rows, "fault", "requirements.lock is missing from the plugin")
     assert code == 1, "and hooks/run does not answer"
-    (root / "hooks" / "hooks.json").write_text("[")
-    assert [line for level, line in examine(healthy)[1] if level == "fault" and "hooks.json cannot be read" in line]
+    for text in ("[", "{}", '{"hooks": {"Stop": [{"hooks": [{}]}]}}', '{"hooks": []}'):
+        (root / "hooks" / "hooks.json").write_text(text)
+        assert found(examine(healthy)[1], "fault", "hooks.json cannot be read"), text
+
+
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [("linux", ""), ("win32", "Git for Windows"), ("darwin", "xcode-select --install"), ("freebsd14", "")],
+)
+def test_what_is_known_of_other_systems(
+    healthy: Project, monkeypatch: pytest.MonkeyPatch, system: str, words: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    rows = examine(healthy)[1]
+    told = [text for texts in surroundings.NOTES.values() for text in texts if ["note", text] in rows]
+    assert bool(told) == bool(words) and words in "".join(told)
+
+
+# -- locks, drafts, trust
+
+
+@pytest.mark.parametrize(("stopped", "code", "level"), [(False, 0, "note"), (True, 1, "fault")])
+def test_who_holds_the_writing_lock(healthy: Project, stopped: bool, code: int, level: str) -> None:
+    assert found(examine(healthy)[1], "ok", "the writing lock is free")
+    hold = "import fcntl, sys, time; f = open(sys.argv[1], 'ab'); fcntl.flock(f, 2); print(flush=True); time.sleep(600)"
+    argv = [sys.executable, "-I", "-c", hold, str(healthy.root / "lock")]
+    holder = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    assert holder.stdout and holder.stdout.readline()
+    try:
+        if stopped:
+            holder.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
+        exit_code, rows = examine(healthy)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert exit_code == code, rows
+    assert found(rows, level, f"{healthy.root}/lock is held by process {holder.pid} ({sys.executable} -I"), rows
+
+
+def test_locks_that_stand_in_the_native_list(healthy: Project) -> None:
+    folder = Path(healthy.environment["HOME"], ".claude", "tasks", S1)
+    (folder / "3.json.lock").mkdir(parents=True)
+    (folder / ".lock.lock").mkdir()
+    (folder / ".lock").write_text("")
+    then = time.time() - native.STALE - 60
+    os.utime(folder / "3.json.lock", (then, then))
+    code, rows = examine(healthy)
+    assert code == 0
+    assert found(rows, "note", f"{folder}/3.json.lock stands for 1 min"), rows
+    assert found(rows, "ok", f"{folder}/.lock.lock stands for "), rows
+    assert not [text for _, text in rows if text.startswith(f"{folder}/.lock stands")]
+
+
+def test_drafts_that_nobody_finished(healthy: Project) -> None:
+    (healthy.root / "workflow-state.json.1999999999.tmp").write_text("{")
+    (healthy.root / f"PROGRESS.md.{os.getpid()}.tmp").write_text("being written")
+    (healthy.root / "notes.tmp").write_text("a person's")
+    rows = examine(healthy)[1]
+    (text,) = [text for _, text in rows if text.startswith("drafts")]
+    assert text.endswith(f": {healthy.root}/workflow-state.json.1999999999.tmp")
+
+
+def test_a_loop_that_came_from_elsewhere(healthy: Project, tmp_path: Path) -> None:
+    assert found(examine(healthy)[1], "ok", f"loop {healthy.name} was started here")
+    code, rows = examine(healthy, XDG_STATE_HOME=str(tmp_path / "another person"))
+    assert code == 1 and found(rows, "fault", "came from elsewhere"), rows
+    assert Path(trust.folder()).name == "loops"
 
 
 @pytest.mark.parametrize("plant", [no_snapshot, edited_snapshot, torn_line])
