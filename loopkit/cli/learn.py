@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core import clock, learned, learning
+from ..core import clock, learned, learning, masking
 from ..core.errors import Damaged, Refused, UsageFault
 from ..store import journal, learnings
 from ..store import loop as store
@@ -196,7 +196,7 @@ def _checked(given: object, place: int) -> dict:
             f"learning {place}, {name}: {first['msg'].lower()}", "loopkit learn prints the form of each kind"
         ) from None
     for name, value in row.items():
-        if isinstance(value, str) and learning.masked(value) != value:
+        if isinstance(value, str) and masking.masked(value) != value:
             raise Refused(
                 f"learning {place}, {name} looks like it holds a secret", "leave it out: others read this file"
             )

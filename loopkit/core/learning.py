@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from . import announce, learned, verdict
+from . import announce, learned, masking, verdict
 from . import task as tasks
 from .shape import TYPES
 
@@ -35,7 +35,7 @@ def proposed(state: LoopState, events: Iterable[Event] = ()) -> list[dict]:
     ]
     found: dict[str, dict] = {}
     for row in rows:
-        row = {"kind": row["kind"], **{k: masked(v) if isinstance(v, str) else v for k, v in row.items()}}
+        row = {"kind": row["kind"], **{k: masking.masked(v) if isinstance(v, str) else v for k, v in row.items()}}
         found.setdefault(learned.key(row), {**row, "loop": state.name})
     return list(found.values())
 
@@ -182,22 +182,6 @@ def error_line(error: str) -> str:
         if fitting:
             return _one_line(fitting[-1], PROPOSED)
     return _one_line(lines[-1], PROPOSED)
-
-
-_SECRET = re.compile(
-    r"\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA|AIza)[\w-]{8,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*"
-    r"|(?<=://)[^\s:/@]+:[^\s@/]+(?=@)"
-    r"|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*"
-)
-_ASSIGNED = re.compile(
-    r"(?i)\b([\w-]*(?:password|passwd|secret|token|api[_-]?key)\s*[=:]\s*|bearer\s+|authorization:\s*\w+\s+)(?!\*)[^\s,;'\"]{4,}"
-)
-
-
-def masked(text: str) -> str:
-    """The text without what looks like a secret; `learnings.jsonl` is kept in version control."""
-    return _ASSIGNED.sub(r"\1***", _SECRET.sub("***", text))
 
 
 def _one_line(text: object, most: int) -> str:

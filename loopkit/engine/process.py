@@ -12,6 +12,8 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from ..core import masking
+
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run
 #: time.
 Outcome = namedtuple("Outcome", "exit seconds note")
@@ -46,7 +48,7 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
             return Outcome(127, 0.0, f"no such program: {arguments[0]}")
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
-        pump = _Pump(process, output)
+        pump = _Pump(process, output, masking.Stream(masking.values(environment)))
         note = ""
         try:
             with _ended_by_signals():
@@ -64,10 +66,12 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
 
 
 class _Pump(threading.Thread):
-    """Carries a program's output into the log: its first half of MOST_OUTPUT at once, of the rest only the end."""
+    """Carries a program's output into the log, credentials masked: its first half of MOST_OUTPUT at once, of the rest
+    only the end."""
 
-    def __init__(self, process: subprocess.Popen, output: BinaryIO) -> None:
+    def __init__(self, process: subprocess.Popen, output: BinaryIO, masks: masking.Stream) -> None:
         super().__init__(daemon=True)
+        self.masks = masks
         self.source = process.stdout
         self.output = output
         self.written = self.left_out = 0
@@ -86,7 +90,7 @@ class _Pump(threading.Thread):
                 return
             with self.lock:
                 try:
-                    self._take(piece)
+                    self._take(self.masks.feed(piece))
                 except (OSError, ValueError) as error:  # a full disk must not stop the program's own output
                     self.fault = self.fault or OSError(str(error))
 
@@ -110,6 +114,8 @@ class _Pump(threading.Thread):
     def finish(self) -> None:
         """Write the end. Raises OSError where the log could not be written."""
         with self.lock:
+            with contextlib.suppress(OSError):  # a log that cannot be written is told below
+                self._take(self.masks.end())
             self._forget()
             if self.left_out:
                 self.output.write(f"\n[… {self.left_out} bytes left out …]\n".encode())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 
-from ..core import command
+from ..core import command, masking
 from ..core.errors import Damaged
-from ..store import digest
+from ..store import digest, inside
 from . import process
 
 TAIL = 2000
@@ -24,10 +24,11 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
     commit = digest.head(project)
     log = os.path.join(folder, "evidence")
     try:
+        inside.check(folder, log)
         os.makedirs(log, exist_ok=True)
         relative, log = _new_log(folder, target)
         with open(log, "wb") as file:
-            file.write(f"$ {line}\n".encode("utf-8", "surrogateescape"))
+            file.write(f"$ {masking.masked(line)}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), project, log, seconds, environment)
         ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
         with open(log, "ab") as file:

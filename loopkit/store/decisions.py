@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from ..core import announce, slug
-from . import atomic
+from . import atomic, inside
 
 FOLDER = "learnings"
 #: Words of a file's name, alternatives and characters of a line at the most: the file stays under thirty lines.
@@ -60,6 +60,7 @@ def write(folder: str, decisions: Iterable[dict]) -> list[str]:
         target = os.path.join(folder, FOLDER, name(one))
         if os.path.exists(target):
             continue
+        inside.check(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         atomic.write(target, text(one).encode("utf-8", "replace"))
         made.append(target)

@@ -169,7 +169,7 @@ def append(path: str, added: list[dict]) -> None:
     Raises OSError; what was written of them is then taken back.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags, 0o644)
+    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):
