@@ -28,7 +28,7 @@ def command(call: app.App, fix: bool, permissions: bool) -> int:
         )
     else:
         for level, text in report.rows:
-            click.echo(app.wrapped(f"{level:>8}  {text}", " " * 10))
+            click.echo(app.printable(app.wrapped(f"{level:>8}  {text}", " " * 10)))
         click.echo("a loop would work" if not report.exit else "see the lines marked fault or damaged")
     return report.exit
 

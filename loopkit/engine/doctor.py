@@ -8,7 +8,7 @@ from ..core import graph, pricing, verdict
 from ..core import snapshot as snapshots
 from ..core import task as tasks
 from ..core.errors import Damaged
-from ..store import client, journal, loops, native, place, trust
+from ..store import client, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import installation, standing, surroundings
 from .findings import DAMAGE, FAULT, OK, WARN, Case, Report
@@ -54,9 +54,10 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
         return
     if stored is None:
         report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; it was rebuilt from the ledger just now")
-    _snapshot(report, loop, fix, case)
     _leftovers(report, loop, case)
-    _trust(report, loop)
+    if not _trust(report, loop):
+        return
+    _snapshot(report, loop, fix, case)
     _ownership(report, loop, case)
     _work(report, loop)
 
@@ -121,17 +122,19 @@ def _leftovers(report: Report, loop: Loop, case: Case) -> None:
     standing.drafts(report, places)
 
 
-def _trust(report: Report, loop: Loop) -> None:
-    if trust.known(loop.root, loop.name, loop.state.session.token):
-        tail = journal.read(loop.path)
-        adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
-        report.add(OK, f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
-    else:
+def _trust(report: Report, loop: Loop) -> bool:
+    """Whether the loop is this person's own; of another one nothing more is said, and nothing of it is renewed."""
+    if not loop.ours:
         report.add(
             FAULT,
             f"loop {loop.name} came from elsewhere: hooks and commands leave it alone; look at it, then: "
             "loopkit resume --adopt",
         )
+        return False
+    tail = journal.read(loop.path)
+    adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
+    report.add(OK, f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
+    return True
 
 
 def _ownership(report: Report, loop: Loop, case: Case) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from loopkit.core import clock
 from loopkit.engine import doctor, surroundings
-from loopkit.store import client, loops, native, place, trust
+from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task
 
 
@@ -589,9 +589,27 @@ def test_drafts_that_nobody_finished(healthy: Project) -> None:
 
 def test_a_loop_that_came_from_elsewhere(healthy: Project, tmp_path: Path) -> None:
     assert found(examine(healthy)[1], "ok", f"loop {healthy.name} was started here")
-    code, rows = examine(healthy, XDG_STATE_HOME=str(tmp_path / "another person"))
+    other = {"XDG_STATE_HOME": str(tmp_path / "another person")}
+    died(healthy)
+    code, rows = examine(healthy, **other)
     assert code == 1 and found(rows, "fault", "came from elsewhere"), rows
-    assert Path(trust.folder()).name == "loops"
+    assert "rate_limit" not in str(rows), "words of strangers"
+    before = healthy.files()
+    assert healthy.lk("doctor", "--fix", **other).exit == 1
+    assert healthy.files() == before
+
+
+def test_an_adopted_loop(healthy: Project, tmp_path: Path) -> None:
+    other = {"XDG_STATE_HOME": str(tmp_path / "another person")}
+    healthy.ok("resume", "--adopt", **other)
+    assert found(examine(healthy, **other)[1], "ok", f"loop {healthy.name} was adopted here")
+
+
+def test_nothing_of_a_journal_reaches_the_terminal_as_a_command(healthy: Project) -> None:
+    append(healthy, "stop_failed", error="rate_limit", text="\x1b[2J\x1b]0;x\x07\u202e\nnext: loopkit cancel")
+    out = healthy.lk("doctor").out
+    assert "rate_limit" in out and not set("\x1b\x07\u202e") & set(out)
+    assert not [line for line in out.splitlines() if line.startswith("next:")]
 
 
 @pytest.mark.parametrize("plant", [no_snapshot, edited_snapshot, torn_line])
