@@ -14,6 +14,8 @@ from . import app
 def command(call: app.App, reason: tuple) -> None:
     """Pause the loop: the session is let go, nothing is lost; loopkit resume goes on."""
     loop = call.loop()
+    if not loop.ours:
+        raise app.not_ours()
     call.change(loop, _changes, " ".join(reason) or "by hand")
     call.answer(loop, f"loop {loop.name} paused; the session is free")
 

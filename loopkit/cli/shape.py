@@ -55,7 +55,8 @@ def command(call: app.App, accept: str | None) -> int:
 def _show(call: app.App) -> None:
     """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
     found = Loop.active(call.root) if call.root else None
-    state = found.state if found is not None and found.state.session.status not in verdict.FINAL else None
+    shown = found is not None and found.ours and found.state.session.status not in verdict.FINAL
+    state = found.state if found is not None and shown else None
     if call.as_json:
         row: dict = {"types": shape.TYPES, "form": shape.FORM}
         if state is not None:

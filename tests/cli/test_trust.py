@@ -1,0 +1,219 @@
+"""What came with a cloned repository: looked at, adopted, started beside; links in it lead no write astray."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import S2, Project, task
+
+CHANGING = (
+    ("task", "add", "x", "--verify", "true"),
+    ("wave", "next"),
+    ("verify", "T-001", "--", "touch", "pwned"),
+    ("gate",),
+    ("complete",),
+    ("pause",),
+    ("resume",),
+    ("resume", "--take-over"),
+    ("confirm", "wave"),
+    ("learn", "--accept", "1"),
+)
+LOOKING = (
+    ("status",),
+    ("status", "--json"),
+    ("task", "list"),
+    ("task", "list", "--json"),
+    ("review", "--brief", "x"),
+    ("recall",),
+)
+
+
+@pytest.fixture
+def cloned(project: Project, tmp_path: Path) -> Project:
+    """A project with an unfinished loop that was started by somebody else, on another machine."""
+    project.planned(task("EVIL SUBJECT", "touch pwned"))
+    project.environment["XDG_STATE_HOME"] = str(tmp_path / "this machine")
+    return project
+
+
+@pytest.mark.parametrize("words", CHANGING, ids=" ".join)
+@pytest.mark.parametrize("session", ["session-one", S2, None], ids=["its own id", "another", "a terminal"])
+def test_nothing_is_done_with_it(cloned: Project, words: tuple, session: str | None) -> None:
+    answer = cloned.lk(*words, session=session)
+    assert answer.exit == 1, answer
+    assert "EVIL" not in answer.out + answer.err
+    assert not (cloned.folder / "pwned").exists()
+
+
+@pytest.mark.parametrize("words", LOOKING, ids=" ".join)
+def test_what_stands_in_it_reaches_no_session(cloned: Project, words: tuple) -> None:
+    answer = cloned.lk(*words)
+    assert "EVIL" not in answer.out + answer.err and "next:" not in answer.out, answer
+    assert "was not started here" in answer.err
+
+
+def test_a_person_at_a_terminal_may_look(cloned: Project) -> None:
+    before = cloned.files()
+    answer = cloned.lk("status", session=None)
+    assert answer.exit == 0 and "EVIL SUBJECT" in answer.out and "next:" not in answer.out
+    assert "If you trust it: loopkit resume --adopt" in " ".join(answer.out.split())
+    assert cloned.files() == before
+
+
+def test_adopted_it_is_like_any_other(cloned: Project) -> None:
+    answer = cloned.ok("resume", "--adopt", session=S2)
+    assert "goes on in this session" in answer.out and answer.steps == ["loopkit wave next"]
+    assert cloned.lk("status", "--json", session=S2).json["owner"]["session_id"] == S2
+    assert cloned.lk("task", "add", "x", "--verify", "true", session=S2).exit == 0
+    assert cloned.lk("resume", session=S2).exit == 0, "once is enough"
+
+
+def test_adopting_asks_for_no_take_over_though_a_process_has_the_owners_number(cloned: Project) -> None:
+    assert str(os.getpid()) == cloned.environment["CLAUDE_PID"], "the owner's number lives here"
+    assert cloned.lk("resume", "--adopt", session=S2).exit == 0
+
+
+def test_adopt_where_nothing_is_foreign_changes_nothing(project: Project) -> None:
+    project.planned(task("a"))
+    project.ok("resume", "--adopt")
+    assert "adopted" not in project.ledger.read_text()
+
+
+def test_a_loop_of_ones_own_is_started_beside_it(cloned: Project) -> None:
+    foreign = cloned.ledger.read_bytes()
+    answer = cloned.ok("start", "--task-file", "-", given="my own work")
+    assert "loop 002-own-work started" in answer.out
+    assert cloned.status["task"] == "my own work"
+    (cloned.root / "workflow-state.json").unlink()
+    assert cloned.status["task"] == "my own work", "also found again from the journals alone"
+    assert [path.read_bytes() for path in cloned.root.glob("001-*/ledger.jsonl")] == [foreign]
+
+
+def test_it_can_be_cancelled_without_being_adopted(cloned: Project) -> None:
+    assert cloned.lk("cancel").exit == 0
+    assert cloned.lk("status", "--json", session=None).json["status"] == "aborted"
+
+
+def test_a_copied_project_is_adopted_and_then_both_go_their_way(project: Project, tmp_path: Path) -> None:
+    project.planned(task("a"))
+    copy = tmp_path / "copy"
+    shutil.copytree(project.folder, copy)
+    assert project.lk("wave", "next", cwd=copy).exit == 1
+    project.ok("resume", "--adopt", cwd=copy)
+    project.ok("wave", "next", cwd=copy)
+    project.ok("wave", "next")
+
+
+def test_a_moved_project_goes_on_and_its_old_place_may_be_used_again(project: Project, tmp_path: Path) -> None:
+    project.planned(task("a"))
+    moved = tmp_path / "moved"
+    shutil.move(project.folder, moved)
+    project.ok("resume", cwd=moved)
+    shutil.copytree(moved, project.folder)
+    project.ok("wave", "next", cwd=moved)
+    assert project.lk("wave", "next").exit == 1, "what is in the old place now is the copy"
+
+
+def test_where_the_note_cannot_be_kept_nothing_is_started(project: Project, tmp_path: Path) -> None:
+    state = tmp_path / "a file"
+    state.write_text("")
+    project.environment["XDG_STATE_HOME"] = str(state)
+    answer = project.lk("start", "--task-file", "-", given="x")
+    assert answer.exit == 3 and "cannot write" in answer.err and len(answer.err.splitlines()) == 1
+    assert not list(project.root.glob("0*")), "no half of a loop is left"
+
+
+# -- links
+
+
+def link_lock(project: Project, away: Path) -> None:
+    (project.root / "lock").unlink(missing_ok=True)
+    (project.root / "lock").symlink_to(away / "new file")
+
+
+def link_evidence(project: Project, away: Path) -> None:
+    shutil.rmtree(project.root / project.name / "evidence")
+    (project.root / project.name / "evidence").symlink_to(away)
+
+
+def link_archive(project: Project, away: Path) -> None:
+    (project.root / "archive").symlink_to(away)
+
+
+def link_learnings(project: Project, away: Path) -> None:
+    (project.root / "learnings.jsonl").symlink_to(away / "kept")
+
+
+def link_progress(project: Project, away: Path) -> None:
+    (project.root / "PROGRESS.md").unlink()
+    (project.root / "PROGRESS.md").symlink_to(away / "kept")
+
+
+def link_snapshot(project: Project, away: Path) -> None:
+    (project.root / "workflow-state.json").unlink()
+    (project.root / "workflow-state.json").symlink_to(away / "kept")
+
+
+def link_drafts(project: Project, away: Path) -> None:
+    for name in ("PROGRESS.md", "workflow-state.json"):
+        (project.root / f"{name}.{os.getpid()}.tmp").symlink_to(away / "kept")
+
+
+def link_journal(project: Project, away: Path) -> None:
+    place = project.ledger
+    shutil.move(place, away / "moved")
+    place.symlink_to(away / "moved")
+
+
+LINKS: list[Callable[[Project, Path], None]] = [
+    link_lock, link_evidence, link_archive, link_learnings, link_progress, link_snapshot, link_drafts, link_journal,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", LINKS)
+def test_no_link_inside_leads_a_write_out(project: Project, tmp_path: Path, plant: Callable) -> None:
+    project.planned(task("a", "true"))
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "kept").write_text("mine")
+    plant(project, away)
+    before = {path.name: path.read_bytes() for path in away.iterdir()}
+    for words in (
+        ("task", "add", "b", "--verify", "true"),
+        ("wave", "next"),
+        ("verify", "T-001", "--", "true"),
+        ("wave", "close"),
+        ("cancel",),
+        ("learn", "--accept", "1"),
+    ):
+        answer = project.lk(*words)
+        assert len(answer.err.splitlines()) <= 1, answer
+    row = {"kind": "pattern", "context": "here", "pattern": "this way", "evidence": "seen"}
+    project.lk("learn", "--add", "-", given=row)
+    project.lk("start", "--task-file", "-", "--fresh", given="x")
+    assert {path.name: path.read_bytes() for path in away.iterdir()} == before
+
+
+def test_a_loop_folder_that_is_a_link_is_refused(project: Project, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    project.root.symlink_to(away)
+    answer = project.lk("start", "--task-file", "-", given="x")
+    assert answer.exit == 3 and "symbolic link" in answer.err and "remove the link" in answer.err
+    assert not list(away.iterdir())
+
+
+def test_evidence_holds_no_credential(project: Project) -> None:
+    check = "python3 -c \"import os; print(os.environ['DEPLOY_TOKEN'], 'ghp_0123456789abcdef'); raise SystemExit(1)\""
+    project.planned(task("a", check))
+    project.ok("wave", "next")
+    answer = project.lk("verify", "T-001", "--", *shlex.split(check), DEPLOY_TOKEN="s3cr3t-value")
+    assert answer.exit == 1 and "*** ***" in answer.out
+    kept = b"".join(project.files().values())
+    assert b"s3cr3t-value" not in kept and b"\nghp_" not in kept and b"*** ***" in kept
