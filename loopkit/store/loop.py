@@ -106,7 +106,8 @@ class Loop:
                 return cls(root, damaged[-1])  # says what is wrong with it
             return None
         found = cls(root, name)
-        found.write_snapshot()
+        if found.ours:  # nothing is written for a loop of strangers
+            found.write_snapshot()
         return found
 
     @classmethod
