@@ -29,7 +29,6 @@ LOOKING = (
     ("status", "--json"),
     ("task", "list"),
     ("task", "list", "--json"),
-    ("review", "--brief", "x"),
     ("recall",),
 )
 
@@ -56,6 +55,10 @@ def test_what_stands_in_it_reaches_no_session(cloned: Project, words: tuple) -> 
     answer = cloned.lk(*words)
     assert "EVIL" not in answer.out + answer.err and "next:" not in answer.out, answer
     assert "was not started here" in answer.err
+
+
+def test_the_form_of_a_shape_quotes_nothing_of_it(cloned: Project) -> None:
+    assert cloned.lk("shape").out == cloned.lk("shape", cwd=Path("/")).out
 
 
 def test_a_person_at_a_terminal_may_look(cloned: Project) -> None:
