@@ -11,9 +11,10 @@ MAX_IDLE_STOPS = 3
 class Session:
     """Session facts of one loop; changed only by `fold`.
 
-    token: what the machine that started or adopted the loop knows it by · iteration: counted Stops · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
-    (POSIX seconds or None) · awaiting: a confirmation is open, so no time counts · hold_*: the last hold's fingerprint,
-    how many on it in a row, anything recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
+    token: what the machine that started or adopted the loop knows it by · iteration: counted Stops · limit_*: None for
+    none (USD, seconds) · spent_seconds: running time up to `running_since` (POSIX seconds or None) · awaiting: a
+    confirmation is open, so no time counts · hold_*: the last hold's fingerprint, how many on it in a row, anything
+    recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
     usage: {model: [input, output, cache write, cache read]}.
     """
 
@@ -119,9 +120,10 @@ def _halt(session: Session, at: str) -> None:
 
 
 def _go_on(session: Session, at: str) -> None:
+    if session.status != verdict.RUNNING:  # going on with what runs already is no progress
+        session.hold_fingerprint, session.hold_count = "", 0
     session.status = verdict.RUNNING
     session.verdict, session.reason = None, ""
-    session.hold_fingerprint, session.hold_count = "", 0
     _run(session, at)
 
 

@@ -264,6 +264,11 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     if path is None or not os.path.isdir(path):
         return NOTHING
     found, unreadable = read_tasks(path)
+    numbers = {task.native_id for task in state_tasks}
+    state_tasks = [
+        task if _may_write(task, found.get(task.native_id or ""), loop_name) else task._replace(native_id=None)
+        for task in state_tasks
+    ]
     names = {task.id: task.native_id or task.id for task in state_tasks}
     unfinished = {task.id for task in state_tasks if task.status != "completed"}
     blocks: dict = {}
@@ -285,11 +290,11 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
                 conflicts.append((task.id, old["status"], task.status))
             if _wanted(task, old, *links) == old:
                 continue
-        if _push(path, task, links, waiting):
+        if _push(path, task, links, waiting, loop_name):
             pushed += 1
         else:
             skipped += 1
-    known = set(names.values())
+    known = numbers.union(names.values())
     created = [
         Created(
             name,
@@ -306,13 +311,23 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     return SyncResult(created, conflicts, pushed, skipped, unreadable)
 
 
-def _push(path: str, task: Mirrored, links: tuple, waiting: Patience) -> bool:
+def _may_write(task: Mirrored, there: dict | None, loop_name: str) -> bool:
+    """Whether the file of that number is the task that Claude made for the loop; another session's list counts anew."""
+    if there is None or not task.native_id or _metadata(there).get("loopId") == loop_name:
+        return True
+    return there["subject"][:LONGEST_SUBJECT] == task.subject
+
+
+def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name: str) -> bool:
     file = os.path.join(path, f"{task.native_id or task.id}.json")
     lock = f"{file}.lock" if os.path.lexists(file) else os.path.join(path, ".lock.lock")
     if not waiting.lock(lock):
         return False
     try:
-        _write(file, _wanted(task, read_task(file), *links))
+        old = read_task(file)
+        if not _may_write(task, old, loop_name):  # made just now; the next time it is seen
+            return False
+        _write(file, _wanted(task, old, *links))
     except OSError:
         return False
     finally:

@@ -122,6 +122,9 @@ def test_holds_in_a_row_are_counted_by_fingerprint(book: Book) -> None:
         book.line("iteration_ended", by="hook", decision="hold", fingerprint=mark)
         assert (session.hold_fingerprint, session.hold_count) == (mark, count)
     book.line("resumed")
+    assert (session.hold_fingerprint, session.hold_count) == ("a", 2), "it ran already"
+    book.line("paused", reason="lunch")
+    book.line("resumed")
     assert (session.hold_fingerprint, session.hold_count) == ("", 0)
 
 

@@ -210,6 +210,24 @@ def test_the_folder_the_session_was_opened_in_is_gone(project: Project) -> None:
     assert project.hook("stop", {"stop_hook_active": False, "cwd": str(gone)}).held
 
 
+def test_tasks_of_claude_s_own_in_the_new_session_s_list_are_left_alone(project: Project) -> None:
+    """Numbers belong to a list: what was number 1 in the old session's is not number 1 in the new one's."""
+    project.start()
+    project.native("1", subject="made in the loop")
+    project.hook("task_created", {"task_id": "1", "task_subject": "made in the loop"})
+    assert [task.native for task in project.state().tasks.values()] == [None, "1"]
+    project.native("1", name=S2, subject="made before, for something else", status="in_progress")
+    own = project.list_folder(S2) / "1.json"
+    before = json.loads(own.read_text())
+    project.record("owner_changed", session_id=S2, client_pid=os.getpid(), why="resume")
+    project.record("resumed")
+    project.save()
+    assert project.stop(S2).held
+    assert json.loads(own.read_text()) == before
+    subjects = {json.loads(file.read_text())["subject"] for file in project.list_folder(S2).glob("*.json")}
+    assert subjects == {"write the limiter", "made in the loop", "made before, for something else"}
+
+
 # -- what is counted
 
 
@@ -225,6 +243,17 @@ def test_compaction_gives_no_new_patience(project: Project) -> None:
         held += 1
         project.session_start("compact")
     assert held == 3 and project.session.verdict == "stalled"
+
+
+def test_resuming_what_runs_gives_no_new_patience(project: Project) -> None:
+    """A model that answers each hold with `loopkit resume` stalls like one that does nothing."""
+    project.start()
+    for _ in range(3):
+        assert project.stop().held
+        project.record("resumed", **{"from": None})
+    assert b"stalled" in project.stop().out
+    project.record("resumed", **{"from": "stalled"})
+    assert project.stop().held, "a person's word, for a loop that was paused"
 
 
 def test_a_stamp_of_tomorrow_neither_hides_nor_ends_the_loop(project: Project) -> None:

@@ -229,12 +229,21 @@ def test_claude_s_own_tasks_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_task_that_was_taken_in_is_written_to_its_own_number(tmp_path: Path) -> None:
-    put(tmp_path, "6")
+    put(tmp_path, "6", subject="do T-001")
     native.sync([mirrored("T-001", native_id="6"), mirrored("T-002", blocked_by=("T-001",))], str(tmp_path), LOOP)
     assert read(tmp_path, "6")["id"] == "6" and read(tmp_path, "6")["blocks"] == ["T-002"]
     assert read(tmp_path, "6")["metadata"]["loopId"] == LOOP
     assert read(tmp_path, "T-002")["blockedBy"] == ["6"]
     assert files(tmp_path) == ["6.json", "T-002.json"]
+
+
+def test_the_same_number_of_another_list_is_another_task(tmp_path: Path) -> None:
+    put(tmp_path, "6")
+    tasks = [mirrored("T-001", native_id="6"), mirrored("T-002", blocked_by=("T-001",))]
+    for _ in range(2):
+        assert native.sync(tasks, str(tmp_path), LOOP).created == []
+        assert read(tmp_path, "6") == record("6")
+        assert (read(tmp_path, "T-001")["subject"], read(tmp_path, "T-002")["blockedBy"]) == ("do T-001", ["T-001"])
 
 
 def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
