@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..core import announce, verdict
 from ..store import loops, native
 from . import project, reply
@@ -21,6 +23,8 @@ def handle(call: Call) -> dict | None:
     task = state.tasks.get(name)
     if task is None:
         task = next((one for one in state.tasks.values() if one.native == name), None)
+        if task is not None and not native.is_of(_record(call, name), task.subject, found.name):
+            return None
     if task is None:
         return _not_taken_in(call, found, name)
     evidence = task.evidence
@@ -33,12 +37,17 @@ def handle(call: Call) -> dict | None:
     return reply.refuse(f"{task.id} has no passing evidence, so it stays open; {way}")
 
 
+def _record(call: Call, name: str) -> dict | None:
+    """The task of that number in the session's list."""
+    folder = native.folder(call.env, project.session_id(call))
+    return native.read_task(os.path.join(folder, f"{name}.json")) if folder and native.is_number(name) else None
+
+
 def _not_taken_in(call: Call, found: loops.View, name: str) -> dict | None:
     """A task that Claude made for this loop just now, while a command held the ledger."""
     if not native.is_number(name) or found.session.status != verdict.RUNNING or found.session.stage != "executing":
         return None
-    folder = native.folder(call.env, project.session_id(call))
-    record = native.read_tasks(folder)[0].get(name) if folder else None
+    record = _record(call, name)
     if record is None or native.is_ours(record):
         return None
     return reply.refuse(

@@ -266,7 +266,7 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     found, unreadable = read_tasks(path)
     numbers = {task.native_id for task in state_tasks}
     state_tasks = [
-        task if _may_write(task, found.get(task.native_id or ""), loop_name) else task._replace(native_id=None)
+        task if is_of(found.get(task.native_id or ""), task.subject, loop_name) else task._replace(native_id=None)
         for task in state_tasks
     ]
     names = {task.id: task.native_id or task.id for task in state_tasks}
@@ -311,11 +311,11 @@ def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = 
     return SyncResult(created, conflicts, pushed, skipped, unreadable)
 
 
-def _may_write(task: Mirrored, there: dict | None, loop_name: str) -> bool:
-    """Whether the file of that number is the task that Claude made for the loop; another session's list counts anew."""
-    if there is None or not task.native_id or _metadata(there).get("loopId") == loop_name:
+def is_of(there: dict | None, subject: str, loop_name: str) -> bool:
+    """Whether the file of a number may be the task of that subject which Claude made: each session's list counts anew."""
+    if there is None or _metadata(there).get("loopId") == loop_name:
         return True
-    return there["subject"][:LONGEST_SUBJECT] == task.subject
+    return there["subject"][:LONGEST_SUBJECT] == subject
 
 
 def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name: str) -> bool:
@@ -325,7 +325,7 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
         return False
     try:
         old = read_task(file)
-        if not _may_write(task, old, loop_name):  # made just now; the next time it is seen
+        if task.native_id and not is_of(old, task.subject, loop_name):  # made just now; the next time it is seen
             return False
         _write(file, _wanted(task, old, *links))
     except OSError:

@@ -224,6 +224,7 @@ def test_tasks_of_claude_s_own_in_the_new_session_s_list_are_left_alone(project:
     project.save()
     assert project.stop(S2).held
     assert json.loads(own.read_text()) == before
+    assert project.hook("task_completed", {"session_id": S2, "task_id": "1", "task_subject": "x"}).silent
     subjects = {json.loads(file.read_text())["subject"] for file in project.list_folder(S2).glob("*.json")}
     assert subjects == {"write the limiter", "made in the loop", "made before, for something else"}
 
