@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -10,6 +12,8 @@ import click
 
 from ..core.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 
+#: What printing can fail with.
+UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 #: Characters of an error's line at the most.
 MOST_LINE = 2000
 
@@ -80,6 +84,37 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; every failure is one line on standard error and a documented exit code."""
+    code = _run(arguments)
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:  # the interpreter would try again, and complain
+            _give_up(number)
+            if number == 1:
+                code = _unprinted(error)
+        except AttributeError:  # no such stream
+            pass
+    return code
+
+
+def _give_up(number: int) -> None:
+    """Whatever is still to be written to this stream goes nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    except OSError:
+        pass
+
+
+def _unprinted(error: Exception) -> int:
+    """Standard output takes nothing any more: nobody reads it, or there is no room where it goes."""
+    if isinstance(error, BrokenPipeError):
+        return 141
+    return _say(
+        f"cannot print to standard output: {getattr(error, 'strerror', error)}; what was recorded stays", EXIT_DAMAGED
+    )
+
+
+def _run(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -98,10 +133,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _say(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in UNPRINTED:
+            _give_up(1)
+            return _unprinted(error)
         return _say(f"{type(error).__name__}: {error}; please report it{_keep_traceback()}", EXIT_DAMAGED)
 
 
@@ -109,7 +144,9 @@ def _say(text: str, code: int) -> int:
     from .app import printable
 
     line = printable(" ".join(text.split()))
-    print("loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"), file=sys.stderr)
+    if sys.stderr is not None:  # print() would take standard output
+        with contextlib.suppress(OSError):
+            print("loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"), file=sys.stderr)
     return code
 
 
