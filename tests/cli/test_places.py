@@ -53,8 +53,8 @@ def test_a_prepared_program_needs_no_path(loop: Project, path: str | None) -> No
     works(call(loop, *STATUS, PATH=path))
 
 
-@pytest.mark.parametrize("entry", ["", ".", "sub", "../proj & co"])
-@pytest.mark.parametrize("name", ["cmp", "readlink", "python3", "uv", "sh"])
+@pytest.mark.parametrize("entry", ["", ".", "sub"])
+@pytest.mark.parametrize("name", ["cmp", "readlink", "python3"])
 def test_the_project_s_own_programs_are_never_run(loop: Project, tmp_path: Path, entry: str, name: str) -> None:
     for folder in (loop.folder, loop.folder / "sub"):
         script(folder / name, f"touch '{tmp_path}/pwned'; exit 1")
