@@ -63,11 +63,12 @@ def processes_with(marker: str) -> list[int]:
 
 
 class Told(NamedTuple):
-    """What a hook said in a session: the event, who was told (Claude, or the person), the words."""
+    """What a hook said in a session: the event, who was told (Claude, or the person), the words, when (UTC stamp)."""
 
     event: str
     whom: str
     text: str
+    at: str = ""
 
 
 TOLD = {"hook_additional_context": "Claude", "hook_system_message": "person"}
@@ -402,15 +403,15 @@ class Sandbox:
         return rows
 
     def told(self, session: str) -> list[Told]:
-        """What hooks said in a session, in order; not what a fork took along from its origin."""
+        """What hooks said in a session, in order; not what `/branch` took along from its origin."""
         seen = []
         for row in self.transcript(session):
             part = row.get("attachment") or {}
             kind = TOLD.get(part.get("type"))
-            if kind and row.get("session_id", session) == session:
+            if kind and not row.get("forkedFrom"):
                 words = part.get("content")
                 text = "\n".join(words) if isinstance(words, list) else str(words)
-                seen.append(Told(part.get("hookEvent", ""), kind, text))
+                seen.append(Told(part.get("hookEvent", ""), kind, text, row.get("timestamp", "")))
         return seen
 
     def list_of(self, session: str) -> dict[str, dict]:

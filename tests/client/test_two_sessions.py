@@ -79,10 +79,12 @@ def record(name: str, text: str) -> None:
 
 
 def put_down(here: Sandbox, name: str, sessions: dict[str, str]) -> None:
-    """Record what each of these sessions was told; `sessions` are their titles by id."""
-    parts = []
+    """Record what each of these sessions was told; `sessions` are their titles by id, origins before their forks."""
+    parts, before = [], set()
     for session, title in sessions.items():
-        told = here.told(session) + answers(here, session) or [Told("-", "nobody", "(nothing)")]
+        told = [one for one in here.told(session) if one not in before]  # a fork begins with a copy of its origin
+        before.update(told)
+        told = told + answers(here, session) or [Told("-", "nobody", "(nothing)")]
         parts += [f"# {title} ({session})\n", *(f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told)]
     record(name, "\n".join(parts))
 
