@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from . import command
+from . import announce, command
 from .errors import Refused, UsageFault
 
 EXECUTION, OBSERVATION, MEASUREMENT = "execution output", "observation", "measurement"
@@ -15,6 +15,8 @@ TYPES = (EXECUTION, OBSERVATION, MEASUREMENT, REASONED, REVIEWED, ASSUMED)
 UNSEEN = (REASONED, ASSUMED)
 LEAST_MUST_NOTS = 2
 MOST_TEXT = 500
+#: Characters of one fault.
+LONGEST_REASON = 300
 #: Faults that one line of an error holds; `--json` has them all.
 SHOWN = 16
 #: Programs that succeed whatever the work is like: as a proof they show nothing.
@@ -74,7 +76,7 @@ class _Reader:
         self.verified: dict[str, tuple] = {}
 
     def fault(self, number: int, reason: str) -> None:
-        self.faults.append((number, reason))
+        self.faults.append((number, announce.clean(reason, LONGEST_REASON)))
 
     def take(self, number: int, line: str) -> None:
         if not line or line.startswith("<!--") and line.endswith("-->"):
@@ -119,7 +121,7 @@ class _Reader:
 
     def _take_row(self, number: int, line: str) -> None:
         letter = "C" if self.section == "criteria" else "M"
-        found = re.fullmatch(rf"[-*]\s*({letter}\d+)\s*:\s*(.+)", line)
+        found = re.fullmatch(rf"[-*]\s*({letter}[0-9]{{1,4}})\s*:\s*(.+)", line)
         if not found:
             self.fault(number, f"not `- {letter}1: …`: {line[:40]!r}")
         elif found[1] in self.rows:

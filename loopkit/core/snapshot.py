@@ -137,9 +137,109 @@ def parse(raw: bytes) -> dict | None:
         raw = raw[3:]
     try:
         snapshot = json.loads(raw)
-        if snapshot["version"] != VERSION or snapshot["check"] != checksum(snapshot):
+        if snapshot["version"] != VERSION or snapshot["check"] != checksum(snapshot) or not _fit(snapshot, _KINDS):
             return None
         Session.load(snapshot["session"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return snapshot
+
+
+# -- the kinds of what readers use: a checksum is no secret, so a stranger's file may say anything
+
+
+def _number(value: object) -> bool:
+    return type(value) in (int, float) and -1e15 < value < 1e15  # type: ignore[operator]
+
+
+def _numbers(value: object) -> bool:
+    return type(value) is dict and all(_number(one) for one in value.values())
+
+
+def _figures(value: object) -> bool:
+    return type(value) is dict and all(
+        type(one) is list and len(one) >= 4 and all(_number(part) for part in one) for one in value.values()
+    )
+
+
+def _number_or_none(value: object) -> bool:
+    return value is None or _number(value)
+
+
+def _texts(value: object) -> bool:
+    return type(value) is list and all(type(one) is str for one in value)
+
+
+def _briefs(value: object) -> bool:
+    return type(value) is list and all(_fit(one, _BRIEF) for one in value)
+
+
+def _reviews(value: object) -> bool:
+    return type(value) is dict and all(_fit(one, _REVIEW) for one in value.values())
+
+
+def _fit(values: object, kinds: dict) -> bool:
+    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a function that tells."""
+    if type(values) is not dict:
+        return False
+    for name, kind in kinds.items():
+        value = values.get(name)
+        if type(kind) is tuple:
+            if type(value) not in kind:
+                return False
+        elif not (_fit(value, kind) if type(kind) is dict else kind(value)):
+            return False
+    return True
+
+
+_NONE = type(None)
+_BRIEF = {"id": (str,), "subject": (str,), "block": (str, _NONE), "text": (str, _NONE)}
+_REVIEW = {
+    "score": _number_or_none,
+    "issues": _number_or_none,
+    "blockers": _number_or_none,
+    "passed": (bool, _NONE),
+    "blockers_remaining": _number_or_none,
+}
+_SESSION = {
+    **dict.fromkeys(
+        (
+            "token",
+            "stage",
+            "status",
+            "reason",
+            "owner",
+            "owner_since",
+            "hold_fingerprint",
+            "started_at",
+            "last_updated",
+        ),
+        (str,),
+    ),
+    **dict.fromkeys(("verdict", "question"), (str, _NONE)),
+    **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
+    **dict.fromkeys(("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number),
+    **dict.fromkeys(("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"), _number_or_none),
+    **dict.fromkeys(("failure", "last_stop"), (dict, _NONE)),
+    "usage": _figures,
+    "prices": _figures,
+    "offsets": _numbers,
+    "message_ids": _texts,
+    "notices": _texts,
+    "subagents": (dict,),
+}
+_KINDS = {
+    **dict.fromkeys(("loop", "stage", "status", "reason", "task"), (str,)),
+    **dict.fromkeys(("verdict", "shape_chosen", "confirm", "next"), (str, _NONE)),
+    **dict.fromkeys(("spec_score", "fit_score"), _number_or_none),
+    "ledger_offset": (int,),
+    "reviews": _reviews,
+    "tasks": {
+        **dict.fromkeys(("total", "completed", "workable"), _number),
+        "open": _briefs,
+        "blocked_on": _briefs,
+        "fingerprint": (str,),
+    },
+    "wave": {"number": _number},
+    "session": _SESSION,
+}

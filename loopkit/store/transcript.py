@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
 PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20
+#: Tokens of one message: no message has as many, so such a figure is none.
+MOST_TOKENS = 1 << 40
 #: Message ids carried over from one reading to the next: the lines of one message stand close together.
 CARRIED = 64
 
@@ -45,13 +47,13 @@ class _Count:
                     block.get("type") == "tool_use" for block in message["content"] if type(block) is dict
                 )
             name, model, usage = message["id"], message["model"], message["usage"]
-            if name in self.seen or model == "<synthetic>":
+            if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
                 return
             self.seen[name] = None
             sums = self.usage.setdefault(model, [0, 0, 0, 0])
             for place, key in enumerate(_TOKENS):
                 figure = usage.get(key)
-                if type(figure) is int and figure > 0:
+                if type(figure) is int and 0 < figure < MOST_TOKENS:
                     sums[place] += figure
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass

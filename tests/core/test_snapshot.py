@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core import snapshot
+from loopkit.core.session import Session
 from tests.core.kit import S1, Book, task
 
 
@@ -197,3 +198,37 @@ def test_a_file_torn_anywhere_is_none() -> None:
 def test_json_that_is_no_snapshot_is_none() -> None:
     for text in ("null", "[]", "{}", "1", '"x"', '{"version":1}', "[" * 100_000):
         assert snapshot.parse(text.encode()) is None
+
+
+def sealed(view: dict) -> bytes:
+    return json.dumps({**view, "check": snapshot.checksum(view)}).encode()
+
+
+def places(value: object, path: tuple = ()) -> list[tuple]:
+    """Every place in a record that readers may look at."""
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for key in value:
+            found += places(value[key], (*path, key))
+    return found
+
+
+def test_a_checksum_made_good_over_fields_of_another_kind_is_no_snapshot() -> None:
+    view = json.loads(written(Book().planned(task("a"), task("b"))))
+    taken = []
+    for path in places(view):
+        for odd in (["x"], 10**400, {"x": "y"}):
+            spoilt = json.loads(json.dumps(view))
+            inner = spoilt
+            for key in path[:-1]:
+                inner = inner[key]
+            if path != ("check",) and type(inner[path[-1]]) is not type(odd):
+                inner[path[-1]] = odd
+                if snapshot.parse(sealed(spoilt)) is not None:
+                    taken.append(path)
+    # records of any kind are taken where hooks look at nothing of it
+    unread = {"started_at", "last_updated", "recall_surfaced", "owner", "iteration", "limits", "spent"}
+    assert {path for path in taken if path[0] not in unread} == {
+        ("tasks", name) for name in ("pending", "in_progress", "failed", "blocked")
+    } | {("wave", "open"), ("session", "failure"), ("session", "last_stop")}
+    assert set(snapshot._SESSION) == set(Session.__slots__)

@@ -226,7 +226,7 @@ def _sealed(raw: bytes) -> bytes:
         record = json.loads(raw)
         record["check"] = snapshot.checksum(record)
         return json.dumps(record).encode()
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return raw
 
 
