@@ -41,11 +41,15 @@ def _resume(call: app.App, take_over: bool, adopt: bool, text: str | None, **giv
         raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
     if not loop.ours and not adopt:
         raise app.not_ours()
-    other = bool(call.session) and session.owner != call.session
+    before = session.owner
+    other = bool(call.session) and before != call.session
     token = _known_by(loop)
     call.change(loop, _changes, call, token, take_over, text, given)
     if call.session:
-        native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
+        here = native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
+        there = native.folder(call.environment, before)
+        if there != here:  # the session that is let go is not reminded of tasks that are done elsewhere now
+            native.withdraw(there, loop.name)
         call.follow(loop)
     said = f"loop {loop.name} goes on" + (" in this session" if other else "")
     call.answer(loop, said + "\n" + "\n".join(_stand(loop)))

@@ -58,3 +58,22 @@ def test_a_transcript_that_cannot_be_read_stops_nobody(project: Project, tmp_pat
         file.write_bytes(b"\x8f" * 1000)
     project.ok("resume", "--take-over", session=S2, CLAUDE_CONFIG_DIR=str(tmp_path / "config"))
     assert project.status["owner"]["session_id"] == S2 and project.status["spent"]["tokens"] == 0
+
+
+def test_the_list_of_the_session_that_is_let_go_loses_the_loop_s_tasks_and_nothing_else(
+    project: Project, tmp_path: Path
+) -> None:
+    lists = tmp_path / "config" / "tasks"
+    more = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    for session in (S1, S2):
+        (lists / session).mkdir(parents=True)
+    project.planned()
+    project.ok("resume", **more)
+    own = {"id": "1", "subject": "somebody's", "description": "", "status": "completed", "blocks": [], "blockedBy": []}
+    (lists / S1 / "1.json").write_text(json.dumps(own))
+    assert sorted(os.listdir(lists / S1)) == ["1.json", "T-001.json"]
+    project.ok("resume", "--take-over", session=S2, **more)
+    assert os.listdir(lists / S1) == ["1.json"] and json.loads((lists / S1 / "1.json").read_text()) == own
+    assert os.listdir(lists / S2) == ["T-001.json"]
+    project.ok("resume", "--take-over", session=S1, CLAUDE_CODE_TASK_LIST_ID=S2, **more)
+    assert os.listdir(lists / S2) == ["T-001.json"], "a list that both share stays filled"

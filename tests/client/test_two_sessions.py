@@ -130,7 +130,7 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     assert heard(here, branch, "Stop") == [] and set(here.list_of(branch)) == set()
     one.say("/loop:resume")
     soon(here, branch, "To leave it: loopkit cancel", event="Stop")
-    assert owner(here) == branch and set(here.list_of(branch)) == TASKS
+    assert owner(here) == branch and set(here.list_of(branch)) == TASKS and here.list_of(cleared) == {}
 
     # all that time the other terminal was told nothing, is not held, and can end the loop
     two.say("hello")
@@ -179,7 +179,7 @@ def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
     assert len(holds(other)) == 1 and owner(here) == TREE and set(here.list_of(TREE)) == TASKS
     assert not (tree / ".loop").exists()
     let_go = here.run("And?", "--resume", FORK, env=PANEL)
-    assert holds(let_go) == [] and owner(here) == TREE
+    assert holds(let_go) == [] and owner(here) == TREE and here.list_of(FORK) == {}
     here.git("worktree", "remove", "--force", str(tree))
 
     # the project's folder is moved: a session there goes on with the same tasks
