@@ -95,11 +95,11 @@ class App:
         from ..render import progress
         from ..store import mirror
 
+        mirror.follow(loop, self.environment)  # it may take in what Claude added
         try:
             atomic.write(os.path.join(loop.root, "PROGRESS.md"), progress.render(loop.state).encode("utf-8", "replace"))
         except OSError as error:
             print(f"loopkit: PROGRESS.md not written: {error.strerror}", file=sys.stderr)
-        mirror.follow(loop, self.environment)
 
     def answer(self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None) -> None:
         """Print what was recorded, then the next step: the state's own, or these `steps`."""
@@ -120,13 +120,25 @@ class App:
         click.echo(printable("\n".join(lines)))
 
 
+#: Control characters but line breaks; marks that turn the direction of text, and those that nobody sees (the joiners of
+#: scripts and emoji apart), which hide words from a person and not from a model.
 _HARMLESS = dict.fromkeys(
-    (*range(10), *range(11, 32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
+    (
+        *range(10),
+        *range(11, 32),
+        *range(127, 160),
+        *(0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
+        *range(0x2028, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFFF9, 0xFFFC),
+        *range(0xE0000, 0xE0080),
+    ),
+    " ",
 )
 
 
 def printable(text: str) -> str:
-    """Text that does nothing to a terminal: control characters but line breaks become blanks, right-to-left overrides too."""
+    """Text that does nothing to a terminal and hides nothing: such characters become blanks, line breaks stay."""
     return text.translate(_HARMLESS)
 
 

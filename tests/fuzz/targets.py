@@ -7,6 +7,7 @@ print nothing or one small JSON object, commands end with a documented code and 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -28,8 +29,12 @@ AT, NOW = "2026-12-01T09:30:00Z", 1_796_117_400.0
 STANDS = ("running", "stranger", "cancelled", "none")
 #: Control characters and the marks that turn or hide text, whichever way it is read.
 FORBIDDEN = frozenset(
-    map(chr, (*range(10), *range(11, 32), *range(127, 160), 0x61C, *range(0x200B, 0x2010)))
-) | frozenset(map(chr, (*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF)))
+    map(
+        chr,
+        (*range(10), *range(11, 32), *range(127, 160), 0x61C, 0x200B, 0x200E, 0x200F, 0xFEFF)
+        + (*range(0x2028, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080)),
+    )
+)
 
 
 def line(kind: str, /, by: str = f"session:{S1}", **data: Any) -> bytes:
@@ -302,7 +307,7 @@ def usage(raw: bytes) -> None:
     total: dict = {}
     for one in (first.usage, second.usage):
         for model, figures in one.items():
-            total[model] = [a + b for a, b in zip(total.get(model, [0] * len(figures)), figures, strict=True)]
+            total[model] = [a + b for a, b in itertools.zip_longest(total.get(model, []), figures, fillvalue=0)]
     if len(whole.message_ids) < transcript.CARRIED:
         assert total == whole.usage
     kept = events.encode(Event("iteration_ended", {"usage": whole.usage, "message_ids": whole.message_ids}, AT, "hook"))
