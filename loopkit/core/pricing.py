@@ -2,35 +2,101 @@
 
 from __future__ import annotations
 
-#: USD per million tokens: input, output, cache write (5 minutes), cache read. Source: the vendor's public price list.
-#: `[prices]` in config.toml overrides or adds (same four numbers). Matched as a prefix of the model's name, longest
-#: first.
+#: What is counted of a model, in this order: tokens of input, output, cache write (5 minutes), cache read, cache write
+#: (1 hour); web searches. Journals of earlier versions have the first four.
+COUNTED = 6
+#: USD per million tokens: input, output, cache write (5 minutes), cache read. As the client itself reckons (measured
+#: on 2.1.332, tests/client/test_prices.py); it replaces the models of the last row before it asks for them, their
+#: prices are those of the vendor's public list. A name stands for its dated and provider's forms too.
 PRICES = {
-    "claude-opus-4-1": (15.0, 75.0, 18.75, 1.5),
-    "claude-opus-4": (5.0, 25.0, 6.25, 0.5),
+    "claude-opus-5-5": (4.0, 20.0, 5.0, 0.2),
     "claude-opus-5": (5.0, 25.0, 6.25, 0.5),
-    "claude-sonnet": (3.0, 15.0, 3.75, 0.3),
-    "claude-haiku": (1.0, 5.0, 1.25, 0.1),
+    "claude-opus-4-8": (5.0, 25.0, 6.25, 0.5),
+    "claude-opus-4-7": (5.0, 25.0, 6.25, 0.5),
+    "claude-opus-4-6": (5.0, 25.0, 6.25, 0.5),
+    "claude-opus-4-5": (5.0, 25.0, 6.25, 0.5),
+    **dict.fromkeys(("claude-fable-5-2", "claude-mythos-5-2"), (8.0, 40.0, 10.0, 0.2)),
+    **dict.fromkeys(("claude-fable-5-1", "claude-mythos-5-1"), (10.0, 50.0, 12.5, 0.25)),
+    "claude-fable-5": (10.0, 50.0, 12.5, 1.0),
+    "claude-mythos-5": (10.0, 50.0, 12.5, 1.0),
+    "claude-sonnet-5-5": (2.0, 10.0, 2.5, 0.1),
+    "claude-sonnet-5": (2.0, 10.0, 2.5, 0.2),
+    "claude-sonnet-4-6": (3.0, 15.0, 3.75, 0.3),
+    "claude-sonnet-4-5": (3.0, 15.0, 3.75, 0.3),
+    "claude-sonnet-4-0": (3.0, 15.0, 3.75, 0.3),
+    "claude-sonnet-4": (3.0, 15.0, 3.75, 0.3),
+    "claude-3-7-sonnet": (3.0, 15.0, 3.75, 0.3),
+    "claude-3-5-sonnet": (3.0, 15.0, 3.75, 0.3),
+    "claude-haiku-5-5": (0.1, 0.5, 0.125, 0.01),
+    "claude-haiku-4-5": (1.0, 5.0, 1.25, 0.1),
+    "claude-3-5-haiku": (0.8, 4.0, 1.0, 0.08),
+    **dict.fromkeys(("claude-opus-4-1", "claude-opus-4-0", "claude-opus-4"), (15.0, 75.0, 18.75, 1.5)),
+}
+#: An hour in the cache costs this many times the input; a web search this many USD.
+LONG_WRITE, SEARCH = 2.0, 0.01
+#: What follows a model's name where it was served in fast mode, and how many times as much that costs.
+FAST = " fast"
+FASTER = {
+    "claude-fable-5-2": 2.0,
+    "claude-mythos-5-2": 2.0,
+    "claude-opus-5-5": 2.0,
+    "claude-opus-5": 2.0,
+    "claude-opus-4-8": 2.0,
+    "claude-opus-4-7": 6.0,
+    "claude-opus-4-6": 6.0,
 }
 
 
-def price_of(model: str, own: dict) -> tuple | None:
-    """The four prices of a model, the person's own table first; None where neither table knows it."""
-    for table in (own, PRICES):
-        fitting = [name for name in table if model.startswith(name)]
-        if fitting:
-            return tuple(table[max(fitting, key=len)])
+def _known(model: str) -> str | None:
+    """The row of PRICES for a model: `claude-opus-5`, also `claude-opus-5-20260101` and `us.anthropic.claude-opus-5-v1`."""
+    start = model.find("claude-")
+    name = model[start:] if start >= 0 else ""
+    for form in PRICES:
+        rest = name[len(form) :]
+        if name.startswith(form) and (not rest or rest[0] in "@[:" or rest[:2] == "-v" or rest == "-latest"):
+            return form
+        if name.startswith(form) and rest[0] == "-" and rest[1:9].isdigit() and len(rest) >= 9:
+            return form
     return None
 
 
+def price_of(model: str, own: dict) -> tuple | None:
+    """The four prices of a model, the person's own table first (there a name stands for all that begin with it).
+
+    None where neither table knows it. A model's name may end in FAST.
+    """
+    plain = model[: -len(FAST)] if model.endswith(FAST) else model
+    known = _known(plain)
+    times = FASTER.get(known or "", 1.0) if plain != model else 1.0
+    fitting = [name for name in own if model.startswith(name)]
+    if fitting:
+        best = max(fitting, key=len)
+        row = tuple(own[best])
+        times = 1.0 if best.endswith(FAST) else times
+    elif known is not None:
+        row = PRICES[known]
+    else:
+        return None
+    return row if times == 1.0 else tuple(one * times for one in row)
+
+
+def add(old: list | tuple, new: list | tuple) -> list:
+    """Two rows of figures as their sum; the shorter one lacks the last kinds, so it counts none of them."""
+    longer, shorter = (old, new) if len(old) >= len(new) else (new, old)
+    return [one + two for one, two in zip(longer, [*shorter, *[0] * (len(longer) - len(shorter))])]
+
+
 def cost(usage: dict, own: dict) -> tuple[float, int, list]:
-    """(USD, tokens, models without a price) of {model: [input, output, cache write, cache read]} in tokens."""
+    """(USD, tokens, models without a price) of {model: figures as in COUNTED, at least four}."""
     usd, tokens, unpriced = 0.0, 0, []
     for model, figures in usage.items():
-        tokens += sum(figures)
+        tokens += sum(figures[: COUNTED - 1])
         prices = price_of(model, own)
         if prices is None:
-            unpriced.append(model)
-        else:
-            usd += sum(count * price for count, price in zip(figures, prices)) / 1e6
+            if any(figures):
+                unpriced.append(model)
+            continue
+        usd += sum(count * price for count, price in zip(figures, (*prices, LONG_WRITE * prices[0]))) / 1e6
+        if len(figures) >= COUNTED:
+            usd += figures[COUNTED - 1] * SEARCH
     return usd, tokens, unpriced

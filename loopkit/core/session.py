@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import clock, verdict
+from . import clock, pricing, verdict
 
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop, row 7).
 MAX_IDLE_STOPS = 3
@@ -15,7 +15,7 @@ class Session:
     none (USD, seconds) · spent_seconds: running time up to `running_since` (POSIX seconds or None) · awaiting: a
     confirmation is open, so no time counts · hold_*: the last hold's fingerprint, how many on it in a row, anything
     recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
-    usage: {model: [input, output, cache write, cache read]}.
+    usage: {model: figures as in pricing.COUNTED}.
     """
 
     __slots__ = (
@@ -231,8 +231,7 @@ def _fold_usage(session: Session, data: dict) -> None:
     if offsets:
         session.offsets = {**session.offsets, **offsets}
     for model, figures in (data.get("usage") or {}).items():
-        known = session.usage.get(model, [0, 0, 0, 0])
-        session.usage[model] = [old + new for old, new in zip(known, figures)]
+        session.usage[model] = pricing.add(session.usage.get(model, ()), figures)
     if data.get("message_ids"):
         session.message_ids = data["message_ids"]
 

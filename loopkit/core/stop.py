@@ -40,7 +40,7 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
     """Rows 5 to 9.
 
     forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the transcript ·
-    seen: what the transcript gave (`usage` {model: [4 token counts]}, `offsets`, `message_ids`, `transcript_offset`) ·
+    seen: what the transcript gave (`usage` {model: figures}, `offsets`, `message_ids`, `transcript_offset`) ·
     now: POSIX seconds.
     """
     work = snapshot["tasks"]
@@ -49,7 +49,7 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
     record.update((key, value) for key, value in seen.items() if value)
     usage = dict(session.usage)
     for model, figures in (seen.get("usage") or {}).items():
-        usage[model] = [old + new for old, new in zip(usage.get(model, (0, 0, 0, 0)), figures)]
+        usage[model] = pricing.add(usage.get(model, ()), figures)
     usd = pricing.cost(usage, session.prices)[0]
     most = (session.limit_iterations, session.limit_usd, session.limit_seconds)
     turn = session.iteration + 1

@@ -12,6 +12,8 @@ import os
 import stat
 from collections import namedtuple
 
+from ..core import pricing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..core.session import Session
@@ -23,7 +25,7 @@ MOST_TOKENS = 1 << 40
 #: Message ids carried over from one reading to the next: the lines of one message stand close together.
 CARRIED = 64
 
-#: active: a tool was called · usage: {model: [input, output, cache write, cache read]} in tokens ·
+#: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first four} ·
 #: offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to be handed in next time.
 Reading = namedtuple("Reading", "active usage offsets message_ids")
 
@@ -50,16 +52,34 @@ class _Count:
             if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
                 return
             self.seen[name] = None
-            sums = self.usage.setdefault(model, [0, 0, 0, 0])
-            for place, key in enumerate(_TOKENS):
-                figure = usage.get(key)
-                if type(figure) is int and 0 < figure < MOST_TOKENS:
-                    sums[place] += figure
+            if usage.get("speed") == "fast":
+                model += pricing.FAST
+            self.usage[model] = pricing.add(self.usage.get(model, ()), _figures(usage))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+#: What is told apart one level deeper, and counted after the tokens.
+_MORE = (("cache_creation", "ephemeral_1h_input_tokens"), ("server_tool_use", "web_search_requests"))
+
+
+def _figure(table: dict, key: str) -> int:
+    figure = table.get(key)
+    return figure if type(figure) is int and 0 < figure < MOST_TOKENS else 0
+
+
+def _figures(usage: dict) -> list:
+    """A message's `usage` in the order of pricing.COUNTED; kinds that it has none of are left off at the end."""
+    figures = [_figure(usage, key) for key in _TOKENS]
+    for group, key in _MORE:
+        table = usage.get(group)
+        figures.append(_figure(table, key) if type(table) is dict else 0)
+    figures[4] = min(figures[4], figures[2])
+    figures[2] -= figures[4]  # the whole is given, and the part that is kept for an hour
+    while len(figures) > len(_TOKENS) and not figures[-1]:
+        figures.pop()
+    return figures
 
 
 def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tuple = (), most: int = MOST) -> Reading:

@@ -115,13 +115,13 @@ def test_the_time_limit_at_its_value(loop: Book, seconds: int, row: int) -> None
 
 @pytest.mark.parametrize(("tokens", "row"), [(999_999, 9), (1_000_000, 5)])
 def test_the_money_limit_at_its_value_counts_what_this_turn_used(loop: Book, tokens: int, row: int) -> None:
-    seen = {"usage": {"claude-sonnet-5": [0, tokens, 0, 0]}}  # 15 USD a million
-    loop.line("limits_set", iterations=None, usd=15.0, seconds=None)
+    seen = {"usage": {"claude-sonnet-5": [0, tokens, 0, 0]}}  # 10 USD a million
+    loop.line("limits_set", iterations=None, usd=10.0, seconds=None)
     decision = turn(loop, seen=seen)
     assert decision.row == row
     assert loop.state.session.usage == {"claude-sonnet-5": [0, tokens, 0, 0]}
     if row == 5:
-        assert loop.state.session.verdict == "limit_budget" and "--usd +15" in decision.text
+        assert loop.state.session.verdict == "limit_budget" and "--usd +10" in decision.text
 
 
 def test_no_limit_no_end(loop: Book) -> None:

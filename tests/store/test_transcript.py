@@ -203,3 +203,25 @@ def test_files_that_are_not_there_or_cannot_be_read(main: Path, tmp_path: Path) 
 def test_ids_that_are_carried_stay_few(main: Path) -> None:
     main.write_text("".join(line(f"m{number}") for number in range(500)))
     assert read(main).message_ids == [f"m{number}" for number in range(500 - transcript.CARRIED, 500)]
+
+
+def test_an_hour_s_cache_searches_and_fast_mode_are_told_apart(tmp_path: Path) -> None:
+    usage = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_creation_input_tokens": 30,
+        "cache_read_input_tokens": 4,
+        "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
+        "server_tool_use": {"web_search_requests": 3},
+    }
+    rows = [("m1", usage), ("m2", {**usage, "speed": "fast"}), ("m3", {**usage, "server_tool_use": None})]
+    odd = {**usage, "cache_creation": {"ephemeral_1h_input_tokens": 10**9}, "server_tool_use": [7]}
+    file = tmp_path / "s.jsonl"
+    with file.open("w") as out:
+        for name, one in [*rows, ("m4", odd)]:
+            message = {"id": name, "model": "claude-opus-5", "content": [], "usage": one}
+            out.write(json.dumps({"type": "assistant", "message": message}) + "\n")
+    assert transcript.read(str(file), {}, []).usage == {
+        "claude-opus-5": [3, 6, 20, 12, 70, 3],
+        "claude-opus-5 fast": [1, 2, 10, 4, 20, 3],
+    }
