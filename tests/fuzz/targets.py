@@ -78,9 +78,13 @@ class Site:
         }
         self.project = Project(self.folder, self.env)
         self.faults: list[BaseException] = []
+        self.attach()
+
+    def attach(self) -> None:
+        """Faults of hooks are kept instead of logged; nothing waits for a disk, a lock or a late transcript."""
         log.fault = lambda data, event, error: self.faults.append(error)  # type: ignore[assignment]
         stop.LATE, stop.LOOKS, mirror.LOCK_SECONDS = 0, 1, 0
-        journal.os.fsync = lambda descriptor: None  # type: ignore[attr-defined]
+        os.fsync = lambda descriptor: None
 
     def reset(self, raw: bytes | None, token: str = TOKEN) -> None:
         """Only this journal in `.loop`, no snapshot, empty data and configuration folders."""
