@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,26 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.mkdtemp(prefix="loopkit-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     os.environ.update(GIT, HOME=home, LOOPKIT_TEST_HOME=home)
+
+
+#: What the tests have counted, by their names: faults injected, survived, and so on.
+COUNTED: Counter = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up what a test has counted; workers hand it over with their reports."""
+    if report.when == "teardown":
+        for name, value in report.user_properties:
+            if name == "tally":
+                COUNTED.update(value)  # type: ignore[arg-type]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print it, before the runner's own last line."""
+    if COUNTED:
+        terminalreporter.section("counted")
+        for name in sorted(COUNTED):
+            terminalreporter.line(f"{name}: {COUNTED[name]:,}")
 
 
 @pytest.fixture

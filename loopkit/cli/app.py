@@ -87,6 +87,8 @@ class App:
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
             loop.record(changes, self.by)
+            if not changes:  # what was recorded by somebody who died then may be missing in it
+                loop.write_snapshot()
         self.follow(loop)
         return changes
 

@@ -151,16 +151,21 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         snapshot = loops.read_snapshot(root)
         store.archive(root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
         return
-    if old is None or old.state.session.status in verdict.FINAL or not old.ours:
+    if old is None or not old.ours:
         return
     session = old.state.session
+    listed = native.folder(call.environment, session.owner)
+    if session.status in verdict.FINAL:
+        if session.verdict == verdict.CANCELLED:  # whoever cancelled it may have died before
+            native.withdraw(listed, old.name)
+        return
     elsewhere = session.owner != call.session and place.alive(session.owner_pid)
     if options["fresh"] and not elsewhere:
         old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
+        native.withdraw(listed, old.name)
         store.archive(root, old.name, bool(options["purge"]))
         if options["purge"]:
             trust.forget(session.token)
-        native.withdraw(native.folder(call.environment, session.owner), old.name)
         return
     whose = (
         "this session"

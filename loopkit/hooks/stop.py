@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..core import clock, stop
+from ..core import clock, stop, verdict
 from ..core.events import Event
 from ..store import loops
 from . import log, project, reply
@@ -44,8 +44,21 @@ def handle(call: Call) -> dict | None:
         if found.rebuilt or decision.record.get("verdict"):  # rare: whoever reads the snapshot alone shall see it
             loops.renew(found.root, found.name)
     if decision.decision == "hold":
+        if not _still_held(found, call):
+            return None
+        if decision.notice:
+            project.append(found, Event("notice_given", {"name": stop.NO_PRICE}, clock.stamp(call.now), "hook"))
+            return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
         return reply.hold(decision.text)
     return reply.tell(decision.text)
+
+
+def _still_held(found: loops.View, call: Call) -> bool:
+    """Whether the loop still runs, and here: another command may have ended it between the look and the line."""
+    session = loops.again(found)
+    if session is None:
+        return False
+    return session.status == verdict.RUNNING and session.owner == project.session_id(call)
 
 
 def _background(call: Call) -> bool:

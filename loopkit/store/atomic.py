@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
+
+#: Seconds after which a draft counts as left behind by a process that died; a living one renames it within moments.
+LEFT = 60
 
 
 def write(path: str, data: bytes, sync: bool = False) -> None:
@@ -30,3 +34,28 @@ def write(path: str, data: bytes, sync: bool = False) -> None:
         except OSError:
             pass
         raise
+
+
+def is_draft(name: str) -> bool:
+    """Whether a file of that name is a draft of `write` (`name.<pid>.tmp`) or of a task list (`N.json.tmp.<8 hex>`)."""
+    stem, _, ending = name.rpartition(".")
+    if ending == "tmp":
+        return stem.rpartition(".")[2].isdigit()
+    return stem.endswith(".json.tmp") and len(ending) == 8 and not ending.strip("0123456789abcdef")
+
+
+def sweep(folder: str, older: float = LEFT) -> None:
+    """Remove the drafts in a folder that are older than that, in seconds; one of the future was left before the clock
+    went back. Never raises OSError."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if is_draft(name):
+            path = os.path.join(folder, name)
+            try:
+                if abs(time.time() - os.lstat(path).st_mtime) >= older:
+                    os.unlink(path)
+            except OSError:
+                pass

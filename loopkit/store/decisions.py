@@ -62,6 +62,7 @@ def write(folder: str, decisions: Iterable[dict]) -> list[str]:
             continue
         inside.check(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
+        atomic.sweep(os.path.dirname(target))
         atomic.write(target, text(one).encode("utf-8", "replace"))
         made.append(target)
     return made

@@ -37,15 +37,23 @@ def append(path: str, events_: list, sync: bool = True) -> int:
         try:
             while written < len(data):
                 written += os.write(descriptor, data[written:])
+            if sync:
+                os.fsync(descriptor)
         except OSError:
             if written and os.fstat(descriptor).st_size == size + written:  # nobody has written behind it
                 os.ftruncate(descriptor, size)
             raise
-        if sync:
-            os.fsync(descriptor)
         return os.fstat(descriptor).st_size
     finally:
+        close(descriptor)
+
+
+def close(descriptor: int) -> None:
+    """What was to be known of the write is known by now; a fault of the closing takes nothing of it back."""
+    try:
         os.close(descriptor)
+    except OSError:
+        pass
 
 
 def _last_byte(descriptor: int, path: str, size: int) -> bytes:

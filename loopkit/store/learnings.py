@@ -164,7 +164,7 @@ def path_of(root: str | None, environment: dict) -> str:
 
 
 def append(path: str, added: list[dict]) -> None:
-    """Add rows as lines, each with one write; an unfinished last line stays a line of its own. The caller holds the lock.
+    """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller holds the lock.
 
     Raises OSError; what was written of them is then taken back.
     """
@@ -177,17 +177,15 @@ def append(path: str, added: list[dict]) -> None:
         size = seen.st_size
         before = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
         try:
-            for row in added:
-                data = before + _line(row)
-                before = b""
-                while data:
-                    data = data[os.write(descriptor, data) :]
+            data = before + b"".join(_line(row) for row in added)
+            while data:
+                data = data[os.write(descriptor, data) :]
             os.fsync(descriptor)
         except OSError:
             os.ftruncate(descriptor, size)
             raise
     finally:
-        os.close(descriptor)
+        journal.close(descriptor)
 
 
 def _last_byte(descriptor: int, size: int) -> bytes:

@@ -18,6 +18,8 @@ from . import atomic, inside, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
+#: Seconds between two looks at a lock that is held.
+LOCK_STEP = 0.01
 IGNORED = """\
 # made by loopkit: state is local, reasons and shapes are kept
 *
@@ -44,19 +46,29 @@ def locked(root: str) -> Iterator[None]:
     try:
         inside.check(root, os.path.join(root, "lock"))
         lock = portalocker.Lock(
-            os.path.join(root, "lock"), mode="a", timeout=LOCK_SECONDS, flags=portalocker.LOCK_EX | portalocker.LOCK_NB
+            os.path.join(root, "lock"),
+            mode="a",
+            timeout=LOCK_SECONDS,
+            check_interval=LOCK_STEP,
+            flags=portalocker.LOCK_EX | portalocker.LOCK_NB,
         )
         lock.acquire()
-    except portalocker.exceptions.LockException:
+    except portalocker.exceptions.AlreadyLocked:
         raise Refused(
             f"{root}: another command has been writing for {LOCK_SECONDS} s", "wait for it, or end it"
+        ) from None
+    except portalocker.exceptions.LockException as error:  # the system refuses, or knows no locks here
+        why = error.__cause__
+        raise unwritable(
+            root, why if isinstance(why, OSError) else OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
         ) from None
     except OSError as error:
         raise unwritable(root, error) from None
     try:
         yield
     finally:
-        lock.release()
+        with contextlib.suppress(OSError, portalocker.exceptions.LockException):  # the process's end gives it back
+            lock.release()
 
 
 def unwritable(path: str, error: OSError) -> Damaged:
@@ -117,6 +129,7 @@ class Loop:
 
         made = None
         try:
+            tidy(root)
             number = next_number(root)
             while True:
                 name = slug.folder(number, text)
@@ -168,6 +181,8 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
+            for folder in (self.root, self.folder):
+                atomic.sweep(folder)
             self.refresh()
             yield self.state
 
@@ -180,7 +195,10 @@ class Loop:
             journal.append(self.path, [Event(kind, data, now, by) for kind, data in changes])
         except OSError as error:
             raise unwritable(self.path, error) from None
-        self.refresh()
+        try:
+            self.refresh()
+        except Damaged as error:
+            raise Damaged(f"it is recorded, but then: {error.what}", error.todo) from None
         self.write_snapshot()
 
     @property
@@ -204,6 +222,35 @@ def next_number(root: str) -> int:
             for name in os.listdir(folder):
                 highest = max(highest, slug.number_of(name) or 0)
     return highest + 1
+
+
+def tidy(root: str) -> None:
+    """Finish what a command that was killed left half done: a purge, a folder that was going to be a loop.
+
+    The caller holds the lock, so nobody is at work there. Never raises OSError.
+    """
+    import shutil
+
+    from ..core import slug
+
+    try:
+        entries = [one.name for one in os.scandir(root) if one.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    for folder in (root, os.path.join(root, "archive")):
+        atomic.sweep(folder)
+    for name in entries:
+        folder = os.path.join(root, name)
+        if slug.number_of(name) is None:
+            continue
+        if os.path.exists(os.path.join(root, "archive", name + ".purged")):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif not os.path.lexists(loops.ledger(root, name)):
+            atomic.sweep(folder, 0)
+            with contextlib.suppress(OSError):  # whatever else lies in them keeps them
+                os.rmdir(os.path.join(folder, "evidence"))
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
 
 
 def prepare(root: str) -> None:

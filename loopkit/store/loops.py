@@ -87,6 +87,15 @@ def view(root: str) -> View | None:
     return View(root, name, state.session, snapshots.build(state, tail.offset), True)
 
 
+def again(found: View) -> Session | None:
+    """The session of a view as its journal says by now; None where it cannot be read any more."""
+    session = _catch_up(found.root, found.snapshot)
+    if session is None:
+        later = view(found.root)
+        session = later.session if later is not None and later.name == found.name else None
+    return session
+
+
 def renew(root: str, name: str) -> None:
     """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and is not raised."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..core.errors import LoopError
-from . import native
+from . import atomic, native
 from .loop import Loop
 
 #: The list that `--list new` makes: named after the loop, for sessions started with CLAUDE_CODE_TASK_LIST_ID.
@@ -40,6 +40,7 @@ def _own(loop: Loop, environment: dict) -> str:
 
 
 def _bring_in_step(loop: Loop, folder: str) -> None:
+    atomic.sweep(folder)
     result = native.sync(native.rows(loop.state), folder, loop.name)
     if not result.created and not result.conflicts:
         return

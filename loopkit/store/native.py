@@ -13,6 +13,8 @@ import os
 import time
 from collections import namedtuple
 
+from ..core import verdict
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..core.state import LoopState
@@ -99,7 +101,7 @@ def pulled(state: LoopState, created: list) -> list:
 
     Before a loop is shaped Claude's list is its own business: nothing is taken then. The caller holds the writing lock.
     """
-    if state.stage not in ("decompose", "executing", "review"):
+    if state.stage not in ("decompose", "executing", "review") or state.session.status in verdict.FINAL:
         return []
     known = {task.native: task.id for task in state.tasks.values() if task.native}
     fresh = [row for row in created if row.native_id not in known]
@@ -205,7 +207,7 @@ class Patience:
             except OSError:
                 return False
             try:
-                if time.time() - os.stat(path).st_mtime > STALE:
+                if abs(time.time() - os.stat(path).st_mtime) > STALE:  # of the future: the clock went back
                     os.rmdir(path)
                     continue
             except FileNotFoundError:

@@ -32,6 +32,7 @@ def remember(root: str, name: str, token: str) -> None:
     """Note that the loop `name` of the `.loop` at `root` is ours; raises OSError."""
     place = folder()
     os.makedirs(place, mode=0o700, exist_ok=True)
+    atomic.sweep(place)
     atomic.write(os.path.join(place, token), os.fsencode(_ledger(root, name)))
 
 
@@ -45,13 +46,16 @@ def forget(token: str) -> None:
 
 
 def known(root: str, name: str, token: str) -> bool:
-    """Whether the loop was started or adopted by this person: here, or where the project stood before it was moved."""
+    """Whether the loop was started or adopted by this person: here, or where the project stood before it was moved.
+
+    Raises OSError where that cannot be found out: a loop of ours is not to be taken for a stranger's.
+    """
     if not _is_token(token):
         return False
     try:
         with open(os.path.join(folder(), token), "rb") as file:
             noted = os.fsdecode(file.read(8192))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     here = _ledger(root, name)
     if noted == here:

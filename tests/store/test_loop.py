@@ -95,6 +95,7 @@ def test_a_mark_of_a_purge_beside_the_loops_counts_too(root: str) -> None:
 
 def test_a_folder_of_that_name_is_passed_over(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkdir(os.path.join(root, "001-x"))
+    Path(root, "001-x", "notes.md").write_text("somebody's own")
     monkeypatch.setattr(store, "next_number", lambda root: 1)
     assert Loop.create(root, "x", [FIRST], "person").name == "002-x"
 

@@ -1,0 +1,192 @@
+"""Every system call that touches a file fails once, in each way that it can: one line, exit 3, and nothing damaged."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import S1, SHAPE, Answer, Project, task
+from tests.crash import kit
+from tests.crash.test_kill import LEARNT, stop
+
+#: Which errors a call is given, by what it does: what a full, broken or read-only disk and a crowded process answer.
+WRITING, OPENING, ANY = ("ENOSPC", "EROFS"), ("EMFILE",), ("EIO",)
+#: Calls that Python repeats by itself when a signal interrupts them.
+REPEATED = ("openat", "read", "write", "fsync", "ftruncate", "pread64", "flock")
+#: Calls whose failure only hides a file: what is there is then not seen, so that a rule may say no (exit 1).
+LOOKS = ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")
+
+
+def errors(call: kit.Call) -> list[str]:
+    if call.name in LOOKS:
+        return []
+    names = [*ANY, *(WRITING if call.changing else ()), *(OPENING if call.opening else ())]
+    return [kit.fail_at(call, name) for name in names]
+
+
+def interrupts(call: kit.Call) -> list[str]:
+    return [kit.fail_at(call, "EINTR")] if call.name in REPEATED else []
+
+
+def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[], object]]:
+    """(what is done, what must be either as before or as it is without a fault)."""
+    if name == "start":
+        return (lambda: project.lk("start", "--task-file", "-", given="add limits")), lambda: len(
+            [one for one in project.root.glob("*/ledger.jsonl")]
+        )
+    if name == "shape":
+        project.start()
+        project.score(2, 2, 2, 2, 2)
+        return (lambda: project.lk("shape", "--accept", "-", given=SHAPE)), lambda: len(project.of("shape_saved"))
+    project.planned(task("first", "true"), task("second", "true"))
+    if name == "verify":
+        project.ok("wave", "next")
+        return (lambda: project.lk("verify", "T-001", "--", "true")), lambda: len(project.of("task_completed"))
+    if name == "learn":
+        path = project.root / "learnings.jsonl"
+        return (
+            lambda: project.lk("learn", "--file", "-", given=LEARNT)
+        ), lambda: len(path.read_text().splitlines()) // 2 if path.exists() else 0
+    if name == "fresh":
+        return (lambda: project.lk("start", "--fresh", "--task-file", "-", given="new")), lambda: len(
+            list(project.root.glob("002-*/ledger.jsonl"))
+        )
+    if name == "cancel":
+        return (lambda: project.lk("cancel")), lambda: len(project.of("loop_cancelled"))
+    assert name == "add"
+    return (lambda: project.lk("task", "add", "third", "--verify", "true")), lambda: len(project.of("task_added")) - 2
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("name", ["add", "verify", "start", "fresh", "shape", "learn", "cancel"])
+def test_a_failing_call(listed: Project, tally: Counter, name: str) -> None:
+    act, done = scene(name, listed)
+    before, count = done(), 0
+    for call, fault, outcome in kit.each(listed, act, errors):
+        count += 1
+        where = f"{fault} at {call.line[:200]}\n{outcome.code}: {outcome.said}"
+        assert outcome.code in (0, 3), where
+        after = done()
+        assert after in (before, 1), where
+        if outcome.code == 0:
+            assert after == 1, where
+        else:
+            assert outcome.said.count("\n") == 1 and "please report" not in outcome.said, where
+            assert after == before or "nothing was changed" not in outcome.said, where
+        again = act()
+        assert again.exit == 0 or after == 1, (where, again)
+        assert done() >= 1, where
+        if name != "fresh":
+            kit.age(listed)
+            listed.lk("task", "list")
+    assert count > 20
+    tally.update({"faults": count, "survived": count})
+
+
+@pytest.mark.usefixtures("strace")
+@pytest.mark.parametrize("name", ["add", "start", "shape"])
+def test_an_interrupted_call_is_repeated(listed: Project, tally: Counter, name: str) -> None:
+    act, done = scene(name, listed)
+    count = 0
+    for call, fault, outcome in kit.each(listed, act, interrupts):
+        count += 1
+        assert outcome.code == 0 and done() == 1, (fault, call.line, outcome)
+        kit.whole(listed)
+    assert count > 10
+    tally.update({"faults": count, "survived": count})
+
+
+@pytest.mark.usefixtures("strace")
+def test_a_hook_answers_whatever_fails(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    count = 0
+    for call, fault, outcome in kit.each(listed, lambda: stop(listed), errors):
+        count += 1
+        assert outcome.code == 0 and (outcome.said == "" or "additionalContext" in outcome.said), (fault, call, outcome)
+        kit.age(listed)
+        assert "additionalContext" in stop(listed).out
+        assert listed.lk("task", "add", "next", "--verify", "true").exit == 0
+        kit.whole(listed)
+    tally.update({"faults": count, "survived": count})
+
+
+# -- writes that end in the middle, by the system's own limit on a file's size
+
+
+def cut_at(size: int, action: Callable[[], Answer], dies: bool) -> kit.Outcome:
+    """Do it in a child none of whose files may grow beyond `size` bytes: the write is short, then it dies or is told."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 99
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL if dies else signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+            answer = action()
+            code = answer.exit
+            os.write(writer, (answer.out + answer.err).encode())
+        finally:
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        said = file.read().decode()
+    return kit.Outcome(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said, "")
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["killed within the write", "disk full within the write"])
+def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies: bool) -> None:
+    project.planned(task("first", "true"))
+    for note in range(40):  # the ledger is the largest file, so it is what the limit meets
+        project.ok("pause", f"note {note}")
+        project.ok("resume")
+    act = lambda: project.lk("task", "add", "cut", "--verify", "true")  # noqa: E731
+    act()
+    whole = project.ledger.read_bytes()
+    line = whole.splitlines(keepends=True)[-1]
+    before = whole[: -len(line)]
+    project.ledger.write_bytes(before)
+    frozen = kit.Frozen(project)
+    kept = 0
+    for size in range(len(before), len(whole) + 1, 3):
+        frozen.thaw()
+        outcome = cut_at(size, act, dies)
+        there = project.lk("task", "list", "--json").json
+        if outcome.code == 0:
+            kept += 1
+        elif not dies:
+            assert outcome.code == 3 and "nothing was changed" in outcome.said, outcome
+            assert project.ledger.read_bytes() == before
+        else:
+            assert outcome.code == -signal.SIGXFSZ, outcome
+            assert project.ledger.read_bytes() == whole[:size]
+        assert len(there) == (2 if outcome.code == 0 else 1)
+        added = project.lk("task", "add", "next", "--verify", "true")
+        assert added.exit == 0
+        assert [row["subject"] for row in project.tasks.values()] == [*["first", "cut"][: len(there)], "next"]
+        kit.age(project)
+        project.ok("pause")
+        kit.whole(project)
+    count = len(range(len(before), len(whole) + 1, 3))
+    tally.update({"cut writes": count, "survived": count})
+
+
+def test_a_list_of_a_dead_process_is_taken_over(listed: Project) -> None:
+    """A lock older than its ten seconds is no reason to wait; nor is one of a clock that has gone back since."""
+    folder = Path(listed.environment["HOME"], ".claude", "tasks", S1)
+    listed.planned(task("first", "true"))
+    for age in (-11, 3600):
+        (folder / ".lock.lock").mkdir()
+        (folder / "T-001.json.lock").mkdir()
+        now = os.stat(folder / ".lock.lock").st_mtime
+        for name in (".lock.lock", "T-001.json.lock"):
+            os.utime(folder / name, (now + age, now + age))
+        listed.ok("task", "add", f"aged {age}", "--verify", "true")
+        listed.ok("task", "set", "T-001", "--verify", f"test {age}")
+    assert kit.mirrored(listed) == dict.fromkeys(("T-001", "T-002", "T-003"), "pending")
+    assert not list(folder.glob("*.lock")) and not (folder / ".lock.lock").exists()

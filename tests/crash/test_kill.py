@@ -1,0 +1,248 @@
+"""`kill -9` at every system call that touches a file: what was acknowledged is there, nothing is half done."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loopkit.hooks import dispatch
+from tests.cli.kit import S1, SHAPE, Answer, Project, task
+from tests.crash import kit
+
+pytestmark = pytest.mark.usefixtures("strace")
+
+LEARNT = [{"kind": "discovery", "context": f"limits {number}", "discovery": f"{number} is enough"} for number in (1, 2)]
+
+
+def hook(project: Project, event: str, **given: object) -> Answer:
+    """A hook's event as the client sends it to S1, answered within this process."""
+    row = {"session_id": S1, "cwd": str(project.folder), "transcript_path": "", **given}
+    data = project.environment["LOOPKIT_DATA"]
+    said = dispatch.answer(event, json.dumps(row).encode(), project.env(), data, time.time())
+    return Answer(0, said.decode(), "")
+
+
+def stop(project: Project) -> Answer:
+    return hook(project, "stop", stop_hook_active=False, background_tasks=[])
+
+
+def native(project: Project, name: str, **fields: object) -> None:
+    """A task that Claude made by itself in the list of S1."""
+    row = {"id": name, "subject": f"Claude's {name}", "description": "", "status": "pending", "blocks": []}
+    path = Path(project.environment["HOME"], ".claude", "tasks", S1, f"{name}.json")
+    path.write_text(json.dumps({**row, "blockedBy": [], **fields}))
+
+
+def killed(project: Project, tally: Counter, act: Callable[[], Answer], after: Callable[[bool], None]) -> None:
+    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had come to its end."""
+    died = 0
+    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)]):
+        assert outcome.killed, (call, outcome.code, outcome.said)
+        died += 1
+        kit.age(project)
+        try:
+            after(False)
+        except Exception as error:
+            raise AssertionError(f"killed before {call.name} {call.number}: {call.line[:300]}") from error
+    tally.update({"killed": died, "survived": died})
+
+
+def add_and_look(project: Project, wanted: Callable[[dict], bool]) -> None:
+    """Another command works, and everything is whole after it."""
+    status = project.lk("status", "--json")
+    assert status.exit == 0, status
+    before = project.tasks
+    assert wanted(before), before
+    added = project.lk("task", "add", "the next one", "--verify", "true")
+    assert (added.exit, added.err) == (0, ""), added
+    after = project.tasks
+    assert len(after) == len(before) + 1 and wanted(after)
+    kit.whole(project)
+
+
+def test_task_add_and_its_push_to_the_list(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"), task("second", "true", blocked_by=["T-001"]))
+
+    def after(done: bool) -> None:
+        add_and_look(listed, lambda rows: [row["subject"] for row in rows.values()][:2] == ["first", "second"])
+        assert kit.mirrored(listed) == dict.fromkeys(listed.tasks, "pending")
+
+    killed(listed, tally, lambda: listed.lk("task", "add", "killed", "--verify", "true"), after)
+
+
+def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"), task("second", "true"))
+    listed.ok("wave", "next")
+
+    def after(done: bool) -> None:
+        row = listed.tasks["T-001"]
+        assert (row["status"], row["evidence"] is None) in (("in_progress", True), ("completed", False))
+        assert listed.verify("T-001").exit == 0
+        row = listed.tasks["T-001"]
+        log = listed.root / listed.name / row["evidence"]["log"]
+        assert row["status"] == "completed" and "[exit 0" in log.read_text()
+        kit.whole(listed)
+        assert kit.mirrored(listed) == {"T-001": "completed", "T-002": "in_progress"}
+
+    killed(listed, tally, lambda: listed.verify("T-001"), after)
+
+
+def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"), task("second", "false"), task("third", "true"))
+    listed.ok("wave", "next")
+    listed.verify("T-001")
+
+    def after(done: bool) -> None:
+        open_ = listed.status["wave"]["open"]
+        rows = {name: row["status"] for name, row in listed.tasks.items()}
+        assert rows["T-002"] == rows["T-003"] == ("in_progress" if open_ else "pending") or not open_, rows
+        if open_:
+            listed.ok("wave", "close")
+        assert not listed.status["wave"]["open"] and len(listed.of("wave_closed")) == 1
+        assert len(listed.of("task_failed")) == 2
+        add_and_look(listed, lambda rows: rows["T-001"]["status"] == "completed")
+
+    killed(listed, tally, lambda: listed.lk("wave", "close"), after)
+
+
+def test_start(listed: Project, tally: Counter) -> None:
+    words = ("start", "--task-file", "-")
+
+    def after(done: bool) -> None:
+        again = listed.lk(*words, given="add limits")
+        assert again.exit == 0 or "is not finished" in again.err, again
+        assert listed.status["task"] == "add limits"
+        assert listed.score(2, 2, 2, 2, 2).exit == 0
+        kit.whole(listed)
+        folders = [one.name for one in listed.root.iterdir() if one.is_dir()]
+        assert folders == ["001-add-limits"], "a folder that nobody was told of is not left over"
+
+    killed(listed, tally, lambda: listed.lk(*words, given="add limits"), after)
+
+
+@pytest.mark.parametrize("purge", [False, True], ids=["archive", "purge"])
+def test_start_afresh(listed: Project, tally: Counter, purge: bool) -> None:
+    listed.planned(task("old", "true"))
+    words = ("start", "--fresh", *(["--purge"] if purge else []), "--task-file", "-")
+    old = listed.name
+
+    def after(done: bool) -> None:
+        status = listed.lk("status", "--json")
+        assert status.exit == 0 or "there is no loop" in status.err, status
+        again = listed.lk(*words, given="the new one")
+        assert again.exit == 0, again
+        assert listed.status["task"] == "the new one" and listed.status["status"] == "running"
+        archive = listed.root / "archive"
+        kept = [one.name for one in archive.iterdir()] if archive.exists() else []
+        there = [one.name for one in listed.root.iterdir() if one.name[:1].isdigit()]
+        assert len(there) == len(set(there) - {old}) + (old in there)
+        assert old in there or (old + (".purged" if purge else "")) in kept
+        if purge:
+            assert old not in kept and (old not in there or (listed.root / old / "ledger.jsonl").exists())
+        else:
+            home = listed.root / old if old in there else archive / old
+            assert len((home / "ledger.jsonl").read_text().splitlines()) >= 5, "nothing of the old one is lost"
+        assert "T-001" not in kit.mirrored(listed)
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk(*words, given="the new one"), after)
+
+
+def test_cancel(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"), task("second", "true"))
+    native(listed, "1")
+    listed.ok("task", "list")
+
+    def after(done: bool) -> None:
+        assert listed.status["status"] in ("running", "aborted")
+        assert listed.lk("cancel").exit == 0
+        assert listed.status["status"] == "aborted" and len(listed.of("loop_cancelled")) == 1
+        assert stop(listed).out == ""
+        assert [name for name in kit.mirrored(listed) if name.startswith("T-")] == []
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("cancel"), after)
+
+
+def test_shape_is_accepted(listed: Project, tally: Counter) -> None:
+    listed.start()
+    listed.score(2, 2, 2, 2, 2)
+    act = lambda: listed.lk("shape", "--accept", "-", given=SHAPE)  # noqa: E731
+
+    def after(done: bool) -> None:
+        stage = listed.status["stage"]
+        assert (stage, len(listed.of("shape_saved"))) in (("shape", 0), ("decompose", 1))
+        assert act().exit == 0
+        assert (listed.root / listed.name / "SHAPE.md").read_text() == SHAPE
+        add_and_look(listed, lambda rows: True)
+
+    killed(listed, tally, act, after)
+
+
+def test_learn(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    act = lambda: listed.lk("learn", "--file", "-", given=LEARNT)  # noqa: E731
+    path = listed.root / "learnings.jsonl"
+
+    def after(done: bool) -> None:
+        rows = path.read_text().splitlines() if path.exists() else []
+        assert len(rows) in (0, 2)
+        assert act().exit == 0
+        kept = [json.loads(row)["discovery"] for row in path.read_text().splitlines()]
+        assert kept == ["1 is enough", "2 is enough"]
+        add_and_look(listed, lambda rows: True)
+
+    killed(listed, tally, act, after)
+
+
+def test_a_held_stop_that_takes_in_what_claude_added(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    listed.ok("wave", "next")
+    native(listed, "1")
+    listed.ok("status")
+
+    def after(done: bool) -> None:
+        assert len(listed.of("iteration_ended")) in (0, 1)
+        assert "additionalContext" in stop(listed).out
+        rows = [row["subject"] for row in listed.tasks.values()]
+        assert rows == ["first", "Claude's 1"], rows
+        add_and_look(listed, lambda rows: "T-001" in rows and "T-002" in rows)
+
+    killed(listed, tally, lambda: stop(listed), after)
+
+
+def test_a_start_of_a_session_after_clear(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+
+    def act() -> Answer:
+        return hook(listed, "session_start", session_id="after-clear", source="clear")
+
+    def after(done: bool) -> None:
+        assert listed.status["owner"]["session_id"] in (S1, "after-clear")
+        assert "[LOOP RESUME]" in act().out
+        assert listed.status["owner"]["session_id"] == "after-clear"
+        added = listed.lk("task", "add", "the next one", "--verify", "true", session="after-clear")
+        assert added.exit == 0
+        kit.whole(listed)
+
+    killed(listed, tally, act, after)
+
+
+def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    listed.ok("pause")
+    act = lambda: listed.lk("resume", "--take-over", "--iterations", "+5", session="other")  # noqa: E731
+
+    def after(done: bool) -> None:
+        session = listed.status
+        assert (session["owner"]["session_id"], session["status"]) in ((S1, "paused"), ("other", "running"))
+        assert act().exit == 0
+        assert listed.status["status"] == "running" and listed.status["limits"]["iterations"] in (30, 35)
+        kit.whole(listed)
+
+    killed(listed, tally, act, after)
