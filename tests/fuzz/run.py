@@ -7,6 +7,7 @@ inputs, unguided. FILE…: only these inputs, to repeat what was found. Exits 1 
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import random
 import sys
@@ -88,16 +89,19 @@ def _guided(given: argparse.Namespace) -> int:
     target = targets.ALL[given.target]
     cache = given.cache or Path(tempfile.mkdtemp(prefix="loopkit-fuzz-"))
     (cache / given.target).mkdir(parents=True, exist_ok=True)
-    count = [0]
+    count = mmap.mmap(-1, 8)  # shared with the process that fuzzes
+
+    def done() -> int:
+        return int.from_bytes(count[:8], "little")
 
     def one(raw: bytes) -> None:
-        count[0] += 1
+        count[:8] = (done() + 1).to_bytes(8, "little")
         try:
             target(raw)
         except BaseException:
             path = cache / f"{given.target}-found-{os.getpid()}"
             path.write_bytes(raw)
-            print(f"{given.target}: broken after {count[0]} inputs", flush=True)
+            print(f"{given.target}: broken after {done()} inputs", flush=True)
             _say_how(given.target, path)
             sys.stdout.flush()
             raise
@@ -121,7 +125,7 @@ def _guided(given: argparse.Namespace) -> int:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    print(f"{given.target}: {'no promise broken' if code == 0 else f'ended with {code}'}", flush=True)
+    print(f"{given.target}: {done()} inputs, {'no promise broken' if code == 0 else f'ended with {code}'}", flush=True)
     return 1 if code else 0
 
 

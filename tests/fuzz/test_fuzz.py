@@ -83,7 +83,7 @@ def test_a_short_guided_run(name: str, tmp_path: Path) -> None:
     words = ["-m", "tests.fuzz.run", name, "--runs", str(INPUTS[name] // 2), "--seed", "1", "--cache", str(tmp_path)]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    assert f"{name}: no promise broken" in done.stdout
+    assert "inputs, no promise broken" in done.stdout
 
 
 def test_a_broken_promise_is_shown_with_the_way_to_repeat_it(tmp_path: Path) -> None:
