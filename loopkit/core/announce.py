@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
+#: What a hold keeps to where the next command lets it: it stays in the conversation each time. A longer command than
+#: the last is not cut, since nobody could run it: `loopkit status` prints it whole.
+USUAL_HOLD, LONGEST_NEXT = 250, 200
 
 
 def clean(text: str, most: int) -> str:
@@ -24,23 +27,39 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def _open(work: dict, each: int) -> str:
-    """`T-001 write it; T-002 test it and 3 more`."""
+    """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they stand in quotes."""
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
-    named = "; ".join(f"{row['id']} {clean(row['subject'], each)}" for row in rows)
+    named = "; ".join(f"{row['id']} “{clean(row['subject'], each)}”" for row in rows)
     return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
 
 
-def hold(snapshot: dict, session: Session, turn: int, usd: float) -> str:
-    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters."""
+def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
+    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters.
+
+    tokens: those of the whole loop where some have no price, so that no sum of money would be true; else 0.
+    """
     most = session.limit_iterations
     money = f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
+    money = f", {tokens} tokens" if tokens else money
     head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
     head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
-    tail = f"next: {clean(snapshot['next'] or 'loopkit status', 160)}\nTo leave it: loopkit cancel"
-    room = HOLD_LENGTH - len(head) - len(tail) - len("\nOpen: \n") - len(" and 9999999 more; ; ")
-    each = max(8, min(80, room // 3 - 8))
+    step = snapshot["next"] or ""
+    step = clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
+    tail = f"next: {step}\nTo leave it: loopkit cancel"
+    shown = max(1, len(snapshot["tasks"]["open"]))
+    room = USUAL_HOLD - len(head) - len(tail) - len("\nOpen: \n") - len(" and 99 more; ; ")
+    each = max(12, min(80, room // shown - len("T-001 “”")))
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
+
+
+def unpriced(models: list, limit: float) -> str:
+    """What the person reads once, when the first tokens without a price were counted."""
+    names = clean(", ".join(models), 120)
+    return (
+        f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; iterations and time are. "
+        "Tokens are shown instead. For later loops: [prices] in .loop/config.toml"
+    )
 
 
 def paused(snapshot: dict, name: str, reason: str) -> str:

@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from .session import Session
 
 #: row: number in the table · decision: allow or hold · record: data of the journal line to append, or None ·
-#: text: what Claude reads (hold) or the person reads (allow), "" for silence.
-Decision = namedtuple("Decision", "row decision record text")
+#: text: what Claude reads (hold) or the person reads (allow), "" for silence · notice: what the person reads once,
+#: beside a hold.
+Decision = namedtuple("Decision", "row decision record text notice", defaults=("",))
+
+#: Name of the notice that no money limit can be kept.
+NO_PRICE = "no_price"
 
 SILENT = "silent"
 
@@ -50,7 +54,7 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
     usage = dict(session.usage)
     for model, figures in (seen.get("usage") or {}).items():
         usage[model] = pricing.add(usage.get(model, ()), figures)
-    usd = pricing.cost(usage, session.prices)[0]
+    usd, tokens, unpriced = pricing.cost(usage, session.prices)
     most = (session.limit_iterations, session.limit_usd, session.limit_seconds)
     turn = session.iteration + 1
 
@@ -66,7 +70,9 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
     if forced and session.hold_quiet and not active:
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"
-    return Decision(9, "hold", record, announce.hold(snapshot, session, turn, usd))
+    text = announce.hold(snapshot, session, turn, usd, tokens if unpriced else 0)
+    untold = unpriced and session.limit_usd is not None and NO_PRICE not in session.notices
+    return Decision(9, "hold", record, text, announce.unpriced(unpriced, session.limit_usd) if untold else "")
 
 
 def _end(row: int, record: dict, name: str, reason: str, snapshot: dict) -> Decision:

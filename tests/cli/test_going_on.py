@@ -182,7 +182,7 @@ def stop_at(project: Project, verdict: str, **usage: object) -> None:
         (
             "limit_budget",
             ("--usd", "3"),
-            {"usage": {"claude-sonnet-5": [10**6, 0, 0, 0]}},
+            {"usage": {"claude-sonnet-5": [1_500_000, 0, 0, 0]}},
             ("--iterations", "+5"),
             ("--usd", "+0.5"),
         ),

@@ -411,3 +411,24 @@ def test_what_a_hook_imports_is_light(project: Project) -> None:
     assert "loopkit.core.stop" in loaded
     heavy = {"typing", "dataclasses", "pathlib", "datetime", "hashlib", "subprocess", "inspect", "loopkit.core.state"}
     assert not loaded & heavy
+
+
+def test_an_unknown_model_is_told_once_and_tokens_stand_for_money(project: Project) -> None:
+    project.start()
+    project.transcript.write_text(assistant("m1", TOOL).replace("claude-sonnet-5", "mystery-1"))
+    first = project.stop().json
+    assert "mystery-1" in first["systemMessage"] and "$25" in first["systemMessage"]
+    assert "60 tokens" in first["hookSpecificOutput"]["additionalContext"]
+    with project.transcript.open("a") as file:
+        file.write(assistant("m2", TOOL).replace("claude-sonnet-5", "mystery-2"))
+    project.record("task_verified", id="T-001", passed=False)
+    second = project.stop().json
+    assert "systemMessage" not in second and "120 tokens" in second["hookSpecificOutput"]["additionalContext"]
+    assert [row["data"] for row in project.lines if row["type"] == "notice_given"] == [{"name": "no_price"}]
+
+
+def test_without_a_limit_on_money_an_unknown_model_is_no_matter(project: Project) -> None:
+    project.start()
+    project.record("limits_set", usd=None)
+    project.transcript.write_text(assistant("m1", TOOL).replace("claude-sonnet-5", "mystery-1"))
+    assert "systemMessage" not in project.stop().json

@@ -40,7 +40,7 @@ def test_the_documented_example() -> None:
     book.do(waves.closed)
     book.wave()
     for _ in range(4):
-        book.line("iteration_ended", by="hook", decision="hold", usage={"claude-sonnet-5": [0, 51_667, 0, 0]})
+        book.line("iteration_ended", by="hook", decision="hold", usage={"claude-sonnet-5": [0, 77_500, 0, 0]})
     text = rendered(book)
     rows = [row for row in text.splitlines() if row]
     assert rows == [
