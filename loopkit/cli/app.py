@@ -144,6 +144,13 @@ def printable(text: str) -> str:
     return text.translate(_HARMLESS)
 
 
+def quoted(text: str, most: int) -> str:
+    """Somebody's words with their line breaks, at most `most` characters: each further line is indented, so that none
+    can pass for one of ours."""
+    rows = [row.rstrip() for row in text[:most].splitlines() if row.strip()]
+    return "\n  ".join(rows) + (" …" if len(text) > most else "")
+
+
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is written."""
     from ..core import learning

@@ -77,6 +77,11 @@ def unwritable(path: str, error: OSError) -> Damaged:
     return Damaged(f"cannot write {error.filename or path}: {error.strerror}", f"{todo}; nothing was changed")
 
 
+def unreadable(error: OSError) -> Damaged:
+    """The fault of a file that is there and cannot be read."""
+    return Damaged(f"cannot read {error.filename}: {error.strerror}", "give read access")
+
+
 class Loop:
     """A loop's state and its journal. Refusals are the rules' own; nothing is written unless all lines are."""
 
@@ -111,7 +116,10 @@ class Loop:
                     f"{loops.ledger(root, snapshot['loop'])} is gone, the journal of a loop that is not over",
                     f"restore it, or put the loop away: loopkit start --fresh, or remove {snapshot['loop']}",
                 )
-        name = loops.active(root)
+        try:
+            name = loops.active(root)
+        except OSError as error:
+            raise unreadable(error) from None
         if name is None:
             damaged = loops.names(root)
             if damaged:
@@ -204,7 +212,10 @@ class Loop:
     @property
     def ours(self) -> bool:
         """Whether it was started or adopted by this person; one that was not does nothing."""
-        return trust.known(self.root, self.name, self.state.session.token)
+        try:
+            return trust.known(self.root, self.name, self.state.session.token)
+        except OSError as error:
+            raise unreadable(error) from None
 
     def write_snapshot(self) -> None:
         """The snapshot; it is derived, so a failure to write it loses nothing and is not raised."""
