@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import aspects, gate, stage, verdict
+from ..core import announce, aspects, gate, stage, verdict
 from ..core.errors import Refused
 from ..store import digest
 from ..store.loop import Loop
@@ -84,13 +84,20 @@ def command(call: app.App, source: str | None) -> int:
             return 0
         mend = f"{', '.join(result['tasks'])} to mend it"
         call.answer(
-            loop, f"gate refused: {'; '.join(result['failed'])}\n{mend}", {"passed": False, "tasks": result["tasks"]}
+            loop,
+            f"gate refused: {'; '.join(announce.clean(one, 300) for one in result['failed'])}\n{mend}",
+            {"passed": False, "tasks": result["tasks"]},
         )
         return 1
     missing = gate.open_points(loop.state, digests(call), lost(loop))
     if missing:
         lines = [what for what, _ in missing]
-        call.answer(loop, "the gate waits:\n" + "\n".join(lines), {"missing": lines}, [missing[0][1]])
+        call.answer(
+            loop,
+            "the gate waits:\n" + "\n".join(announce.clean(one, 400) for one in lines),
+            {"missing": lines},
+            [missing[0][1]],
+        )
         return 1
     if loop.state.stage != "review":
         raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")

@@ -92,29 +92,34 @@ def show(call: app.App, task_id: str) -> None:
         return
     state = loop.state
     goal = (state.clarified or {}).get("echo") or state.text.strip()
-    lines = [f"{task.id} {task.status}: {task.subject}", f"goal of the loop: {announce.clean(goal, 300)}"]
+    lines = [
+        f"{task.id} {task.status}: {announce.clean(task.subject, 300)}",
+        f"goal of the loop: {announce.clean(goal, 300)}",
+    ]
     lines += [f"{what}: {announce.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
     if task.description:
-        lines.append(task.description)
+        lines.append(app.quoted(task.description, work.LONGEST_TEXT))
     if task.files:
-        lines.append("files: " + ", ".join(task.files))
+        lines.append("files: " + announce.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
     for entry in task.history[-3:]:
         lines.append(
-            f"attempt {entry['attempt']} failed ({entry['approach'][:160]}): {entry['result']}; "
-            + entry["error"][-400:].strip()
+            f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "
+            + app.quoted(f"{entry['result']}; {entry['error'][-400:].strip()}", 600)
         )
     advice = panel.advice(state, task.id)
     if advice:
-        lines.append(f"the panel says: {advice['consensus']}; if that fails: {advice['fallback']}")
+        lines.append(
+            f"the panel says: {app.quoted(advice['consensus'], 600)}; if that fails: {app.quoted(advice['fallback'], 400)}"
+        )
         lines += [
-            f"  recommended ({one['confidence']}/9): {one['approach']}"
+            f"  recommended ({one['confidence']}/9): {announce.clean(one['approach'], 300)}"
             for one in advice["recommendations"]
             if one["approach"] != advice["consensus"]
         ]
         if advice.get("dissent"):
-            lines.append(f"  seen otherwise: {advice['dissent']}")
+            lines.append(f"  seen otherwise: {announce.clean(advice['dissent'], 300)}")
     if task.evidence:
         lines.append(f"last check: exit {task.evidence.exit}, {loop.folder}/{task.evidence.log}")
     lines.append(
@@ -170,7 +175,7 @@ def block(call: app.App, task_id: str, kind: str, reason: str) -> None:
     """Mark a task as waiting for something outside the loop."""
     loop = call.own_loop()
     call.change(loop, work.blocked, task_id, kind, reason)
-    call.answer(loop, f"{work.find(loop.state, task_id).id} blocked ({kind}): {reason}")
+    call.answer(loop, f"{work.find(loop.state, task_id).id} blocked ({kind}): {announce.clean(reason, 300)}")
 
 
 @_add("unblock", "loopkit task unblock T-003")

@@ -29,6 +29,15 @@ def split(text: str) -> list[str]:
     return arguments
 
 
+def accept(text: str) -> list[str]:
+    """The arguments of a command line that is handed in. UsageFault as for `split`, and for a line break in a word: the
+    command is shown, allowed and run on a line of its own."""
+    arguments = split(text)
+    if len(text.strip().splitlines()) > 1:
+        raise UsageFault("verification command has a line break", "put it into a script")
+    return arguments
+
+
 def _operator(text: str) -> str | None:
     """The first shell operator that stands outside quotes."""
     quote, place = "", 0

@@ -215,7 +215,7 @@ def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict
             raise UsageFault(f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}")
         if not isinstance(text, str):
             raise UsageFault(f"verify of {name} is no text", "give one command line")
-        command.split(text)
+        command.accept(text)
     return points, criteria, checks
 
 

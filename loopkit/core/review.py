@@ -318,7 +318,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
                     f"blocker {row['issue'][:60]!r} has no verify",
                     'give verify: "<command that exits 0 when it is mended>"',
                 )
-            command.split(row["verify"])
+            command.accept(row["verify"])
             change = work.remediation(state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made)
             row["task"] = change[1]["task"]["id"]
             changes.append(change)
@@ -357,7 +357,7 @@ def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: 
         raise UsageFault(
             "a task needs a verification command", f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
         )
-    command.split(verify)
+    command.accept(verify)
     changes: list = []
     for place, one in enumerate(chosen):
         change = work.remediation(state, f"Mend: {one.issue}", verify, _told(one._asdict()), list(one.files), place)

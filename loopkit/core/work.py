@@ -64,7 +64,7 @@ def draft(row: object, place: int) -> dict:
             f"task {place} ({subject[:40]}) has no verification command",
             'give verify: "<command that exits 0 when it is done>"',
         )
-    command.split(verify)
+    command.accept(verify)
     complexity = row.get("complexity") or "medium"
     if complexity not in tasks.COMPLEXITIES:
         raise UsageFault(f"complexity {complexity!r} of task {place}", "use " + ", ".join(tasks.COMPLEXITIES))
@@ -196,7 +196,7 @@ def changed(
         raise Refused(f"{task.id} is completed", "add another task instead")
     data: dict = {"id": task.id}
     if verify is not None:
-        command.split(verify)
+        command.accept(verify)
         data["verify"] = verify.strip()
     if files is not None:
         data["files"] = paths(files, task.id)

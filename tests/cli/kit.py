@@ -166,7 +166,7 @@ class Project:
 
     @property
     def lines(self) -> list[dict]:
-        return [json.loads(line) for line in self.ledger.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in self.ledger.read_text(encoding="utf-8").split("\n")[:-1]]
 
     def of(self, kind: str) -> list[dict]:
         """The data of all journal lines of a type."""

@@ -75,3 +75,10 @@ def test_same() -> None:
     assert not command.same("pytest -k 'a b'", ["pytest", "-k", "a", "b"])
     assert not command.same("", [])
     assert not command.same("a | b", ["a", "|", "b"])
+
+
+@pytest.mark.parametrize("text", ["sh -c 'a\nb'", 'a "\r"', "a 'b\u2028c'", "a 'b\x85c'"])
+def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
+    assert command.split(text)  # a journal of before may hold it
+    with pytest.raises(UsageFault, match="line break"):
+        command.accept(text)
