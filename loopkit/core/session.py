@@ -6,6 +6,8 @@ from . import clock, pricing, verdict
 
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop, row 7).
 MAX_IDLE_STOPS = 3
+#: Seconds by which a journal line may be older than the one before it, since two were being written at once.
+OVERLAP = 60
 
 
 class Session:
@@ -119,6 +121,15 @@ def _halt(session: Session, at: str) -> None:
         session.running_since = None
 
 
+def _turn_back(session: Session, at: str) -> None:
+    """A line is older than the one before it. By seconds: written by two at once. By more: the clock was set back, and
+    time counts on from there, or a limit would not bind until the clock has caught up."""
+    last, now = clock.epoch(session.last_updated), clock.epoch(at)
+    if now and last - now > OVERLAP:
+        session.spent_seconds = session.seconds(last)
+        session.running_since = now
+
+
 def _go_on(session: Session, at: str) -> None:
     if session.status != verdict.RUNNING:  # going on with what runs already is no progress
         session.hold_fingerprint, session.hold_count = "", 0
@@ -156,6 +167,8 @@ _WAKING = ("paused", "resumed", "loop_completed", "loop_failed", "loop_cancelled
 
 def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
     """Apply one journal line (type, data, time stamp, author). Lines of other types only count as activity."""
+    if session.running_since and at < session.last_updated:
+        _turn_back(session, at)
     session.last_updated = at
     if kind == "iteration_ended":
         _fold_stop(session, data, at)

@@ -169,7 +169,9 @@ def active(root: str) -> str | None:
             fold_session(session, event.type, event.data, event.at, event.by)
             if event.type in ("loop_started", "resumed"):
                 last = event.at
-        key = (trust.known(root, name, session.token), session.status not in verdict.FINAL, last, order)
+        unfinished = session.status not in verdict.FINAL
+        # of those that are over the one of the highest number: a clock may have been set back
+        key = (trust.known(root, name, session.token), unfinished, last if unfinished else "", order)
         if best is None or key > best[0]:
             best = (key, name)
     return best[1] if best else None
