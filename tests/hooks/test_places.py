@@ -316,18 +316,17 @@ def test_a_project_dir_that_is_none(project: Project, tmp_path: Path, given: str
     assert "T-001" in project.stop(**env).held
 
 
-@pytest.mark.parametrize("event", ["stop", "session_start"])
-def test_a_working_folder_that_is_gone_is_not_the_plugin_s_own(tmp_path: Path, event: str) -> None:
-    project = Project(tmp_path / "plugin's own")  # a checkout that has a loop of its own
-    project.start()
+def test_a_working_folder_that_is_gone_is_not_the_plugin_s_own(tmp_path: Path) -> None:
+    mine = Project(tmp_path / "plugin's own")  # a checkout that has a loop of this session's
+    mine.start()
     for name in ("hooks", "loopkit"):
-        (project.folder / name).symlink_to(ROOT / name)
-    launcher = project.folder / "hooks" / "run"
+        (mine.folder / name).symlink_to(ROOT / name)
+    env = {**mine.env, "CLAUDE_PROJECT_DIR": str(tmp_path), "CLAUDE_CODE_TASK_LIST_ID": "any"}
     (tmp_path / "gone").mkdir()
-    line = f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec sh "$0" {event}'
-    env = {**project.env, "CLAUDE_PROJECT_DIR": str(tmp_path)}
+    line = f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec sh "$0" stop'
     given = json.dumps({"session_id": S1, "cwd": str(tmp_path / "gone"), "stop_hook_active": False}).encode()
-    done = subprocess.run(["sh", "-c", line, str(launcher)], input=given, env=env, capture_output=True)
+    argv = ["sh", "-c", line, str(mine.folder / "hooks" / "run")]
+    done = subprocess.run(argv, input=given, env=env, capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"")
 
 
