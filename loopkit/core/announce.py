@@ -8,6 +8,8 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from .session import Session
 
+#: Open tasks that are named (rule: Stop).
+SHOWN = 3
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
 #: What a hold keeps to where the next command lets it: it stays in the conversation each time. A longer command than
@@ -97,4 +99,4 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
 
 def foreign(subjects: list) -> str:
     """The hold for somebody else's task list: the first three subjects."""
-    return "pending tasks: " + "; ".join(clean(subject, 120) for subject in subjects[:3])
+    return "pending tasks: " + "; ".join(clean(subject, 120) for subject in subjects[:SHOWN])

@@ -71,8 +71,10 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"
     text = announce.hold(snapshot, session, turn, usd, tokens if unpriced else 0)
-    untold = unpriced and session.limit_usd is not None and NO_PRICE not in session.notices
-    return Decision(9, "hold", record, text, announce.unpriced(unpriced, session.limit_usd) if untold else "")
+    notice = ""
+    if unpriced and session.limit_usd is not None and NO_PRICE not in session.notices:
+        notice = announce.unpriced(unpriced, session.limit_usd)
+    return Decision(9, "hold", record, text, notice)
 
 
 def _end(row: int, record: dict, name: str, reason: str, snapshot: dict) -> Decision:

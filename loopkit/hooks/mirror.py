@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from binascii import crc32
 
-from ..core import clock
+from ..core import clock, settings
 from ..core.events import Event
 from ..store import journal, loops, native
 from . import log
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Seconds a hook waits for the loop's writing lock, and for the locks of the list in all.
 LOCK_SECONDS, PATIENCE = 0.5, 1.0
+#: Seconds after which a file counts as written: the client fills a new one in place, and clocks of file systems are coarse.
+SETTLED = 2.0
 
 
 def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | None:
@@ -27,7 +30,8 @@ def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | No
     lock = _Lock(os.path.join(found.root, "lock"))
     try:
         state, _ = loops.fold(found.root, found.name)
-        result = native.sync(native.rows(state), folder, found.name, PATIENCE)
+        mark = _Mark(call.data, found, folder, clock.epoch(state.session.started_at))
+        result = native.sync(native.rows(state), folder, found.name, PATIENCE, mark.since)
         if result.unreadable:
             log.note(call.data, call.event, "task list: unreadable " + ", ".join(result.unreadable[:5]))
         for task, there, here in result.conflicts[:5]:
@@ -37,16 +41,53 @@ def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | No
                 f"task list: {task} is {there} there but {here} by its evidence; the ledger stands",
             )
         lines = native.pulled(state, result.created) if lock.held else []
+        refused = 0
+        if lines or lock.held and state.planned >= settings.MOST_TASKS:
+            refused = len(result.created) - len(lines)
+        if refused:
+            log.note(
+                call.data, call.event, f"task list: {refused} not taken in: {settings.MOST_TASKS} tasks are the most"
+            )
         if not lines:
+            mark.move(len(result.created) == refused)
             return None
         now = clock.stamp(call.now)
         journal.append(loops.ledger(found.root, found.name), [Event(kind, data, now, "hook") for kind, data in lines])
+        mark.move(True)
         fresh = loops.view(found.root)
         if fresh is not None:
             loops.write_snapshot(found.root, fresh.snapshot)
         return fresh
     finally:
         lock.release()
+
+
+class _Mark:
+    """When a list was last looked through, as the time stamp of an empty file in the data folder.
+
+    since: POSIX seconds; whatever was written before is known, or is older than the loop.
+    """
+
+    def __init__(self, data: str, found: loops.View, folder: str, begin: float) -> None:
+        name = f"{found.name}-{crc32(os.fsencode(found.root + chr(0) + folder)):08x}"
+        self.path = os.path.join(data, "lists", name)
+        self.began = time.time()
+        try:
+            self.since = max(begin, os.stat(self.path).st_mtime)
+        except OSError:
+            self.since = begin
+
+    def move(self, examined: bool) -> None:
+        """Note this look, if everything it saw was dealt with. What is written meanwhile is seen by the next one."""
+        until = self.began - SETTLED
+        if not examined or until <= self.since:
+            return
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+            os.utime(self.path, (until, until))
+        except OSError:
+            pass
 
 
 class _Lock:

@@ -105,7 +105,7 @@ def _foreign(call: Call) -> dict | None:
     folder = native.folder(call.env, "")
     if folder is None:
         return None
-    subjects, unreadable = native.foreign_open(folder)
+    subjects, unreadable = native.foreign_open(folder, announce.SHOWN)
     if unreadable:
         log.note(call.data, call.event, "task list: unreadable " + ", ".join(unreadable[:5]))
     return reply.hold(announce.foreign(subjects)) if subjects else None

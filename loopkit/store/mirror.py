@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..core import clock
 from ..core.errors import LoopError
 from . import atomic, native
 from .loop import Loop
@@ -41,7 +42,8 @@ def _own(loop: Loop, environment: dict) -> str:
 
 def _bring_in_step(loop: Loop, folder: str) -> None:
     atomic.sweep(folder)
-    result = native.sync(native.rows(loop.state), folder, loop.name)
+    begin = clock.epoch(loop.state.session.started_at)
+    result = native.sync(native.rows(loop.state), folder, loop.name, since=begin)
     if not result.created and not result.conflicts:
         return
     with loop.writing() as state:

@@ -13,7 +13,7 @@ import os
 import time
 from collections import namedtuple
 
-from ..core import verdict
+from ..core import settings, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,12 +99,13 @@ def rows(state: LoopState) -> list:
 def pulled(state: LoopState, created: list) -> list:
     """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without a verification.
 
-    Before a loop is shaped Claude's list is its own business: nothing is taken then. The caller holds the writing lock.
+    Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more tasks than a loop
+    may have. The caller holds the writing lock.
     """
     if state.stage not in ("decompose", "executing", "review") or state.session.status in verdict.FINAL:
         return []
     known = {task.native: task.id for task in state.tasks.values() if task.native}
-    fresh = [row for row in created if row.native_id not in known]
+    fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
     for place, row in enumerate(fresh, 1):
         known[row.native_id] = f"T-{state.highest + place:03d}"
     return [
@@ -143,22 +144,39 @@ def read_task(path: str) -> dict | None:
     return record
 
 
-def read_tasks(path: str) -> tuple:
-    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) without one."""
+def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) -> tuple:
+    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) without one.
+
+    named: where given, of all other files only numbers are read, and those only where their time stamp is not before
+    `since` (POSIX seconds).
+    """
     found: dict = {}
     unreadable: list = []
     try:
-        names = os.listdir(path)
-    except OSError:
+        with os.scandir(path) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if entry.name.endswith(".json")
+                and (named is None or entry.name[:-5] in named or is_number(entry.name[:-5]) and _since(entry, since))
+            ]
+    except (OSError, ValueError):
         return found, unreadable
     for name in names:
-        if name.endswith(".json") and not name.startswith("."):
+        if not name.startswith("."):
             record = read_task(os.path.join(path, name))
             if record is None:
                 unreadable.append(name)
             else:
                 found[name[:-5]] = record
     return found, sorted(unreadable)
+
+
+def _since(entry: os.DirEntry, since: float) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime >= since
+    except OSError:
+        return True
 
 
 def _metadata(record: dict) -> dict:
@@ -171,15 +189,26 @@ def is_ours(record: dict) -> bool:
     return bool(_metadata(record).get("loopId"))
 
 
-def foreign_open(path: str) -> tuple:
-    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of unreadable files)."""
-    found, unreadable = read_tasks(path)
-    rows = [
-        (int(name) if is_number(name) else 1 << 60, name, record["subject"])
-        for name, record in found.items()
-        if record["status"] != "completed" and not is_ours(record) and not _metadata(record).get("_internal")
-    ]
-    return [subject for _, _, subject in sorted(rows)], unreadable
+def foreign_open(path: str, most: int = 1 << 60) -> tuple:
+    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of unreadable files).
+
+    No more files are read than `most` subjects need.
+    """
+    subjects: list = []
+    unreadable: list = []
+    try:
+        names = [name[:-5] for name in os.listdir(path) if name.endswith(".json") and not name.startswith(".")]
+    except (OSError, ValueError):
+        return subjects, unreadable
+    for name in sorted(names, key=lambda one: (int(one) if is_number(one) else 1 << 60, one)):
+        record = read_task(os.path.join(path, name + ".json"))
+        if record is None:
+            unreadable.append(name + ".json")
+        elif record["status"] != "completed" and not is_ours(record) and not _metadata(record).get("_internal"):
+            subjects.append(record["subject"])
+            if len(subjects) >= most:
+                break
+    return subjects, sorted(unreadable)
 
 
 def is_number(name: str) -> bool:
@@ -256,17 +285,20 @@ def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) ->
     return record
 
 
-def sync(state_tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE) -> SyncResult:
+def sync(
+    state_tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE, since: float = 0.0
+) -> SyncResult:
     """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
 
     state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) ·
-    loop_name: the loop's folder name · patience: seconds to wait for locks in all. Only files that differ are written;
+    loop_name: the loop's folder name · patience: seconds to wait for locks in all · since: POSIX seconds, what Claude
+    wrote before is not looked at (it is older than the loop, or was examined). Only files that differ are written;
     a finished task gets no new file, since the client deletes a finished list. Never raises OSError.
     """
     if path is None or not os.path.isdir(path):
         return NOTHING
-    found, unreadable = read_tasks(path)
     numbers = {task.native_id for task in state_tasks}
+    found, unreadable = read_tasks(path, numbers.union(task.id for task in state_tasks), since)
     state_tasks = [
         task if is_of(found.get(task.native_id or ""), task.subject, loop_name) else task._replace(native_id=None)
         for task in state_tasks

@@ -34,7 +34,7 @@ TEXT = {"type": "text", "text": "I leave it as it is"}
 def test_a_hold_names_task_next_step_and_way_out(project: Project) -> None:
     project.start('⚠️ é ñ "write" it\nnow', "two", "three", "four")
     text = project.stop().held
-    assert 'T-001 ⚠️ é ñ "write" it now' in text and "next: loopkit" in text and "loopkit cancel" in text
+    assert 'T-001 “⚠️ é ñ "write" it now”' in text and "next: loopkit" in text and "loopkit cancel" in text
     assert len(text) <= 500
     last = project.lines[-1]
     assert (last["type"], last["by"], last["data"]["decision"]) == ("iteration_ended", "hook", "hold")

@@ -125,7 +125,7 @@ def test_no_fault_there_reaches_the_command(
     loop = begin(tmp_path)
     add(loop, 1)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(native, "sync", fail)
