@@ -319,8 +319,8 @@ def test_a_project_dir_that_is_none(project: Project, tmp_path: Path, given: str
 def test_a_working_folder_that_is_gone_is_not_the_plugin_s_own(tmp_path: Path) -> None:
     mine = Project(tmp_path / "plugin's own")  # a checkout that has a loop of this session's
     mine.start()
-    for name in ("hooks", "loopkit"):
-        (mine.folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "hooks", mine.folder / "hooks")
+    (mine.folder / "loopkit").symlink_to(ROOT / "loopkit")
     env = {**mine.env, "CLAUDE_PROJECT_DIR": str(tmp_path), "CLAUDE_CODE_TASK_LIST_ID": "any"}
     (tmp_path / "gone").mkdir()
     line = f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec sh "$0" stop'
