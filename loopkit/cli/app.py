@@ -156,7 +156,10 @@ def taught(loop: Loop) -> list[str]:
     from ..core import learning
     from ..store import journal
 
-    tail = journal.read(loop.path)
+    try:
+        tail = journal.read(loop.path)
+    except OSError:  # what was asked for is done
+        return []
     return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
 
 

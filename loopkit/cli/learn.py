@@ -63,7 +63,10 @@ def _loop(call: app.App, needed: bool) -> store.Loop | None:
 
 def proposals(loop: store.Loop) -> list[dict]:
     """What the loop teaches, numbered from 1 by everybody who shows it."""
-    tail = journal.read(loop.path)
+    try:
+        tail = journal.read(loop.path)
+    except OSError as error:
+        raise Damaged(f"cannot read {loop.path}: {error.strerror}", "see loopkit doctor") from None
     return learning.proposed(loop.state, tail.events if tail else ())
 
 

@@ -8,9 +8,10 @@ import os
 import click
 
 from ..core import announce, aspects, clarify, intake, panel, settling, shape, verdict
+from ..core.errors import Damaged
 from ..core.state import LoopState
 from ..store import atomic, place, profiles, project
-from ..store.loop import Loop, unwritable
+from ..store.loop import Loop
 from . import app
 
 #: Commands of the project that a brief shows at the most.
@@ -47,7 +48,9 @@ def command(call: app.App, accept: str | None) -> int:
     try:
         atomic.write(target, text.encode("utf-8"))
     except OSError as error:
-        raise unwritable(target, error) from None
+        raise Damaged(
+            f"cannot write {target}: {error.strerror}", "the shape is recorded; make room, then hand it in again"
+        ) from None
     call.answer(loop, _said(loop.state, changes[0][1]))
     return 0
 

@@ -224,12 +224,12 @@ class Loop:
 
 
 def next_number(root: str) -> int:
-    """One more than the highest number ever used: loops, archive, purge marks."""
+    """One more than the highest number ever used: loops, archive, purge marks. Raises OSError."""
     from ..core import slug
 
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in os.listdir(folder):
                 highest = max(highest, slug.number_of(name) or 0)
     return highest + 1

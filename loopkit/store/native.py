@@ -108,6 +108,7 @@ def pulled(state: LoopState, created: list) -> list:
     fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
     for place, row in enumerate(fresh, 1):
         known[row.native_id] = f"T-{state.highest + place:03d}"
+    blocked_by = _without_circles(state, fresh, known)
     return [
         (
             "task_added",
@@ -117,13 +118,28 @@ def pulled(state: LoopState, created: list) -> list:
                     "subject": row.subject[:LONGEST_SUBJECT],
                     "description": row.description,
                     "activeForm": row.active_form,
-                    "blockedBy": [known.get(one, one) for one in row.blocked_by if one in known or one in state.tasks],
+                    "blockedBy": blocked_by[known[row.native_id]],
                     "native": row.native_id,
                 }
             },
         )
         for row in fresh
     ]
+
+
+def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
+    """{id: blockers} of tasks that are taken in; what would close a circle is left out, since it could never come free."""
+    from ..core import graph
+
+    found: dict = {}
+    for row in fresh:
+        own = found.setdefault(known[row.native_id], [])
+        for one in row.blocked_by:
+            if one in known or one in state.tasks:
+                own.append(known.get(one, one))
+                if graph.cycle_from(known[row.native_id], found):
+                    own.pop()
+    return found
 
 
 # -- reading

@@ -212,13 +212,15 @@ def whole(project: Project) -> None:
     """Nothing is half done: the ledger can be read, no id stands twice, what is derived says what the ledger says."""
     from loopkit.core import snapshot as snapshots
     from loopkit.render import progress
-    from loopkit.store import loops
+    from loopkit.store import journal, loops
     from loopkit.store.loop import Loop
 
     root = str(project.root)
     loop = Loop(root, project.name)
     assert not loop.damaged
-    added = [row["id"] for line in project.of("task_added") for row in [line["task"]]]
+    tail = journal.read(str(project.ledger))
+    assert tail is not None
+    added = [event.data["task"]["id"] for event in tail.events if event.type == "task_added"]
     assert len(added) == len(set(added)), added
     there = loops.read_snapshot(root)
     assert there is not None and there == snapshots.build(loop.state, loop.offset)

@@ -45,9 +45,6 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
         project.score(2, 2, 2, 2, 2)
         return (lambda: project.lk("shape", "--accept", "-", given=SHAPE)), lambda: len(project.of("shape_saved"))
     project.planned(task("first", "true"), task("second", "true"))
-    if name == "verify":
-        project.ok("wave", "next")
-        return (lambda: project.lk("verify", "T-001", "--", "true")), lambda: len(project.of("task_completed"))
     if name == "learn":
         path = project.root / "learnings.jsonl"
         return (
@@ -64,7 +61,7 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
 
 
 @pytest.mark.usefixtures("strace")
-@pytest.mark.parametrize("name", ["add", "verify", "start", "fresh", "shape", "learn", "cancel"])
+@pytest.mark.parametrize("name", ["add", "start", "fresh", "shape", "learn", "cancel"])
 def test_a_failing_call(listed: Project, tally: Counter, name: str) -> None:
     act, done = scene(name, listed)
     before, count = done(), 0
@@ -118,6 +115,10 @@ def test_a_hook_answers_whatever_fails(listed: Project, tally: Counter) -> None:
 # -- writes that end in the middle, by the system's own limit on a file's size
 
 
+#: Bytes between two places at which a line is cut; it has no common measure with the line's parts.
+STEP = 7
+
+
 def cut_at(size: int, action: Callable[[], Answer], dies: bool) -> kit.Outcome:
     """Do it in a child none of whose files may grow beyond `size` bytes: the write is short, then it dies or is told."""
     reader, writer = os.pipe()
@@ -152,7 +153,7 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
     project.ledger.write_bytes(before)
     frozen = kit.Frozen(project)
     kept = 0
-    for size in range(len(before), len(whole) + 1, 3):
+    for size in range(len(before), len(whole) + 1, STEP):
         frozen.thaw()
         outcome = cut_at(size, act, dies)
         there = project.lk("task", "list", "--json").json
@@ -171,7 +172,7 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
         kit.age(project)
         project.ok("pause")
         kit.whole(project)
-    count = len(range(len(before), len(whole) + 1, 3))
+    count = len(range(len(before), len(whole) + 1, STEP))
     tally.update({"cut writes": count, "survived": count})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core import settings
 from tests.cli.kit import S1, Project, task
 from tests.crash import kit
 from tests.crash.test_kill import native, stop
@@ -131,14 +132,14 @@ def test_a_subject_that_stands_twice_is_two_tasks(listed: Project) -> None:
     assert [row["subject"] for row in listed.tasks.values()] == ["first", "first"]
 
 
-def test_two_hundred_of_them_are_all_taken_in(listed: Project) -> None:
+def test_of_two_hundred_as_many_are_taken_in_as_a_loop_may_have(listed: Project) -> None:
     listed.planned(task("first", "true"))
     for number in range(1, 201):
         native(listed, str(number))
     stop(listed)
     rows = taken(listed)
-    assert len({row["id"] for row in rows}) == len({row["native"] for row in rows}) == 200
-    assert [row["native"] for row in rows] == [str(number) for number in range(1, 201)]
+    assert [row["native"] for row in rows] == [str(number) for number in range(1, settings.MOST_TASKS)]
+    assert [row["id"] for row in rows] == [f"T-{number:03d}" for number in range(2, settings.MOST_TASKS + 1)]
 
 
 def test_a_task_without_end_is_cut(listed: Project) -> None:
