@@ -314,7 +314,7 @@ def sync(
     if path is None or not os.path.isdir(path):
         return NOTHING
     numbers = {task.native_id for task in state_tasks}
-    found, unreadable = read_tasks(path, numbers.union(task.id for task in state_tasks), since)
+    found, unreadable = read_tasks(path, frozenset(numbers.union(task.id for task in state_tasks)), since)
     state_tasks = [
         task if is_of(found.get(task.native_id or ""), task.subject, loop_name) else task._replace(native_id=None)
         for task in state_tasks

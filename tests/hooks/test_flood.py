@@ -66,7 +66,7 @@ def test_what_was_examined_is_not_read_again(project: Project, reads: list[str])
     assert len([name for name in reads if name != "T-001.json"]) == 200
     reads.clear()
     assert "T-001" in stop(project)
-    assert {name for name in reads} <= {"T-001.json"}
+    assert set(reads) <= {"T-001.json"}
 
 
 def test_a_task_written_after_a_look_is_taken_in(project: Project) -> None:

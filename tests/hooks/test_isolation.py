@@ -118,9 +118,9 @@ def test_two_projects_with_a_loop_each(project: Project) -> None:
     other.start("theirs")
     hand_over(other)
     before = files(other.root)
-    assert "T-001 mine" in project.stop(S1, cwd=other.folder).held, "it has only wandered there"
+    assert "T-001 “mine”" in project.stop(S1, cwd=other.folder).held, "it has only wandered there"
     assert files(other.root) == before
-    assert "T-001 theirs" in other.stop(S2, cwd=project.folder).held
+    assert "T-001 “theirs”" in other.stop(S2, cwd=project.folder).held
     assert other.stop(S1).silent, "nothing leads from here to its loop"
 
 
@@ -136,8 +136,8 @@ def test_a_worktree_with_a_loop_of_its_own(project: Project) -> None:
     tree.start("theirs")
     hand_over(tree)
     for cwd in (project.folder, tree.folder):
-        assert "T-001 mine" in project.stop(S1, cwd=cwd).held
-        assert "T-001 theirs" in project.stop(S2, cwd=cwd, CLAUDE_PROJECT_DIR=str(tree.folder)).held
+        assert "T-001 “mine”" in project.stop(S1, cwd=cwd).held
+        assert "T-001 “theirs”" in project.stop(S2, cwd=cwd, CLAUDE_PROJECT_DIR=str(tree.folder)).held
         assert project.stop(S3, cwd=cwd).silent
 
 
