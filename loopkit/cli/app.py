@@ -211,18 +211,22 @@ def read_input(source: str) -> str:
     except OSError as error:
         raise Damaged(f"cannot read {source}: {error.strerror}", "give a file that can be read") from None
     if len(raw) > MOST_INPUT:
-        raise UsageFault(f"{source} is larger than {MOST_INPUT:,} bytes", "shorten it")
+        raise UsageFault(f"{_named(source)} is larger than {MOST_INPUT:,} bytes", "shorten it")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageFault(f"{source} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+        raise UsageFault(f"{_named(source)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+
+
+def _named(source: str) -> str:
+    return "standard input" if source == "-" else source
 
 
 def read_record(source: str, kind: type) -> Any:
     """A record (kind dict) or a list of records (kind list) of a file or standard input. Raises UsageFault, Damaged."""
     from ..store import records
 
-    return records.parse(read_input(source), "standard input" if source == "-" else source, kind)
+    return records.parse(read_input(source), _named(source), kind)
 
 
 def wrapped(line: str, indent: str = "  ") -> str:
