@@ -50,7 +50,7 @@ def soon(here: Sandbox, session: str, words: str, times: int = 1, event: str = "
         found = [text for text in heard(here, session, event) if words in text]
         return found[-1] if len(found) >= times else ""
 
-    return wait_for(f"{words!r} told to {session}", look, 60, here.model.story)
+    return wait_for(f"{words!r} told to {session}", look, also=here.model.story)
 
 
 def turns(here: Sandbox, session: str) -> int:
