@@ -88,6 +88,12 @@ def _task_id(value: object) -> bool:
     return type(value) is str and value[:2] == "T-" and value[2:].isdigit() and value.isascii() and len(value) <= 12
 
 
+def _stage(value: object) -> bool:
+    from .stage import ORDER  # few lines move a stage
+
+    return value in ORDER
+
+
 _FIGURES = _list_of(_amount)
 
 #: What was read in transcripts (session._fold_usage).
@@ -215,7 +221,7 @@ _LINES = {
         },
         ("echo",),
     ),
-    "stage_moved": _record({"to": _text}),
+    "stage_moved": _record({"to": _stage}),
     "shape_saved": _record({"criteria": _CRITERIA, "aspects": _texts_or_none, "size": _count}),
     "confirmed": _record({"what": _text}),
     "task_added": _record({"task": _task}, ("task",)),

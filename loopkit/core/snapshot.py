@@ -148,6 +148,11 @@ def parse(raw: bytes) -> dict | None:
 # -- the kinds of what readers use: a checksum is no secret, so a stranger's file may say anything
 
 
+def _word(value: object) -> bool:
+    """Of the names of stages and states, which are shown as they are."""
+    return type(value) is str and value.isascii() and value.isidentifier() and len(value) <= 20
+
+
 def _number(value: object) -> bool:
     return type(value) in (int, float) and -1e15 < value < 1e15  # type: ignore[operator]
 
@@ -216,6 +221,7 @@ _SESSION = {
         ),
         (str,),
     ),
+    **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
     **dict.fromkeys(("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number),
@@ -229,7 +235,8 @@ _SESSION = {
     "subagents": (dict,),
 }
 _KINDS = {
-    **dict.fromkeys(("loop", "stage", "status", "reason", "task"), (str,)),
+    **dict.fromkeys(("loop", "reason", "task"), (str,)),
+    **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "shape_chosen", "confirm", "next"), (str, _NONE)),
     **dict.fromkeys(("spec_score", "fit_score"), _number_or_none),
     "ledger_offset": (int,),

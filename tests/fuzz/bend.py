@@ -27,8 +27,8 @@ BYTES = [
 def bent(raw: bytes, rng: random.Random, most: int = 1 << 21) -> bytes:
     """`raw` with one to four things changed."""
     for _ in range(rng.randint(1, 4)):
-        raw = rng.choice((_line, _line, _line, _bytes, _bytes, _lines, _cut))(raw, rng)
-    return raw[:most]
+        raw = rng.choice((_line, _line, _line, _bytes, _bytes, _lines, _cut))(raw, rng)[:most]
+    return raw
 
 
 def _bytes(raw: bytes, rng: random.Random) -> bytes:

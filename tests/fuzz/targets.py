@@ -75,6 +75,7 @@ class Site:
             "CLAUDE_PROJECT_DIR": str(self.folder),
             "CLAUDE_PID": str(os.getpid()),
             "LOOPKIT_DATA": str(self.data),
+            "XDG_STATE_HOME": str(self.top / "state"),
         }
         self.project = Project(self.folder, self.env)
         self.faults: list[BaseException] = []
@@ -85,6 +86,7 @@ class Site:
         log.fault = lambda data, event, error: self.faults.append(error)  # type: ignore[assignment]
         stop.LATE, stop.LOOKS, mirror.LOCK_SECONDS = 0, 1, 0
         os.fsync = lambda descriptor: None
+        os.environ["XDG_STATE_HOME"] = self.env["XDG_STATE_HOME"]  # processes side by side know loops of the same token
 
     def reset(self, raw: bytes | None, token: str = TOKEN) -> None:
         """Only this journal in `.loop`, no snapshot, empty data and configuration folders."""

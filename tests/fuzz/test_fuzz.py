@@ -45,6 +45,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a target's project changes in the modules under test is put back."""
     for owner, name in ((log, "fault"), (stop, "LATE"), (stop, "LOOKS"), (mirror, "LOCK_SECONDS"), (os, "fsync")):
         monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setenv("XDG_STATE_HOME", "")
     targets.site().attach()
     yield
 
