@@ -68,4 +68,5 @@ def transcript(path: Path, messages: int) -> None:
         lines.append({"type": "assistant", "timestamp": "2100-01-01T00:00:00.000Z", "message": said})
         result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "." * 2000}
         lines.append({"type": "user", "timestamp": "2100-01-01T00:00:01.000Z", "message": {"content": [result]}})
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    path.write_text(text, encoding="utf-8")

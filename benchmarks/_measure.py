@@ -103,8 +103,9 @@ def row(
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder of our own for as long as it is needed."""
+    """A folder of our own for as long as it is needed; loops that are started meanwhile are known there only."""
     with tempfile.TemporaryDirectory(prefix="loopkit-bench-") as name:
+        os.environ["XDG_STATE_HOME"] = os.path.join(name, "state")
         yield Path(name).resolve()
 
 
@@ -126,4 +127,5 @@ def data_folder() -> Path:
 
 def clean(home: Path, data: Path, **more: str) -> dict[str, str]:
     """An environment without a trace of the session that measures."""
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LOOPKIT_DATA": str(data), **more}
+    state = {name: value for name, value in os.environ.items() if name == "XDG_STATE_HOME"}
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LOOPKIT_DATA": str(data), **state, **more}
