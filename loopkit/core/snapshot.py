@@ -176,19 +176,24 @@ def _texts(value: object) -> bool:
 
 
 def _briefs(value: object) -> bool:
-    return type(value) is list and all(_fit(one, _BRIEF) for one in value)
+    return type(value) is list and all(_fit(one, _BRIEF, False) for one in value)
 
 
 def _reviews(value: object) -> bool:
-    return type(value) is dict and all(_fit(one, _REVIEW) for one in value.values())
+    return type(value) is dict and all(_fit(one, _REVIEW, False) for one in value.values())
 
 
-def _fit(values: object, kinds: dict) -> bool:
-    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a function that tells."""
+def _fit(values: object, kinds: dict, whole: bool = True) -> bool:
+    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a function that tells.
+
+    whole: each of them has to be there; else a missing one counts as None.
+    """
     if type(values) is not dict:
         return False
     for name, kind in kinds.items():
         value = values.get(name)
+        if whole and name not in values:
+            return False
         if type(kind) is tuple:
             if type(value) not in kind:
                 return False

@@ -213,6 +213,15 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
     return found
 
 
+@pytest.mark.parametrize("path", [("spec_score",), ("next",), ("tasks", "open"), ("wave",), ("session", "verdict")])
+def test_a_checksum_made_good_over_a_missing_field_is_no_snapshot(path: tuple) -> None:
+    view = inner = build(Book().planned(task("a")))
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    assert snapshot.parse(sealed(view)) is None
+
+
 def test_a_checksum_made_good_over_fields_of_another_kind_is_no_snapshot() -> None:
     view = json.loads(written(Book().planned(task("a"), task("b"))))
     taken = []

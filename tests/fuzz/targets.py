@@ -24,6 +24,8 @@ from loopkit.store import config, journal, learnings, loops, native, records, tr
 from tests.cli.kit import S1, Project
 
 NAME, TOKEN, STRANGE = "001-limiter", "0" * 32, "1" * 32
+#: A number of fixed length: what was found with it must be found again.
+PID = 4242
 AT, NOW = "2026-12-01T09:30:00Z", 1_796_117_400.0
 #: How the project stands for a hook: a loop that runs, one of a stranger, one that is over, none at all.
 STANDS = ("running", "stranger", "cancelled", "none")
@@ -46,7 +48,7 @@ def ledger(token: str = TOKEN) -> bytes:
     task = {"subject": "write the limiter", "verify": "test -f a", "files": ["a"], "blockedBy": []}
     return b"".join(
         (
-            line("loop_started", task="add a limit", session_id=S1, client_pid=os.getpid(), settings={}, token=token),
+            line("loop_started", task="add a limit", session_id=S1, client_pid=PID, settings={}, token=token),
             line("limits_set", iterations=25, usd=25.0, seconds=None),
             line("stage_moved", to="executing"),
             line("task_added", task={"id": "T-001", **task}),
@@ -73,7 +75,7 @@ class Site:
             "HOME": os.environ["HOME"],
             "CLAUDE_CONFIG_DIR": str(self.config),
             "CLAUDE_PROJECT_DIR": str(self.folder),
-            "CLAUDE_PID": str(os.getpid()),
+            "CLAUDE_PID": str(PID),
             "LOOPKIT_DATA": str(self.data),
             "XDG_STATE_HOME": str(self.top / "state"),
         }
