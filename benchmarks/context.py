@@ -75,6 +75,36 @@ def worst_hold(home: Path) -> tuple[str, str]:
     return announce.hold(snapshot, session, 999_999, 24.99), announce.resume(snapshot, session, mine=True)
 
 
+def forty_holds(home: Path) -> list[str]:
+    """The holds of an everyday loop: ten tasks in four waves, ten stops in each."""
+    project = home / "everyday"
+    project.mkdir()
+    loop = _loops.started(project, "Answer the 101st request of a minute to /search with 429")
+    sizes = (3, 3, 2, 2)
+    rows = [{**_loops.row(number), "blockedBy": []} for number in range(1, sum(sizes) + 1)]
+    limits = {"iterations": 50, "usd": 25.0, "seconds": None}
+    loop.record([("limits_set", limits), *work.added(loop.state, rows)], _loops.BY)
+    loop.record([("stage_moved", {"from": "decompose", "to": "executing"})], _loops.BY)
+    held: list[str] = []
+
+    def stops(number: int) -> None:
+        snapshot = snapshots.build(loop.state, loop.offset)
+        for _ in range(number):
+            turn = len(held) + 1
+            held.append(announce.hold(snapshot, loop.state.session, turn, turn * 0.6))
+
+    for wave, size in enumerate(sizes, 1):
+        ids = list(loop.state.open)[:size]
+        stops(2)
+        loop.record([("wave_opened", {"wave": wave, "tasks": ids, "sequential": False})], _loops.BY)
+        loop.record([("task_started", {"id": one, "wave": wave}) for one in ids], _loops.BY)
+        stops(5)
+        loop.record([("task_completed", {"id": one}) for one in ids], _loops.BY)
+        loop.record([("wave_closed", {"wave": wave, "completed": ids, "failed": []})], _loops.BY)
+        stops(3)
+    return held
+
+
 def hook_output(home: Path, data: Path, project: Path, event: str, **given: object) -> str:
     """What a hook prints, and so what it puts into a session."""
     common = {"session_id": _loops.SESSION, "cwd": str(project), "transcript_path": str(home / "none.jsonl")}
@@ -135,6 +165,7 @@ def main() -> int:
     start = ROOT / "commands" / "start.md"
     with _measure.folder() as home:
         held, announced = worst_hold(home)
+        everyday = forty_holds(home)
         empty = home / "empty"
         (empty / ".git").mkdir(parents=True)
         nothing = hook_output(home, data, empty, "session_start", hook_event_name="SessionStart", source="startup")
@@ -153,6 +184,7 @@ def main() -> int:
     read = tokens(body(start)) + sum(tokens(body(path)) for path in skills)
     _measure.head("reference: the most that is allowed; characters, or tokens of four characters")
     _measure.row("a hold, at its longest", len(held), 500, 1, characters)
+    _measure.row(f"{len(everyday)} holds of a loop of ten tasks", tokens("".join(everyday)), 2500, 1, count)
     _measure.row("an announcement, at its longest", len(announced), 1200, 1, characters)
     _measure.row("the same, as its hook injects it", len(injected), 1200, 1, characters)
     _measure.row(f"/loop:start and {len(skills)} skills", read, 4000, 1, count)
