@@ -44,10 +44,9 @@ class _Count:
             if record["type"] != "assistant" or str(record.get("timestamp") or "~")[:19] < self.since:
                 return
             message = record["message"]
-            if not self.active:
-                self.active = any(
-                    block.get("type") == "tool_use" for block in message["content"] if type(block) is dict
-                )
+            content = message.get("content")
+            if not self.active and type(content) is list:
+                self.active = any(block.get("type") == "tool_use" for block in content if type(block) is dict)
             name, model, usage = message["id"], message["model"], message["usage"]
             if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
                 return
