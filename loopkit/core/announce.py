@@ -14,7 +14,7 @@ SHOWN = 3
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
 #: What a hold keeps to where the next command lets it: it stays in the conversation each time. A longer command than
 #: the last is not cut, since nobody could run it: `loopkit status` prints it whole.
-USUAL_HOLD, LONGEST_NEXT = 230, 200
+USUAL_HOLD, LONGEST_NEXT = 224, 200
 
 
 def clean(text: str, most: int) -> str:
