@@ -13,7 +13,7 @@ import os
 import time
 from collections import namedtuple
 
-from ..core import settings, verdict
+from ..core import verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def pulled(state: LoopState, created: list) -> list:
     """
     if state.stage not in ("decompose", "executing", "review") or state.session.status in verdict.FINAL:
         return []
+    from ..core import settings  # most stops take nothing in
+
     known = {task.native: task.id for task in state.tasks.values() if task.native}
     fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
     for place, row in enumerate(fresh, 1):
@@ -316,7 +318,9 @@ def sync(
     numbers = {task.native_id for task in state_tasks}
     found, unreadable = read_tasks(path, frozenset(numbers.union(task.id for task in state_tasks)), since)
     state_tasks = [
-        task if is_of(found.get(task.native_id or ""), task.subject, loop_name) else task._replace(native_id=None)
+        task
+        if is_number(task.native_id or "") and is_of(found.get(task.native_id), task.subject, loop_name)
+        else task._replace(native_id=None)  # it becomes a file's name
         for task in state_tasks
     ]
     names = {task.id: task.native_id or task.id for task in state_tasks}
