@@ -25,6 +25,8 @@ CHANGING = frozenset(
     "write pwrite64 writev fsync fdatasync ftruncate truncate rename renameat renameat2 unlink unlinkat mkdir mkdirat "
     "rmdir link linkat symlink symlinkat chmod fchmod fchmodat utimensat flock".split()
 )
+#: Calls that only look.
+LOOKS = frozenset(("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx"))
 #: prctl: who may trace this process, where the system lets only parents do it.
 _PR_SET_PTRACER = 0x59616D61
 

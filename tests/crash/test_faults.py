@@ -19,12 +19,10 @@ from tests.crash.test_kill import LEARNT, stop
 WRITING, OPENING, ANY = ("ENOSPC", "EROFS"), ("EMFILE",), ("EIO",)
 #: Calls that Python repeats by itself when a signal interrupts them.
 REPEATED = ("openat", "read", "write", "fsync", "ftruncate", "pread64", "flock")
-#: Calls whose failure only hides a file: what is there is then not seen, so that a rule may say no (exit 1).
-LOOKS = ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")
 
 
 def errors(call: kit.Call) -> list[str]:
-    if call.name in LOOKS:
+    if call.name in kit.LOOKS:  # their failure only hides a file: a rule may then say no
         return []
     names = [*ANY, *(WRITING if call.changing else ()), *(OPENING if call.opening else ())]
     return [kit.fail_at(call, name) for name in names]

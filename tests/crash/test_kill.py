@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -38,10 +39,15 @@ def native(project: Project, name: str, **fields: object) -> None:
     path.write_text(json.dumps({**row, "blockedBy": [], **fields}))
 
 
+def worth(call: kit.Call) -> bool:
+    """Looks change nothing: to die at one is to die at the call after it. LOOPKIT_TEST_LONG=1 dies at each of them too."""
+    return bool(os.environ.get("LOOPKIT_TEST_LONG")) or call.name not in kit.LOOKS
+
+
 def killed(project: Project, tally: Counter, act: Callable[[], Answer], after: Callable[[bool], None]) -> None:
     """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had come to its end."""
     died = 0
-    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)]):
+    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)] if worth(call) else []):
         assert outcome.killed, (call, outcome.code, outcome.said)
         died += 1
         kit.age(project)
