@@ -134,7 +134,7 @@ def fail_at(call: Call, error: str) -> str:
 
 
 class Frozen:
-    """A copy of all that a command may change: `.loop` and HOME. `thaw` puts it back."""
+    """A copy of all that a command may change: `.loop`, HOME, the data folder. `thaw` puts it back."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -145,7 +145,8 @@ class Frozen:
                 shutil.copytree(place, self.copy / name, symlinks=True)
 
     def _both(self) -> tuple:
-        return (self.project.root, "loop"), (self.home, "home")
+        data = Path(self.project.environment["LOOPKIT_DATA"])  # what the hooks have noted: when they last looked
+        return (self.project.root, "loop"), (self.home, "home"), (data, "data")
 
     @property
     def places(self) -> tuple[str, str]:
