@@ -6,6 +6,7 @@ print nothing or one small JSON object, commands end with a documented code and 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import itertools
 import json
@@ -64,7 +65,10 @@ class Site:
 
     def __init__(self) -> None:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        if base and os.environ["HOME"].startswith(base):  # a run of its own: its HOME is removed with all in it
+            base = os.environ["HOME"]
         self.top = Path(tempfile.mkdtemp(prefix="loopkit-fuzz-", dir=base))
+        atexit.register(shutil.rmtree, self.top, ignore_errors=True)
         self.folder = self.top / "proj"
         self.root = self.folder / ".loop"
         self.data, self.config = self.top / "data", self.top / "config"
