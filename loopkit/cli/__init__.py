@@ -14,8 +14,6 @@ from ..core.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
-#: Characters of an error's line at the most.
-MOST_LINE = 2000
 
 #: Command name → module of this package that defines it as `command`; one line of help each, so that --help loads none.
 COMMANDS = {
@@ -141,7 +139,7 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    from .app import printable
+    from .app import MOST_LINE, printable
 
     line = printable(" ".join(text.split()))
     if sys.stderr is not None:  # print() would take standard output

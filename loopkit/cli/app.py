@@ -12,14 +12,16 @@ from typing import Any
 
 import click
 
-from ..core import nextstep, verdict
+from ..core import announce, nextstep, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
-from ..store import atomic, place
+from ..store import atomic, loops, place
 from ..store.loop import Loop
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
+#: Characters of an error's line at the most.
+MOST_LINE = 2000
 
 
 class App:
@@ -51,12 +53,20 @@ class App:
         What stands in a loop that came with the folder reaches no session; a person at a terminal may look at it, and
         commands that are made for it (`strangers`) take it.
         """
-        found = Loop.active(self.root) if self.root else None
+        alien = bool(self.session) and foreign(self.root)
+        if alien and not strangers:
+            raise not_ours()
+        try:
+            found = Loop.active(self.root) if self.root else None
+        except Damaged:
+            if alien:  # the fault would be told in words of theirs
+                raise not_ours() from None
+            raise
         if found is None:
             raise Refused("there is no loop in this project", "start one in Claude Code: /loop:start <task>")
         if self.session and not strangers and not found.ours:
             raise not_ours()
-        if found.damaged or found.torn:
+        if (found.damaged or found.torn) and not alien:
             what = "its last line is cut short and"
             if found.damaged:
                 what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
@@ -151,6 +161,11 @@ def quoted(text: str, most: int) -> str:
     return "\n  ".join(rows) + (" …" if len(text) > most else "")
 
 
+def say_no(error: LoopError) -> None:
+    """A refusal that is printed in place of an answer, as one line."""
+    click.echo("loopkit says no: " + announce.clean(" ".join(printable(str(error)).split()), MOST_LINE))
+
+
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is written."""
     from ..core import learning
@@ -161,6 +176,14 @@ def taught(loop: Loop) -> list[str]:
     except OSError:  # what was asked for is done
         return []
     return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+
+
+def foreign(root: str | None) -> bool:
+    """Whether a `.loop` holds loops of strangers only."""
+    try:
+        return root is not None and loops.foreign(root)
+    except OSError:  # said by whoever reads it next
+        return False
 
 
 def not_ours() -> Refused:
@@ -187,7 +210,7 @@ def command(name: str, example: str, **settings: Any) -> Callable:
             except LoopError as error:
                 if not soft:
                     raise
-                click.echo(f"loopkit says no: {error}")
+                say_no(error)
                 return 0
 
         call.__doc__ = f"{function.__doc__}\n\n    Example: {example}\n    "

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from ..core import verdict
+from ..core.errors import LoopError
 from ..core.state import LoopState
 from ..store import native
+from ..store.loop import Loop
 from . import app
 
 
@@ -15,6 +17,9 @@ from . import app
 def command(call: app.App, reason: tuple) -> None:
     """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they are."""
     loop = call.loop(strangers=True)
+    if not loop.ours:
+        _silence(call, loop)
+        return
     changes = call.change(loop, _changes, " ".join(reason) or "by hand")
     native.withdraw(native.folder(call.environment, loop.state.session.owner), loop.name)
     if not changes:
@@ -23,6 +28,18 @@ def command(call: app.App, reason: tuple) -> None:
     done = f"{loop.state.counts['completed']} of {len(loop.state.tasks)} tasks were completed"
     said = f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}"
     call.answer(loop, "\n".join([said, *app.taught(loop)]))
+
+
+def _silence(call: app.App, loop: Loop) -> None:
+    """End a loop of strangers: its folder alone is written, and nothing of what stands in it is told."""
+    try:
+        with loop.writing() as state:
+            loop.record(_changes(state, "by hand"), call.by)
+    except LoopError as error:
+        if call.session:
+            raise app.not_ours() from None
+        raise error
+    click.echo("the loop in this folder was not started here; it is cancelled, and its folder stays")
 
 
 def _changes(state: LoopState, reason: str) -> list:

@@ -30,17 +30,17 @@ def command(call: app.App, ask: bool, **given: Any) -> int:
     except LoopError as error:
         if not ask:
             raise
-        click.echo(f"loopkit says no: {error}")
+        app.say_no(error)
         return 0
 
 
 def _resume(call: app.App, take_over: bool, adopt: bool, text: str | None, **given: object) -> int:
-    loop = call.loop(strangers=True)
+    loop = call.loop(strangers=adopt)
     session = loop.state.session
-    if session.status in verdict.FINAL:
-        raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
     if not loop.ours and not adopt:
         raise app.not_ours()
+    if session.status in verdict.FINAL:
+        raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
     before = session.owner
     other = bool(call.session) and before != call.session
     token = _known_by(loop)

@@ -39,7 +39,7 @@ def command(call: app.App, from_prompt: bool, **options: object) -> int:
             return _nothing_typed(call)
         return _start(call, options, text)
     except LoopError as error:
-        click.echo(f"loopkit says no: {error}")
+        app.say_no(error)
         return 0
 
 
@@ -143,6 +143,8 @@ def _list_mode(call: app.App, mode: object) -> str:
 
 def _make_room(call: app.App, root: str, options: dict) -> None:
     """Raises Refused where an unfinished loop stands in the way; puts it away where the person said so."""
+    if app.foreign(root):
+        return
     try:
         old = store.Loop.active(root)
     except Damaged:

@@ -10,7 +10,7 @@ import click
 
 from ..core import announce, clock, limits, verdict
 from ..core import snapshot as snapshots
-from ..store import loops, place
+from ..store import loops, place, trust
 from ..store.loop import Loop
 from . import app
 
@@ -95,14 +95,19 @@ def _list(call: app.App) -> None:
     names = loops.names(call.root) if call.root else []
     rows = []
     for name in names:
+        if call.session and not loops.ours(str(call.root), name):  # a person at a terminal may look
+            continue
         state, _ = loops.fold(str(call.root), name)
+        if call.session and not trust.known(str(call.root), name, state.session.token):
+            continue
         row = {"loop": name, "status": state.session.status, "verdict": state.session.verdict, "stage": state.stage}
         rows.append({**row, "completed": state.counts["completed"], "tasks": len(state.tasks)})
     if call.as_json:
         click.echo(json.dumps(rows))
         return
     for row in rows:
-        click.echo(f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, {row['stage']}")
+        line = f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, {row['stage']}"
+        click.echo(announce.clean(line, 200))
     if not rows:
         click.echo("no loops in this project" + ("" if call.root else f" ({os.path.basename(call.folder)})"))
 

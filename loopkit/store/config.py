@@ -9,8 +9,11 @@ import tomllib
 
 from ..core import limits, settings
 from ..core.errors import Damaged, UsageFault
+from . import inside
 
 NAME = "config.toml"
+#: Bytes of it at the most.
+LARGEST = 1_000_000
 #: What each setting takes, in the words of a fault.
 _TAKES = {
     "limits": "a table, [limits]",
@@ -39,7 +42,7 @@ def read(root: str) -> dict:
     """
     path = os.path.join(root, NAME)
     try:
-        with open(path, "rb") as file:
+        with inside.opened(path, LARGEST, links=True) as file:
             raw = file.read()
     except FileNotFoundError:
         raw = b""

@@ -1,9 +1,33 @@
-"""Writes stay where they belong: no symbolic link within `.loop/` leads one out of it. Standard library only."""
+"""Files of `.loop/` are taken for what they are: nothing is written through a symbolic link, and nothing but an ordinary
+file is read, up to a size. Standard library only."""
 
 from __future__ import annotations
 
 import errno
 import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+
+def opened(path: str, most: int, links: bool = False) -> BinaryIO:
+    """An ordinary file of at most `most` bytes, for reading; `links`: also what a link leads to.
+
+    Raises OSError, also for a pipe, a device or anything else that would never end.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
+    descriptor = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
+    try:
+        state = os.fstat(descriptor)
+        if state.st_mode & 0o170000 != 0o100000:
+            raise OSError(errno.EINVAL, "it is no file", path)
+        if state.st_size > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def check(root: str, path: str) -> None:

@@ -7,9 +7,11 @@ import os
 from collections import namedtuple
 
 from ..core import events
-from . import atomic
+from . import atomic, inside
 
 NAME = "ledger.jsonl"
+#: Bytes of a journal that is read at all.
+LARGEST = 1 << 28
 BOM = b"\xef\xbb\xbf"
 #: Closes an unfinished line so that it stays unreadable, also when only its line break was missing: nobody was told that
 #: it was written, and the lines after it were decided without it.
@@ -76,12 +78,12 @@ def create(path: str, events_: list) -> int:
     return len(data)
 
 
-def read(path: str, offset: int = 0) -> Tail | None:
+def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
     """Lines from byte `offset` on; None where that is not the start of a line of this file (it was changed elsewhere).
 
-    Raises OSError.
+    Raises OSError, also where it is no ordinary file or larger than `most` bytes.
     """
-    with open(path, "rb") as file:
+    with inside.opened(path, most) as file:
         if offset:
             file.seek(offset - 1)
             if file.read(1) != b"\n":

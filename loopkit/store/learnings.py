@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from ..core import learned, recall
 from ..core.learned import Learning
-from . import journal
+from . import inside, journal
 
 NAME = "learnings.jsonl"
 PROJECT, USER = "project", "user"
+#: Bytes at the most: of a file of lines or a decision, of the settings; and how many decisions are looked at.
+LARGEST, LARGEST_SETTINGS, MOST_DECISIONS = 1 << 26, 1_000_000, 20_000
 
 #: A file with learnings. where: project, user, or a decision's path below `.loop`; stamp: changes when the file does.
 Source = namedtuple("Source", "where path stamp")
@@ -38,7 +40,7 @@ def user_too(root: str) -> bool:
     """Whether the project reads the user's learnings too: `[recall] user = true` in its config.toml. A file with a fault in
     it says no; whoever starts a loop is told of the fault."""
     try:
-        with open(os.path.join(root, "config.toml"), "rb") as file:
+        with inside.opened(os.path.join(root, "config.toml"), LARGEST_SETTINGS, links=True) as file:
             raw = file.read()
     except OSError:
         return False
@@ -60,10 +62,15 @@ def sources(root: str, environment: dict) -> list[Source]:
     for loop in sorted(_listed(root)):
         if loop[:1].isdigit():
             folder = os.path.join(root, loop, "learnings")
+            if os.path.islink(os.path.dirname(folder)) or os.path.islink(
+                folder
+            ):  # a person's file, but not of this project
+                continue
             names = sorted(name for name in _listed(folder) if name.endswith(".md"))
+            names = names[: max(0, MOST_DECISIONS - len(found))]
             found += [_source(f"{loop}/learnings/{name}", os.path.join(folder, name)) for name in names]
     if user_too(root):
-        found.append(_source(USER, os.path.join(user_dir(environment), NAME)))
+        found.append(_source(USER, os.path.join(user_dir(environment), NAME), links=True))
     return [one for one in found if one is not None]
 
 
@@ -74,10 +81,12 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _source(where: str, path: str) -> Source | None:
+def _source(where: str, path: str, links: bool = False) -> Source | None:
     try:
-        seen = os.stat(path)
+        seen = os.stat(path, follow_symlinks=links)
     except OSError:
+        return None
+    if stat.S_ISLNK(seen.st_mode) or stat.S_ISDIR(seen.st_mode) and where not in (PROJECT, USER):
         return None
     return Source(where, path, stamp(seen))
 
@@ -89,12 +98,8 @@ def stamp(seen: os.stat_result) -> str:
 
 def read(path: str) -> tuple[bytes, str]:
     """(bytes, stamp) of a file. Raises OSError, also where something else than a file is in its place."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb") as file:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", path)
-        return file.read(), stamp(seen)
+    with inside.opened(path, LARGEST, links=True) as file:
+        return file.read(), stamp(os.fstat(file.fileno()))
 
 
 def lines(raw: bytes, first: int = 1) -> Lines:

@@ -106,7 +106,12 @@ class Loop:
         Raises Damaged where journals exist and none of them can be read.
         """
         snapshot = loops.read_snapshot(root)
-        if snapshot is not None and os.path.exists(loops.ledger(root, snapshot["loop"])):
+        try:
+            if snapshot is not None and not loops.vouched(root, snapshot):
+                snapshot = None
+        except OSError as error:
+            raise unreadable(error) from None
+        if snapshot is not None and loops.is_loop(root, snapshot["loop"]):
             found = cls(root, snapshot["loop"])
             if not loops.outdated(root, found.name, found.state.session):
                 return found
@@ -179,7 +184,8 @@ class Loop:
                 self.state.apply(event)
             except (KeyError, TypeError, ValueError, AttributeError, LoopError) as error:
                 raise Damaged(
-                    f"{self.path}: a {event.type} line of {event.at} cannot be used ({error!r})", "see loopkit doctor"
+                    f"{self.path}: a {event.type} line of {event.at[:20]!r} cannot be used ({repr(error)[:80]})",
+                    "see loopkit doctor",
                 ) from None
         self.damaged += [self._lines + number for number in tail.damaged]
         self._lines += len(tail.events) + len(tail.damaged) + len(tail.cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections import namedtuple
@@ -10,13 +11,15 @@ from ..core import snapshot as snapshots
 from ..core.events import SESSION_TYPES
 from ..core.session import Session
 from ..core.session import fold as fold_session
-from . import atomic, journal, trust
+from . import atomic, inside, journal, trust
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from ..core.state import LoopState
 
 SNAPSHOT = "workflow-state.json"
+#: Bytes of a snapshot at the most; of a stranger's journal, and how many of these are looked at: a hook has seconds.
+LARGEST, GLANCE, MOST_STRANGERS = 1 << 25, 1 << 20, 20
 
 #: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date),
 #: whether that had to be rebuilt from the journal.
@@ -32,12 +35,12 @@ def names(root: str) -> list:
         return []
     for name in entries:
         digits = name.split("-", 1)[0]
-        if digits.isdigit() and digits.isascii() and _is_loop(root, name):
+        if digits.isdigit() and digits.isascii() and is_loop(root, name):
             found.append((int(digits), name))
     return [name for _, name in sorted(found)]
 
 
-def _is_loop(root: str, name: str) -> bool:
+def is_loop(root: str, name: str) -> bool:
     """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and are none."""
     folder = os.path.join(root, name)
     if os.path.basename(name) != name or name in (os.curdir, os.pardir) or os.path.islink(folder):
@@ -54,12 +57,13 @@ def ledger(root: str, name: str) -> str:
 def read_snapshot(root: str) -> dict | None:
     """The snapshot as it stands on disk, or None where it is missing, damaged or edited."""
     try:
-        with open(os.path.join(root, SNAPSHOT), "rb") as file:
+        with inside.opened(os.path.join(root, SNAPSHOT), LARGEST) as file:
             snapshot = snapshots.parse(file.read())
     except OSError:
         return None
     name = snapshot.get("loop") if snapshot is not None else None
-    return snapshot if type(name) is str and os.path.basename(name) == name != "" else None
+    plain = type(name) is str and os.path.basename(name) == name and name not in ("", os.curdir, os.pardir)
+    return snapshot if plain else None
 
 
 def write_snapshot(root: str, snapshot: dict) -> None:
@@ -71,20 +75,43 @@ def write_snapshot(root: str, snapshot: dict) -> None:
 def view(root: str) -> View | None:
     """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where that cannot be done.
 
-    None: no loop, or its journal cannot be read. Nothing is written.
+    None: no loop, or its journal cannot be read. Nothing is written. Of strangers' loops, which come last, no more than
+    the session is found out, and their snapshot stays empty: `trust.known` tells.
     """
     snapshot = read_snapshot(root)
-    if snapshot is not None and _is_loop(root, snapshot["loop"]):
+    if snapshot is not None and is_loop(root, snapshot["loop"]) and vouched(root, snapshot):
         session = _catch_up(root, snapshot)
         if session is not None and not outdated(root, snapshot["loop"], session):
             return View(root, snapshot["loop"], session, snapshot, False)
     name = active(root)
     if name is None:
         return None
+    if not ours(root, name):
+        return View(root, name, _glance(root, name)[0], {}, True)
     state, tail = fold(root, name)
     if not state.lines:
         return None
     return View(root, name, state.session, snapshots.build(state, tail.offset), True)
+
+
+def vouched(root: str, snapshot: dict) -> bool:
+    """Whether a snapshot is that of a loop of this person: its checksum is no secret. Raises OSError."""
+    return trust.known(root, snapshot["loop"], snapshot["session"]["token"])
+
+
+def ours(root: str, name: str) -> bool:
+    """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises OSError."""
+    with inside.opened(ledger(root, name), journal.LARGEST) as file:
+        return trust.mentioned(file.read())
+
+
+def foreign(root: str) -> bool:
+    """Whether there are loops, and none of this person: whatever stands in them is no use. Raises OSError."""
+    snapshot = read_snapshot(root)
+    if snapshot is not None and vouched(root, snapshot):
+        return False
+    there = names(root)
+    return bool(there) and not any(ours(root, name) for name in there)
 
 
 def again(found: View) -> Session | None:
@@ -148,30 +175,58 @@ def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
     return state, tail
 
 
+def _glance(root: str, name: str) -> tuple[Session, str]:
+    """(Session, when it was started or resumed last) of a journal; of a stranger's that is too large, one that runs.
+
+    Raises OSError and ValueError where it is none.
+    """
+    session, last = Session(), ""
+    mine = ours(root, name)
+    try:
+        tail = journal.read(ledger(root, name), 0, journal.LARGEST if mine else GLANCE)
+    except OSError as error:
+        if mine or error.errno != errno.EFBIG:
+            raise
+        return session, last
+    if tail is None or not tail.events or tail.events[0].type != "loop_started":
+        raise ValueError("no journal")
+    for event in tail.events:
+        fold_session(session, event.type, event.data, event.at, event.by)
+        if event.type in ("loop_started", "resumed"):
+            last = event.at
+    return session, last
+
+
 def active(root: str) -> str | None:
     """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
 
     Our own come before those that came from elsewhere, and those that are not over before the others. Journals that
-    cannot be read are passed over.
+    cannot be read are passed over. Raises OSError where it cannot be found out which are ours.
     """
     from ..core import verdict
 
     best = None
-    for order, name in enumerate(names(root)):
+    for order, name in enumerate(_candidates(root)):
         try:
-            tail = journal.read(ledger(root, name))
-        except OSError:
+            session, last = _glance(root, name)
+        except (OSError, ValueError):
             continue
-        if tail is None or not tail.events or tail.events[0].type != "loop_started":
-            continue
-        session, last = Session(), ""
-        for event in tail.events:
-            fold_session(session, event.type, event.data, event.at, event.by)
-            if event.type in ("loop_started", "resumed"):
-                last = event.at
         unfinished = session.status not in verdict.FINAL
         # of those that are over the one of the highest number: a clock may have been set back
         key = (trust.known(root, name, session.token), unfinished, last if unfinished else "", order)
         if best is None or key > best[0]:
             best = (key, name)
     return best[1] if best else None
+
+
+def _candidates(root: str) -> list:
+    """Our loops; where there is none, the strangers' of the highest numbers."""
+    there, mine = names(root), []
+    for name in there:
+        try:
+            if ours(root, name):
+                mine.append(name)
+        except OSError as error:
+            if error.filename is None or not os.fspath(error.filename).startswith(root):  # not this journal's fault
+                raise
+    return mine or there[-MOST_STRANGERS:]

@@ -69,6 +69,20 @@ def known(root: str, name: str, token: str) -> bool:
         return True
 
 
+def mentioned(raw: bytes) -> bool:
+    """Whether a journal's bytes name any loop of this person: one that does not need not be read any further.
+
+    Raises OSError where that cannot be found out.
+    """
+    try:
+        kept = frozenset(os.listdir(folder()))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return any(
+        piece[:64].lstrip(b' \t:"')[:_LENGTH].decode("ascii", "replace") in kept for piece in raw.split(b'"token"')[1:]
+    )
+
+
 def _is_token(token: object) -> bool:
     return type(token) is str and len(token) == _LENGTH and not token.strip("0123456789abcdef")
 

@@ -15,7 +15,7 @@ from loopkit.core import intake
 from loopkit.core import snapshot as snapshots
 from loopkit.core.events import Event, encode
 from loopkit.core.state import LoopState
-from loopkit.store import journal, loops
+from loopkit.store import journal, loops, trust
 from tests.core.kit import S1, Book, task
 
 NAME = "001-limiter"
@@ -63,6 +63,13 @@ def waiting() -> list[Event]:
 
 
 STORY, WAITING = story(), waiting()
+
+
+@pytest.fixture(autouse=True)
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All loops here are this person's own."""
+    monkeypatch.setattr(trust, "known", lambda root, name, token: True)
+    monkeypatch.setattr(trust, "mentioned", lambda raw: True)
 
 
 def write(root: Path, rows: list[Event], name: str = NAME, extra: bytes = b"") -> str:
