@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from loopkit.core import snapshot as snapshots
 from loopkit.store import journal, loops, trust
 from tests.hooks.conftest import NAME, S1, S2, Project
 
@@ -140,9 +142,77 @@ def test_a_snapshot_cannot_name_a_loop_outside_its_folder(project: Project, name
     shutil.copytree(project.ledger.parent, elsewhere)
     snapshot = json.loads((project.root / loops.SNAPSHOT).read_bytes())
     snapshot["loop"] = name
-    from loopkit.core import snapshot as snapshots
-
     snapshot["check"] = snapshots.checksum(snapshot)
     (project.root / loops.SNAPSHOT).write_text(json.dumps(snapshot))
     assert f"Loop {NAME}" in project.stop().held, "rebuilt from the journal"
     assert len((elsewhere / journal.NAME).read_bytes().splitlines()) == 4
+
+
+# -- files that are made to hold a hook up; each call is bounded by the kit
+
+
+def to_zero(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def to_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def to_endless(path: Path) -> None:
+    os.truncate(path, 1 << 40)
+
+
+def to_deep(path: Path) -> None:
+    path.write_bytes(b"[" * 5_000_000)
+
+
+def to_many_lines(path: Path) -> None:
+    """Lines whose fold grows with each; a stranger's are not folded."""
+    line = b'{"v":1,"at":"2026-11-01T00:00:00Z","type":"notice_given","by":"hook","data":{"name":"x"}}\n'
+    with path.open("ab") as file:
+        file.write(line * 300_000)
+
+
+PLANTS = [to_zero, to_pipe, to_endless, to_deep]
+
+
+@pytest.mark.parametrize("name", ["snapshot", "ledger"])
+@pytest.mark.parametrize("plant", [*PLANTS, to_many_lines])
+def test_no_file_of_it_holds_a_hook_up(cloned: Project, plant: Callable, name: str) -> None:
+    plant(cloned.ledger if name == "ledger" else cloned.root / loops.SNAPSHOT)
+    assert cloned.stop().silent
+    told = cloned.session_start("startup")
+    assert told.silent or list(told.json) == ["systemMessage"]
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_snapshot_that_never_ends_loses_no_loop(project: Project, plant: Callable) -> None:
+    project.start()
+    plant(project.root / loops.SNAPSHOT)
+    assert "T-001" in project.stop().held
+
+
+def test_what_a_strangers_commit_brings_hides_no_loop_of_ones_own(project: Project) -> None:
+    project.start("my own")
+    evil = project.root / "777-evil"
+    evil.mkdir()
+    first = {"task": "evil", "session_id": S1, "client_pid": os.getpid(), "settings": {}, "token": "0" * 32}
+    journal.create(str(evil / journal.NAME), [project.event("loop_started", **first)])
+    snapshot = json.loads((project.root / loops.SNAPSHOT).read_bytes())
+    for name, token in (("777-evil", "0" * 32), (NAME, "0" * 32), ("777-evil", "")):
+        snapshot["loop"], snapshot["session"]["token"] = name, token
+        snapshot["check"] = snapshots.checksum(snapshot)
+        (project.root / loops.SNAPSHOT).write_text(json.dumps(snapshot))
+        assert "my own" in project.stop().held
+
+
+def test_a_stranger_cannot_make_use_of_a_known_token_elsewhere_in_a_journal(cloned: Project) -> None:
+    """It is looked for in any line, to see which journals are worth reading; what counts is the loop's own."""
+    token = trust.new_token()
+    trust.remember(str(cloned.root), NAME, token)
+    cloned.record("question_asked", text=f'"token":"{token}"', token=token)
+    (cloned.root / loops.SNAPSHOT).unlink()
+    assert cloned.stop().silent
