@@ -6,33 +6,72 @@ import re
 
 MASK = "***"
 
+# No expression may begin anew within what it has just passed over: a line is up to LONGEST_LINE long.
+_NAME = r"(?<![\w-])[\w-]*"
+_KIND = (
+    r"password|passwd|passphrase|secret|token|credentials?|"
+    r"(?:api|access|account|private|signing|encryption)[_-]?key"
+)
+_COLOUR = r"(?:\x1b\[[0-9;]{0,16}m)?"
 #: Forms that their issuers gave them, wherever they stand.
 _FORMS = re.compile(
-    r"\b(?:sk|rk|pk)[-_](?:live_|test_|ant-|proj-)?[A-Za-z0-9_-]{16,}"  # Stripe, Anthropic, OpenAI
-    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|npm_|pypi-|hf_|dop_v1_|shpat_|ATATT|ya29\.|SG\.)[\w.-]{8,}"
-    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bsk-\w[\w-]{7,}"
-    r"|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*"  # a JSON web token
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*"
-    r"|(?<=://)[^\s:/@]*:[^\s@/]+(?=@)"  # user and password of an address
+    r"(?<![\w-])(?:sk|rk|pk)[-_](?=[\w-]*[0-9])(?:(?:live_|test_|ant-|proj-)?[A-Za-z0-9_-]{16,}|(?<=sk-)\w[\w-]{7,})"
+    r"|\b(?:gh[pousr]_|shpat_|dop_v1_)[A-Za-z0-9]{8,}|\b(?:npm|hf)_[A-Za-z0-9]{16,}|\bpypi-(?=[\w-]*[0-9])[\w-]{16,}"
+    r"|\b(?:github_pat_|glpat-|xox[abeprs]-|ATATT|ya29\.|SG\.)[\w.-]{8,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w-]{20,}"
+    r"|(?<![\w-])eyJ[\w-]{10,}\.[\w-]+\.[\w-]*"  # a JSON web token
+    r"|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
+    r"|(?<=://)[^\s:/@]{0,200}:[^\s@/]{1,500}(?=@)"  # user and password of an address
     r"|(?<=hooks\.slack\.com/services/)[\w/]+"
 )
+#: What a value is in quotes, and without any; words that say what it is like are no value.
+_WORDS = r"(?!(?:true|false|none|null|nil|undefined|required|optional|expected|unexpected|missing|invalid|string|punc|EOF)\b)"
+_QUOTED = r"""\\"(?!\*{3})(?:[^"\\\r\n]|\\[^"\r\n]){4,}|"(?!\*{3})(?:[^"\\\r\n]|\\.){4,}|'(?!\*{3})[^'\s][^'\r\n]{3,}"""
+_BARE = _WORDS + r"""(?!\*)[^\s,;'"&<>\x1b]{4,}"""
 #: A name that says so, and its value.
 _NAMED = re.compile(
-    r"""(?i)((?:\b[\w-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*[=:]\s*["']?"""
-    r"""|--(?:password|token|secret|api-key)\s+|\bbearer\s+|\bauthorization["']?:\s*["']?\w+\s+))(?!\*)[^\s,;'"]{4,}"""
+    rf"""(?i)((?:{_NAME}(?:{_KIND}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}(?:=>|:=|[=:](?!=)){_COLOUR}[ \t]{{0,20}}{_COLOUR}"""
+    rf"""|{_NAME}(?:{_KIND})>(?=[^<]{{4,500}}</)"""
+    r"""|--(?:password|token|secret|api-key)\s{1,20}|(?<![\w-])(?:-u|--user)\s{1,20}[^\s:]{1,100}:(?![0-9]+(?![^\s]))"""
+    r"""|\bauthorization\\?["']?:\s{0,20}\\?["']?(?:basic|bearer|token|digest|negotiate|apikey)\s{1,20}"""
+    r"""|\bbearer\s{1,20}(?=[\w.~+/-]*[0-9.])|[?&](?:x-amz-)?(?:sig|signature|key|auth)=))"""
+    rf"""({_QUOTED}|["']?{_BARE})"""
 )
-_PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]*PRIVATE KEY-----")
-#: Variables of the environment whose values are credentials, by their names.
-_VARIABLE = re.compile(r"(?i)(?:password|passwd|passphrase|secret|token|api_?key|access_?key|private_?key|credential)")
+#: A line of an environment: the value is all the rest of it. A cookie's as well.
+_LINE = re.compile(
+    rf"""(?m)^((?:[ \t]{{0,20}}(?:export|declare -x|set)[ \t]{{1,5}})?"""
+    rf"""(?:[A-Z0-9_]*(?:{_KIND.upper()})|[A-Z0-9_]+_(?:KEY|PWD|PASS|PAT|AUTH|DSN))="""
+    rf"""|[^\r\n]{{0,20}}\b(?i:(?:set-)?cookie:)[ \t]{{0,20}})"""
+    rf"""{_WORDS}(?![ \t/~*]|\\?["'](?:/|~|\*{{3}}|\$))([^\r\n]{{4,}})"""
+)
+_PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+#: A line within a private key, whatever shows it.
+_KEY_LINE = re.compile(
+    rb"""[\s>|+#*"'-]{0,40}(?:(?:[\w./-]{1,200}:){0,2}\s{0,8}[A-Za-z0-9+/=]{0,130}|(?:Proc-Type|DEK-Info|Comment|Version):.*)"""
+    rb"""(?:\\n)?["',+\\]{0,4}\s*"""
+)
+#: Variables of the environment whose values are credentials, by their names; and names that only sound like it.
+_VARIABLE = re.compile(rf"(?i)(?:{_KIND}|_(?:key|pwd|pass|pat|dsn)$)")
+_ABOUT = re.compile(
+    r"(?i)(?:tokens|backend|store|helper|type|name|provider|mode|format|parallelism|length|ttl|file|path)$"
+)
+_ITSELF = re.compile(rf"(?i)(?:{_KIND})$")
 #: Characters from which on such a value is long enough not to stand in a text by chance.
 SHORTEST_VALUE = 8
-#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces.
-LONGEST_LINE = 1 << 16
+#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces, and of each so much waits for the next.
+LONGEST_LINE, OVERLAP = 1 << 16, 1 << 12
 
 
 def masked(text: str) -> str:
     """The text without what looks like a credential; masking again changes nothing."""
-    return _NAMED.sub(rf"\1{MASK}", _FORMS.sub(MASK, text))
+    return _NAMED.sub(_hidden, _LINE.sub(_hidden, _FORMS.sub(MASK, text)))
+
+
+def _hidden(found: re.Match) -> str:
+    value = found[2]
+    start = value[: len(value) - len(value.lstrip("\\\"'"))][:2]
+    end = start if start and value.endswith(start) and len(value) > 2 * len(start) else ""
+    return found[1] + start + MASK + end
 
 
 def values(environment: dict) -> list:
@@ -40,9 +79,25 @@ def values(environment: dict) -> list:
     found = {
         value
         for name, value in environment.items()
-        if _VARIABLE.search(name) and len(value) >= SHORTEST_VALUE and not value.startswith(("/", "~"))
+        if _VARIABLE.search(name) and not _ABOUT.search(name) and len(value) >= SHORTEST_VALUE
+        if not value.startswith(("/", "~")) or _ITSELF.search(name)
     }
     return sorted(found, key=len, reverse=True)
+
+
+def _forms_of(secret: str) -> set:
+    """How a credential may stand in an output: as it is, line by line, and as JSON, addresses and base64 write it."""
+    import base64
+    import json
+    from urllib.parse import quote, quote_plus
+
+    raw = secret.encode("utf-8", "surrogateescape")
+    found = {raw, *(line for line in raw.splitlines() if len(line.strip()) >= SHORTEST_VALUE)}
+    plain = raw.decode("utf-8", "replace")
+    for text in (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1], quote(raw), quote_plus(raw)):
+        found.add(text.encode())
+    coded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
+    return {*found, *(one.rstrip(b"=") for one in coded)}
 
 
 class Stream:
@@ -52,7 +107,7 @@ class Stream:
     """
 
     def __init__(self, secrets: list) -> None:
-        self._secrets = [one.encode("utf-8", "surrogateescape") for one in secrets]
+        self._secrets = sorted(set().union(*map(_forms_of, secrets)), key=len, reverse=True)
         self._rest = b""
         self._key = False
 
@@ -60,23 +115,38 @@ class Stream:
         """What may be written of the bytes so far; the last unfinished line waits for its end."""
         data = self._rest + piece
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        if not end and len(data) > LONGEST_LINE:
-            end = len(data)
+        if len(data) - end > LONGEST_LINE:
+            end = self._cut(data)
         self._rest = data[end:]
         return b"".join(map(self._line, data[:end].splitlines(keepends=True)))
+
+    def _cut(self, data: bytes) -> int:
+        """Where a line that is too long can be cut in two without cutting what is to be masked."""
+        end = len(data) - OVERLAP
+        for at in range(end, end - OVERLAP // 2, -OVERLAP // 16):
+            before, after = data[at - OVERLAP : at], data[at:]
+            if self._without(before + after) == self._without(before) + self._without(after):
+                return at
+        return end
 
     def end(self) -> bytes:
         """The rest."""
         rest, self._rest = self._rest, b""
         return self._line(rest)
 
-    def _line(self, line: bytes) -> bytes:
-        for mark in _PRIVATE.findall(line):
-            self._key = mark == b"BEGIN"
-            if mark == b"END":
-                return b""
-        if self._key and not _PRIVATE.search(line):
-            return b""
+    def _without(self, line: bytes) -> bytes:
         for secret in self._secrets:
             line = line.replace(secret, MASK.encode())
         return masked(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def _line(self, line: bytes) -> bytes:
+        marks = _PRIVATE.findall(line)
+        if self._key and not marks and not _KEY_LINE.fullmatch(line):
+            self._key = False  # only its first line was shown
+        if self._key and b"END" not in marks:
+            return b""
+        if marks:
+            was, self._key = self._key, marks[-1] == b"BEGIN"
+            if was or marks[0] == b"END":
+                return b""
+        return self._without(line)
