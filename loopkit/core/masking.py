@@ -64,7 +64,11 @@ LONGEST_LINE, OVERLAP = 1 << 16, 1 << 12
 
 def masked(text: str) -> str:
     """The text without what looks like a credential; masking again changes nothing."""
-    return _NAMED.sub(_hidden, _LINE.sub(_hidden, _FORMS.sub(MASK, text)))
+    for _ in range(4):  # what was put in place of one may make another plain
+        before, text = text, _NAMED.sub(_hidden, _LINE.sub(_hidden, _FORMS.sub(MASK, text)))
+        if text == before:
+            break
+    return text
 
 
 def _hidden(found: re.Match) -> str:

@@ -58,6 +58,7 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPEN
         ("assert token == expected_token", "assert token == expected_token"),
         ("the bearer certificates are", "the bearer certificates are"),
         ("SECRET_FILE=/run/secrets/x", "SECRET_FILE=/run/secrets/x"),
+        ("--token =Cookie: Cookie: abcdefgh", "--token *** Cookie: ***"),
         ("the token bucket, the secret of success", "the token bucket, the secret of success"),
         ("tokens: 3", "tokens: 3"),
         ("skip test_task_started_in_wave", "skip test_task_started_in_wave"),
