@@ -27,6 +27,7 @@ def examine(case: Case, fix: bool) -> Report:
     surroundings.variables(report, case, files)
     surroundings.settings(report, case, files, place.plugin_root())
     surroundings.task_list(report, case, files)
+    surroundings.start(report, case)
     surroundings.system(report, case)
     _loop(report, case, fix)
     return report
@@ -53,10 +54,14 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
         report.add(OK, "no loop in this project")
         return
     if stored is None:
-        report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; it was rebuilt from the ledger just now")
+        done = "it was rebuilt from the ledger just now"
+        if loops.read_snapshot(root) is None:
+            done = "it cannot be rebuilt; remove whatever lies there"
+        report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; {done}")
     _leftovers(report, loop, case)
     if not _trust(report, loop):
         return
+    _writable(report, loop)
     _snapshot(report, loop, fix, case)
     _ownership(report, loop, case)
     _work(report, loop)
@@ -135,6 +140,17 @@ def _trust(report: Report, loop: Loop) -> bool:
     adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
     report.add(OK, f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
     return True
+
+
+def _writable(report: Report, loop: Loop) -> None:
+    """Whether the journal can grow and evidence can be kept, and whether something lies where a derived file belongs."""
+    for path, kind in ((loop.path, "file"), (loop.folder, "folder"), (os.path.join(loop.folder, "evidence"), "folder")):
+        right = os.path.isdir(path) if kind == "folder" else os.path.isfile(path)
+        if os.path.lexists(path) and not (right and not os.path.islink(path) and os.access(path, os.W_OK)):
+            report.add(DAMAGE, f"{path} is no {kind} that can be written: give write access, or move it away")
+    progress = os.path.join(loop.root, "PROGRESS.md")
+    if os.path.lexists(progress) and not os.path.isfile(progress):
+        report.add(WARN, f"{progress} is no file, so progress is not written there: remove it")
 
 
 def _ownership(report: Report, loop: Loop, case: Case) -> None:

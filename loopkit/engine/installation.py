@@ -21,6 +21,21 @@ from .findings import FAULT, OK, WARN, Case, Report
 RAN = 42
 #: Plugins that `loop` cannot be loaded without.
 NEEDED = ("hope", "counsel")
+#: What must lie in the plugin beside the package and the hooks; of a folder, something.
+PARTS = ("bin/loopkit", "commands", "agents", "skills", "templates", "plugins/counsel/profiles")
+#: Loads the module of each event, as a hook does, and prints those that cannot be loaded: event, TAB, why.
+LOAD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from loopkit.hooks import dispatch
+for event in dispatch.EVENTS:
+    why = ""
+    try:
+        __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
+    except Exception as fault:
+        why = type(fault).__name__ + " " + str(fault)
+    print(event, " ".join(why.split()), sep="\\t")
+"""
 WORDS = {
     "silent": "it had nothing to say",
     "held": "it held the turn",
@@ -176,6 +191,9 @@ def _environment(report: Report, data: str) -> None:
 def plugins(report: Report, case: Case, files: list[client.Settings], folders: list[str]) -> None:
     """The three plugins: there, of one version, enabled."""
     root = place.plugin_root()
+    missing = [one for one in PARTS if not _is_there(os.path.join(root, one))]
+    if missing:
+        report.add(FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again")
     market = client.marketplace(case.environment, root)
     installed = client.installed(case.environment, folders) if market else {}
     where = {"loop": root}
@@ -205,6 +223,13 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
             report.add(FAULT, f"{decided[1]} disables {name}@{market}: claude plugin enable {name}@{market}")
 
 
+def _is_there(path: str) -> bool:
+    try:
+        return os.path.isfile(path) or bool(os.listdir(path))
+    except OSError:
+        return False
+
+
 def hooks(report: Report, case: Case, python: str) -> None:
     """The hooks that are registered, how they answer a sample, when each was last called and what came of it."""
     path = os.path.join(place.plugin_root(), "hooks", "hooks.json")
@@ -221,6 +246,8 @@ def hooks(report: Report, case: Case, python: str) -> None:
         return
     _sample(report, case, python, sorted({event for event, _, _ in registered}))
     data = place.data_dir(case.environment)
+    if python:
+        _modules(report, python, data, {name for _, name, _ in registered})
     for event, name, limit in registered:
         _last_call(report, case, data, event, name, limit)
     last = _last_line(os.path.join(data, "hooks.log"))
@@ -263,6 +290,24 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
         f"hooks {', '.join(registered)} registered; a sample stop of another session: "
         + ("let go" if good else f"exit {done.returncode}, {said!r}"),
     )
+
+
+def _modules(report: Report, python: str, data: str, registered: set[str]) -> None:
+    """Whether the client calls a hook for each event that we answer, and whether what answers it can be loaded."""
+    argv = [python, "-I", "-S", "-B", "-X", "utf8", "-X", f"pycache_prefix={os.path.join(data, 'pyc')}", "-c", LOAD]
+    try:
+        done = subprocess.run(
+            [*argv, place.plugin_root()], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        report.add(FAULT, f"the hooks' modules cannot be loaded ({error.__class__.__name__})")
+        return
+    for row in done.stdout.decode("utf-8", "replace").splitlines():
+        event, _, why = row.partition("\t")
+        if why:
+            report.add(FAULT, f"the hook for {event} cannot be loaded: {why[:200]}; install the plugin again")
+        if event not in registered:
+            report.add(FAULT, f"hooks/hooks.json calls no hook for {event}: install the plugin again")
 
 
 def _last_call(report: Report, case: Case, data: str, event: str, name: str, limit: object) -> None:

@@ -7,7 +7,7 @@ import time
 
 from ..core import clock
 from ..store import native, place
-from .findings import FAULT, OK, WARN, Report
+from .findings import DAMAGE, FAULT, OK, WARN, Report
 
 #: Names of drafts that are listed at the most.
 MOST = 5
@@ -16,6 +16,9 @@ MOST = 5
 def writing_lock(report: Report, root: str) -> None:
     """Whether somebody holds the project's writing lock at this moment, and who."""
     path = os.path.join(root, "lock")
+    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+        report.add(DAMAGE, f"{path} is no ordinary file, so no command can write: remove it")
+        return
     try:
         import fcntl
 

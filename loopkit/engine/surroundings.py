@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from ..core.errors import LoopError
 from ..core.session import MAX_IDLE_STOPS
-from ..store import client, loops, native, place
+from ..store import client, config, inside, loops, native, place, trust
 from .findings import FAULT, OK, WARN, Case, Report
 
 #: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
@@ -115,6 +116,29 @@ def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
     shared = case.environment.get("CLAUDE_CODE_TASK_LIST_ID")
     if shared:
         report.add(OK, f"CLAUDE_CODE_TASK_LIST_ID={shared}: sessions share that task list")
+
+
+def start(report: Report, case: Case) -> None:
+    """Whether a loop can be started here: its folder, the project's settings, the note that it is this person's own."""
+    root = case.root or place.future(case.folder, case.environment)
+    if os.path.lexists(root) and not os.path.isdir(root):
+        report.add(FAULT, f"{root} is no folder, so no loop can be kept in it: move it away")
+    else:
+        try:
+            inside.check(os.path.dirname(root), root)
+            config.read(root)
+        except OSError as error:
+            report.add(FAULT, f"no loop can be started here: {error.filename}: {error.strerror}")
+        except LoopError as error:
+            report.add(FAULT, f"no loop can be started here: {error}")
+    for folder in (root, trust.folder()):
+        above = folder
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        if above != root and not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
+            report.add(
+                FAULT, f"no loop can be started here: {folder} cannot be made; {above} is in the way or read-only"
+            )
 
 
 def system(report: Report, case: Case) -> None:

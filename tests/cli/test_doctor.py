@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from loopkit.core import clock
-from loopkit.engine import doctor, surroundings
+from loopkit.engine import doctor, installation, surroundings
 from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task
 
@@ -299,7 +299,7 @@ def marketplace(healthy: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def shutil_copy(source: Path, target: Path) -> None:
-    for name in ("hooks", "loopkit", "requirements.lock"):
+    for name in ("hooks", "loopkit", "requirements.lock", *{part.split("/")[0] for part in installation.PARTS}):
         (target / name).symlink_to(source / name)
 
 
