@@ -88,19 +88,28 @@ def _index(root: str, sources: list[Source]) -> Iterator[sqlite3.Connection]:
 def _open(path: str) -> sqlite3.Connection | None:
     """The index in a file, as far as it is one of ours; None where it is none or damaged at its beginning."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
             return None
         name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         index = sqlite3.connect(f"file:{name}?mode=ro&immutable=1", uri=True)
     except (OSError, sqlite3.Error):
         return None
     try:
-        if index.execute("pragma user_version").fetchone() == (VERSION,):
+        index.execute("pragma trusted_schema = off")
+        if index.execute("pragma user_version").fetchone() == (VERSION,) and _plain(index):
             return index
     except sqlite3.Error:
         pass
     index.close()
     return None
+
+
+def _plain(index: sqlite3.Connection) -> bool:
+    """Whether nothing but our tables is in it: a view that a stranger put in their place could go on for ever."""
+    rows = index.execute("select type, name, sql from sqlite_master where name not like 'words_%' limit 50").fetchall()
+    told = {sql for kind, _, sql in rows if sql is not None and kind in ("table", "index")}
+    odd = index.execute("select 1 from sqlite_master where type not in ('table', 'index') limit 1").fetchone()
+    return odd is None and {one.lower() for one in told} == {one.lower() for one in _TABLES}
 
 
 def _standing(path: str, sources: list[Source]) -> sqlite3.Connection | None:

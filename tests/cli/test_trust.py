@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -415,3 +417,18 @@ def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(project: Project, tm
     row["check"] = snapshots.checksum(row)
     (project.root / "workflow-state.json").write_text(json.dumps(row))
     project.ok("wave", "next")
+
+
+def test_an_index_with_a_view_that_never_ends_is_made_anew(project: Project, data: Path) -> None:
+    row = {"kind": "failure", "context": "limit", "failure": "known", "prevention": "x"}
+    project.root.mkdir()
+    (project.root / "learnings.jsonl").write_text(json.dumps(row) + "\n")
+    project.ok("recall", "--about", "-", given="limit")
+    with contextlib.closing(sqlite3.connect(project.root / "learnings.db")) as index:
+        endless = "with recursive c(x) as (select 1 union all select x + 1 from c)"
+        index.execute("drop table source")
+        index.execute(f"create view source as {endless} select 1 as place, x as spot, x as stamp from c")
+        index.commit()
+    call = project.program("recall", "--about", "-", data=data)
+    out, _ = call.communicate("limit", timeout=60)
+    assert call.returncode == 0 and "limit" in out
