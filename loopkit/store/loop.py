@@ -236,9 +236,17 @@ def next_number(root: str) -> int:
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for name in os.listdir(folder):
+            for name in _entries(folder):
                 highest = max(highest, slug.number_of(name) or 0)
     return highest + 1
+
+
+def _entries(folder: str) -> list[str]:
+    while True:
+        try:
+            return os.listdir(folder)
+        except InterruptedError:  # unlike `open`, it is not called again by Python itself
+            continue
 
 
 def tidy(root: str) -> None:
