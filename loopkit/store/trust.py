@@ -21,8 +21,11 @@ def new_token() -> str:
 
 
 def folder() -> str:
-    """Where the tokens are kept: `$XDG_STATE_HOME/loopkit/loops`, by default below `~/.local/state`."""
-    state = os.environ.get("XDG_STATE_HOME") or ""
+    """Where the tokens are kept: `$XDG_STATE_HOME/loopkit/loops`, by default below `~/.local/state`.
+
+    LOOPKIT_STATE comes first: the hooks export what they go by, since a shell's profile may change the other.
+    """
+    state = os.environ.get("LOOPKIT_STATE") or os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):
         state = os.path.join(os.environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "loopkit", "loops")

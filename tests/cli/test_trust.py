@@ -432,3 +432,11 @@ def test_an_index_with_a_view_that_never_ends_is_made_anew(project: Project, dat
     call = project.program("recall", "--about", "-", data=data)
     out, _ = call.communicate("limit", timeout=60)
     assert call.returncode == 0 and "limit" in out
+
+
+def test_a_shells_profile_does_not_part_the_program_from_the_hooks(project: Project, tmp_path: Path) -> None:
+    project.environment["LOOPKIT_STATE"] = str(tmp_path / "as the hooks have it")
+    project.environment["XDG_STATE_HOME"] = str(tmp_path / "as the profile has it")
+    project.planned(task("a"))
+    assert (tmp_path / "as the hooks have it" / "loopkit" / "loops").is_dir()
+    assert not (tmp_path / "as the profile has it").exists()

@@ -151,7 +151,8 @@ def test_exports_come_without_a_loop_too(project: Project, tmp_path: Path, child
     exports = tmp_path / "env"
     assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **child).silent
     lines = exports.read_text().splitlines()
-    assert lines[0] == f"export LOOPKIT_ROOT='{ROOT}' LOOPKIT_DATA='{project.data}'"
+    state = project.env["XDG_STATE_HOME"]
+    assert lines[0] == f"export LOOPKIT_ROOT='{ROOT}' LOOPKIT_DATA='{project.data}' LOOPKIT_STATE='{state}'"
     assert lines[1] == f"export PATH=\"$PATH\":'{ROOT}/bin'"
 
 
