@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from .errors import UsageFault
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -39,6 +37,8 @@ def epoch(text: str) -> int:
 
 def duration(text: str) -> int:
     """Seconds of `90`, `90s`, `15m`, `2h`, `1h30m`, `1d`. Raises UsageFault for anything else, zero included."""
+    from .errors import UsageFault  # hooks, which only read stamps, do without
+
     total, number = 0, ""
     for letter in text.strip().lower():
         if letter in "0123456789":

@@ -9,7 +9,7 @@ import time
 from collections import namedtuple
 
 from ..store import beats
-from . import log, reply
+from . import reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
         words = handler(Call(event, given or {}, given is not None, env, data, now))
         said, result = json.dumps(words).encode("ascii") if words else b"", reply.kind(words)
     except Exception as fault:  # whatever it is, the session must not suffer from it
+        from . import log
+
         log.fault(data, event, fault)
         said, result = b"", "fault"
     beats.end(data, event, result)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..core import clock, stop, verdict
 from ..core.events import Event
-from ..store import loops
-from . import log, project, reply
+from ..store import loops, place
+from . import project, reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _seen(found: loops.View, call: Call) -> tuple:
 
 def _in_step(found: loops.View, call: Call) -> loops.View:
     """The loop after a look at the client's task list, where it keeps one; there Claude may have added tasks."""
+    if not os.path.isdir(os.path.join(place.config_dir(call.env), "tasks")):
+        return found
     from ..store import native
 
     folder = native.folder(call.env, project.session_id(call))
@@ -107,5 +110,7 @@ def _foreign(call: Call) -> dict | None:
         return None
     subjects, unreadable = native.foreign_open(folder, announce.SHOWN)
     if unreadable:
+        from . import log
+
         log.note(call.data, call.event, "task list: unreadable " + ", ".join(unreadable[:5]))
     return reply.hold(announce.foreign(subjects)) if subjects else None
