@@ -53,7 +53,7 @@ class App:
         What stands in a loop that came with the folder reaches no session; a person at a terminal may look at it, and
         commands that are made for it (`strangers`) take it.
         """
-        alien = bool(self.session) and foreign(self.root)
+        alien = bool(self.session) and strangers_only(self.root)
         if alien and not strangers:
             raise not_ours()
         try:
@@ -178,10 +178,10 @@ def taught(loop: Loop) -> list[str]:
     return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
 
 
-def foreign(root: str | None) -> bool:
+def strangers_only(root: str | None) -> bool:
     """Whether a `.loop` holds loops of strangers only."""
     try:
-        return root is not None and loops.foreign(root)
+        return root is not None and loops.strangers_only(root)
     except OSError:  # said by whoever reads it next
         return False
 

@@ -57,7 +57,7 @@ def command(call: app.App, accept: str | None) -> int:
 
 def _show(call: app.App) -> None:
     """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
-    found = Loop.active(call.root) if call.root and not app.foreign(call.root) else None
+    found = Loop.active(call.root) if call.root and not app.strangers_only(call.root) else None
     shown = found is not None and found.ours and found.state.session.status not in verdict.FINAL
     state = found.state if found is not None and shown else None
     if call.as_json:

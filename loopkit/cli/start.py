@@ -143,7 +143,7 @@ def _list_mode(call: app.App, mode: object) -> str:
 
 def _make_room(call: app.App, root: str, options: dict) -> None:
     """Raises Refused where an unfinished loop stands in the way; puts it away where the person said so."""
-    if app.foreign(root):
+    if app.strangers_only(root):
         return
     try:
         old = store.Loop.active(root)

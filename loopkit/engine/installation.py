@@ -194,7 +194,7 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
     missing = [one for one in PARTS if not _is_there(os.path.join(root, one))]
     if missing:
         report.add(FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again")
-    market = client.marketplace(case.environment, root)
+    market = place.marketplace(case.environment, root)
     installed = client.installed(case.environment, folders) if market else {}
     where = {"loop": root}
     for name in NEEDED:

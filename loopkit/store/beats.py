@@ -8,6 +8,7 @@ is written through a link or into anything but an ordinary file. Standard librar
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections import namedtuple
 
@@ -29,7 +30,7 @@ def end(data: str, event: str, result: str) -> None:
         return
     try:
         state = os.fstat(handle)
-        if state.st_mode & 0o170000 == 0o100000:
+        if stat.S_ISREG(state.st_mode):
             line = f"{result} {max(0.0, time.time() - state.st_mtime):.1f}\n".encode()
             os.ftruncate(handle, os.write(handle, line))
     except OSError:

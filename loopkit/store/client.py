@@ -96,10 +96,3 @@ def has_hook(folder: str, event: str) -> bool:
     paths = [os.path.join(folder, "hooks", "hooks.json")]
     paths += [os.path.join(folder, one) for one in (named if isinstance(named, list) else [named]) if type(one) is str]
     return any(table(_record(path)[0], "hooks").get(event) for path in paths)
-
-
-def marketplace(environment: dict, root: str) -> str | None:
-    """The marketplace that the plugin folder `root` was installed from; None for a checkout."""
-    cache = os.path.join(os.path.realpath(place.config_dir(environment)), "plugins", "cache") + os.sep
-    real = os.path.realpath(root)
-    return real[len(cache) :].split(os.sep)[0] if real.startswith(cache) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def opened(path: str, most: int, links: bool = False) -> BinaryIO:
     descriptor = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
     try:
         state = os.fstat(descriptor)
-        if state.st_mode & 0o170000 != 0o100000:
+        if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "it is no file", path)
         if state.st_size > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)

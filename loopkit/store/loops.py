@@ -105,7 +105,7 @@ def ours(root: str, name: str) -> bool:
         return trust.mentioned(file.read())
 
 
-def foreign(root: str) -> bool:
+def strangers_only(root: str) -> bool:
     """Whether there are loops, and none of this person: whatever stands in them is no use. Raises OSError."""
     snapshot = read_snapshot(root)
     if snapshot is not None and vouched(root, snapshot):

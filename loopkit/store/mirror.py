@@ -6,7 +6,7 @@ import os
 
 from ..core import clock
 from ..core.errors import LoopError
-from . import atomic, native
+from . import atomic, native, place
 from .loop import Loop
 
 #: The list that `--list new` makes: named after the loop, for sessions started with CLAUDE_CODE_TASK_LIST_ID.
@@ -37,7 +37,7 @@ def follow(loop: Loop, environment: dict) -> None:
 
 
 def _own(loop: Loop, environment: dict) -> str:
-    return os.path.join(native.config_dir(environment), "tasks", loop.name)
+    return os.path.join(place.config_dir(environment), "tasks", loop.name)
 
 
 def _bring_in_step(loop: Loop, folder: str) -> None:

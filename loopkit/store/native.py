@@ -14,6 +14,7 @@ import time
 from collections import namedtuple
 
 from ..core import verdict
+from . import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +47,10 @@ def list_id(env: dict, session_id: str) -> str:
     return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-" for letter in name)
 
 
-def config_dir(env: dict) -> str:
-    """The client's configuration folder."""
-    return env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude")
-
-
 def folder(env: dict, session_id: str) -> str | None:
     """The folder of a session's list, or None where there is none: it is not ours to make one."""
     name = list_id(env, session_id)
-    path = os.path.join(config_dir(env), "tasks", name)
+    path = os.path.join(place.config_dir(env), "tasks", name)
     return path if name and os.path.isdir(path) else None
 
 
@@ -68,7 +64,7 @@ def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
     name = list_id(env, session_id)
     if name and has_task_tools(env, seen):
         try:
-            os.makedirs(os.path.join(config_dir(env), "tasks", name), exist_ok=True)
+            os.makedirs(os.path.join(place.config_dir(env), "tasks", name), exist_ok=True)
         except OSError:
             return None
     return folder(env, session_id)
@@ -108,8 +104,8 @@ def pulled(state: LoopState, created: list) -> list:
 
     known = {task.native: task.id for task in state.tasks.values() if task.native}
     fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
-    for place, row in enumerate(fresh, 1):
-        known[row.native_id] = f"T-{state.highest + place:03d}"
+    for number, row in enumerate(fresh, 1):
+        known[row.native_id] = f"T-{state.highest + number:03d}"
     blocked_by = _without_circles(state, fresh, known)
     return [
         (

@@ -105,15 +105,16 @@ def data_dir(environment: dict) -> str:
     given = environment.get("LOOPKIT_DATA") or environment.get("CLAUDE_PLUGIN_DATA")
     if given:
         return given
-    config, root = config_dir(environment), os.path.realpath(plugin_root())
-    cache = os.path.join(os.path.realpath(config), "plugins", "cache") + os.sep
-    name = "loop-inline"
-    if root.startswith(cache):
-        marketplace = root[len(cache) :].split(os.sep)[0]
-        name = "loop-" + "".join(
-            one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in marketplace
-        )
-    return os.path.join(config, "plugins", "data", name)
+    market = marketplace(environment, plugin_root()) or "inline"
+    name = "loop-" + "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in market)
+    return os.path.join(config_dir(environment), "plugins", "data", name)
+
+
+def marketplace(environment: dict, root: str) -> str | None:
+    """The marketplace that the plugin folder `root` was installed from; None for a checkout."""
+    cache = os.path.join(os.path.realpath(config_dir(environment)), "plugins", "cache") + os.sep
+    real = os.path.realpath(root)
+    return real[len(cache) :].split(os.sep)[0] if real.startswith(cache) else None
 
 
 def session_id(environment: dict) -> str:

@@ -108,6 +108,7 @@ def test_a_call_that_is_killed_stays_begun_and_the_next_one_notes_it(project: Pr
     env = {name: value for name, value in project.env.items() if value is not None}
     hook = subprocess.Popen(argv, stdin=subprocess.PIPE, env=env, cwd=project.folder, start_new_session=True)
     while result(project, "stop") != "begun":  # and then Python waits for its input
+        assert hook.poll() is None
         time.sleep(0.01)
     found = beats.read(str(project.data), "stop")
     assert found is not None and found.pid == hook.pid

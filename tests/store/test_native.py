@@ -349,3 +349,16 @@ def test_a_loop_that_is_over_takes_its_tasks_out(tmp_path: Path) -> None:
     assert read(tmp_path, "6")["metadata"] == {}
     assert native.withdraw(str(tmp_path), LOOP) == 0
     assert native.withdraw(None, LOOP) == 0
+
+
+@pytest.mark.parametrize(
+    ("age", "taken"),
+    [(0, False), (native.STALE + 60, True), (-native.STALE - 3600, True)],
+    ids=["just made", "left behind", "of the future, since the clock was set back"],
+)
+def test_a_lock_in_the_list_blocks_nobody_for_ever(tmp_path: Path, age: float, taken: bool) -> None:
+    lock = tmp_path / "1.json.lock"
+    lock.mkdir()
+    then = time.time() - age
+    os.utime(lock, (then, then))
+    assert native.Patience(0).lock(str(lock)) is taken

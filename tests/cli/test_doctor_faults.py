@@ -1,4 +1,4 @@
-"""Everyday misfortunes around the commands: what the doctor must not call healthy, since a loop would not work."""
+"""What the doctor must not call healthy, since a loop would not work."""
 
 from __future__ import annotations
 
