@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from ..core import announce, clock, limits, review, score, verdict
+from ..core import announce, approval, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..store import config, loops, mirror, native, place, prompts, trust
 from ..store import loop as store
@@ -23,7 +23,7 @@ USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-f
 @click.option("--usd", metavar="N", help="Dollars at most, or none.")
 @click.option("--time", "time_limit", metavar="T", help="Running time at most, like 90m or 2h, or none.")
 @click.option("--unattended", is_flag=True, help="Nobody can be asked; confirmations take their defaults.")
-@click.option("--approval", type=click.Choice(["evidence"]), help="What completes a task.")
+@click.option("--approval", type=click.Choice(list(approval.POLICIES)), help="What completes a task.")
 @click.option(
     "--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import stage
+from . import course, line, stage, supervised, trail
 from . import task as tasks
 from .events import SESSION_TYPES, Event
 from .session import Session, await_person
@@ -20,6 +20,12 @@ Finding = namedtuple(
     "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files",
     defaults=(None, None, "", "", (), "other", "", None, ()),
 )
+
+#: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
+_FOLDS: dict = {}
+for _part in (supervised, course, line, trail):
+    for _type, _fold in _part.FOLDS.items():
+        _FOLDS.setdefault(_type, []).append(_fold)
 
 
 class LoopState:
@@ -77,6 +83,10 @@ class LoopState:
         self.panels: list = []
         self.criterion_evidence: dict[str, Evidence] = {}
         self.gate: dict | None = None
+        self.supervised = supervised.Supervised()
+        self.course = course.Course()
+        self.line = line.Line()
+        self.trail = trail.Trail()
         self.lines = 0
         self.idle_at = 0
 
@@ -126,6 +136,8 @@ class LoopState:
             handler = getattr(self, "_on_" + event.type, None)
             if handler is not None:
                 handler(event.data, event)
+            for fold in _FOLDS.get(event.type, ()):
+                fold(self, event.data, event)
         await_person(self.session, stage.unconfirmed(self) is not None, event.at)
 
     def _on_loop_started(self, data: dict, event: Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import intake, panel, score, settings, stage
+from . import approval, intake, panel, score, settings, stage
 from . import task as tasks
 from .errors import Refused
 from .intake import Change
@@ -92,6 +92,9 @@ def closed(state: LoopState) -> list[Change]:
     wave = state.wave
     if wave is None:
         raise Refused("no wave is open", "next: loopkit wave next")
+    waiting = approval.undecided(state)
+    if waiting:
+        raise Refused(f"nobody has judged {', '.join(waiting)}", "next: loopkit wave next")
     changes: list[Change] = []
     failed, done = [], []
     for task_id in wave.tasks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import announce, command, escalation, graph, intake, settings, stage, tiers, verdict
+from . import announce, approval, command, escalation, graph, intake, settings, stage, tiers, verdict
 from . import task as tasks
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -283,7 +283,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
                 changes.append(intake.move(state, stage.EXECUTING))
         return changes
     if outcome["passed"]:
-        return [*changes, *completed(state, task)]
+        return [*changes, *completed(state, task)] if approval.on_evidence(state) else changes
     cycles = task.fix_cycles + 1
     if cycles > settings.of(state, "max_fix_cycles"):
         changes += failure(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 import tomllib
 
-from ..core import limits, settings
+from ..core import approval, limits, settings
 from ..core.errors import Damaged, UsageFault
 from . import inside
 
@@ -20,7 +20,7 @@ _TAKES = {
     "limits.iterations": 'a whole number from 1 on, or "none"',
     "limits.usd": 'an amount above 0, or "none"',
     "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
-    "approval": '"evidence"',
+    "approval": ", ".join(f'"{one}"' for one in approval.POLICIES),
     "panel": "a table, [panel]",
     "panel.blocklist": 'a list of expert names, as in blocklist = ["simplifier"]',
     "recall": "a table, [recall]",
@@ -77,7 +77,7 @@ def _checked(given: dict, path: str) -> dict:
         limits: Limits = Limits()
         panel: Panel = Panel()
         recall: Recall = Recall()
-        approval: str = Field("evidence", pattern="^evidence$")
+        approval: Literal["evidence", "review", "supervisor"] = "evidence"
         prices: dict[str, tuple[float, float, float, float]] = {}
         max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
         max_step_attempts: PositiveInt = settings.DEFAULTS["max_step_attempts"]
