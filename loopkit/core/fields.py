@@ -151,6 +151,7 @@ _FINDINGS = _list_of(
             "replaced": _text,
             "reverses": _text_or_none,
             "files": _texts,
+            "contradicts": _list_of(_count),
         },
         ("id",),
     )
@@ -265,6 +266,8 @@ _LINES = {
             "blockers": _count,
             "round": _count,
             "findings": _FINDINGS,
+            "mode": _text,
+            "verdicts": _table_of(_text),
         }
     ),
     "review_thorough": _record(
@@ -286,9 +289,29 @@ _LINES = {
             "kind": _text,
             "category": _text,
             "findings": _texts,
+            "supersedes": _list_of(_count),
+            "files": _texts,
         },
         ("number", "title"),
     ),
+    "anti_pattern_recorded": _record(
+        {
+            "number": _count,
+            "title": _text,
+            "what": _text,
+            "why": _text,
+            "avoid": _text,
+            "source": _text,
+            "category": _text,
+            "files": _texts,
+        },
+        ("number", "title"),
+    ),
+    "decision_checked": _record({"number": _count, "exit": _whole, "log": _text}, ("number",)),
+    "decision_invalidated": _record(
+        {"number": _count, "exit": _whole, "log": _text, "findings": _FINDINGS}, ("number",)
+    ),
+    "patterns_gathered": _record({"lines": _texts}),
     "panel_recorded": _record(
         {
             "call": _text,

@@ -14,11 +14,12 @@ from .task import Evidence, Task
 Wave = namedtuple("Wave", "number tasks sequential closed completed failed")
 Criterion = namedtuple("Criterion", "id text type command must_not")
 #: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work misses; replaced: the
-#: guidance that would have broken a mustNot; resolution: {how, text} or None.
+#: guidance that would have broken a mustNot; resolution: {how, text} or None; contradicts: numbers of live decisions.
 Finding = namedtuple(
     "Finding",
-    "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files",
-    defaults=(None, None, "", "", (), "other", "", None, ()),
+    "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files "
+    "contradicts",
+    defaults=(None, None, "", "", (), "other", "", None, (), ()),
 )
 
 #: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
@@ -435,6 +436,7 @@ class LoopState:
                 row.get("replaced", ""),
                 row.get("reverses"),
                 tuple(row.get("files", ())),
+                tuple(row.get("contradicts", ())),
             )
 
     def _on_finding_resolved(self, data: dict, event: Event) -> None:

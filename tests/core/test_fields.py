@@ -39,6 +39,13 @@ def whole() -> Book:
     book.line("finding_resolved", id="F-001", how="skip", text="t", task=None)
     book.line("review_asked", experts=["a", "b"])
     book.line("decision_recorded", number=1, title="t", kind="category", category="x", findings=["F-001"])
+    decision = {"title": "t", "invalidated_if": "$ true", "files": ["a.py"], "alternatives": ["x"]}
+    book.line("decision_recorded", number=2, supersedes=[1], **decision)
+    book.line("anti_pattern_recorded", number=3, title="t", what="w", category="tests", source="review", files=["a"])
+    book.line("decision_checked", number=2, exit=0, log="l")
+    row = {"id": "F-002", "severity": "BLOCKER", "issue": "i", "contradicts": [2]}
+    book.line("decision_invalidated", number=2, exit=0, log="l", findings=[row])
+    book.line("patterns_gathered", lines=["pattern: a.py"])
     book.line("task_verified", id="T-001", run=1, tier="quick", **outcome())
     book.line("criterion_verified", id="C1", **outcome())
     book.line(
