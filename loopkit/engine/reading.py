@@ -42,13 +42,14 @@ def record(text: str, names: list[str]) -> dict:
     one = found[0] if found else text
     value = _read(one) if isinstance(one, str) else one
     if not set(value) & set(names):
-        raise Unfit(f"the reply holds none of the fields {', '.join(names)}")
+        raise Unfit(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
     return value
 
 
 def _fences(text: str) -> tuple[list[str], str]:
     """What stands between fences that begin a line, and the text without them; a fence that never ends is none."""
-    inside, outside = [], []
+    inside: list[str] = []
+    outside: list[str] = []
     opened, begun, mark = None, 0, ""
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -148,7 +149,10 @@ def _read(text: str) -> dict:
     try:
         value = records.parse(text, "the reply", dict)
     except UsageFault as error:
-        hint = "; indent with blanks" if "\\t" in error.what else ""
-        hint = hint or ("; write straight quotes" if re.search("[“”‘’„]", text) else "")
+        hint = "; indent with blanks" if "\\t" in error.what else _hint(text)
         raise Unfit(f"{error.what}{hint}") from None
     return value
+
+
+def _hint(text: str) -> str:
+    return "; write straight quotes" if re.search("[“”„]", text) else ""
