@@ -5,6 +5,10 @@ from __future__ import annotations
 RETRY, REPLAN, IMPOSSIBLE = "retry", "replan", "impossible"
 #: Attempts of one task and depth of replanning before the next dearer way out (rule: Settings).
 MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
+#: Scores from which work is approved, and from which it is revised within the same attempt (rule: Execution).
+APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
+APPROVE, REVISE, REJECT = "approve", "revise", "reject"
+_DEARER = {RETRY: 0, REPLAN: 1, IMPOSSIBLE: 2}
 
 
 def clamp(attempts: int, depth: int, max_attempts: int = MAX_STEP_ATTEMPTS, max_depth: int = MAX_REPLAN_DEPTH) -> str:
@@ -16,6 +20,21 @@ def clamp(attempts: int, depth: int, max_attempts: int = MAX_STEP_ATTEMPTS, max_
     if attempts < max_attempts:
         return RETRY
     return REPLAN if depth < max_depth else IMPOSSIBLE
+
+
+def weigh(action: str, suggested: str | None) -> tuple[bool, bool]:
+    """(clamped, raised): somebody suggested a dearer way out than the action, or a cheaper one; neither for a word that
+    is no action."""
+    if suggested not in _DEARER:
+        return False, False
+    return _DEARER[suggested] > _DEARER[action], _DEARER[suggested] < _DEARER[action]
+
+
+def band(score: int | None, approval: int = APPROVAL_THRESHOLD, revision: int = REVISION_THRESHOLD) -> str:
+    """approve, revise or reject by the score alone; no score (a judgement that cannot be read) rejects."""
+    if score is None or score < min(approval, revision):
+        return REJECT
+    return APPROVE if score >= approval else REVISE
 
 
 def level(score: int | None, issues: int) -> str:

@@ -166,6 +166,7 @@ _EVIDENCE = {
     "files": _table_of(_text),
     "tier": _text_or_none,
 }
+_JUDGED = {"score": _count_or_none, "level": _text, "feedback": _text, "issues": _texts, "missing": _texts}
 _REASONED = _record({"verdict": _text_or_none, "reason": _text})
 
 #: {type of a line: whether its data fit}.
@@ -186,6 +187,10 @@ _LINES = {
                     "max_fix_cycles": _count,
                     "max_replan_depth": _count,
                     "verify_seconds": _count,
+                    "max_plan_revisions": _count,
+                    "approval_threshold": _count,
+                    "revision_threshold": _count,
+                    "plan_review_failure": _text,
                     "blocklist": _texts_or_none,
                     "prices": lambda value: (
                         type(value) is dict and all(_FIGURES(one) and len(one) >= 4 for one in value.values())
@@ -250,6 +255,9 @@ _LINES = {
             "result": _text,
             "error": _text,
             "action": _text_or_none,
+            "score": _count_or_none,
+            "feedback": _text_or_none,
+            "level": _text_or_none,
         }
     ),
     "task_blocked": _record({"id": _text, "kind": _text_or_none, "text": _text}),
@@ -328,6 +336,47 @@ _LINES = {
             "fallback": _text,
             "dissent": _text,
         }
+    ),
+    "role_asked": _record({"role": _text, "kind": _text, "task": _text_or_none, "number": _count}),
+    "reply_unfit": _record({"kind": _text, "task": _text_or_none, "error": _text, "text": _text}),
+    "plan_proposed": _record(
+        {
+            "warning": _text,
+            "risks": _texts,
+            "assumptions": _texts,
+            "questions": _texts,
+            "replaces": _texts,
+        }
+    ),
+    "plan_reviewed": _record(
+        {"revision": _count, "outcome": _text, "approved": _flag, **_JUDGED},
+    ),
+    "task_coded": _record(
+        {
+            "id": _text,
+            "kind": _text,
+            "status": _text,
+            "summary": _text,
+            "files": _texts,
+            "block_reason": _text,
+        }
+    ),
+    "task_tested": _record(
+        {
+            "id": _text,
+            "passed": _flag,
+            "tests_run": _count,
+            "tests_passed": _count,
+            "tests_failed": _count,
+            "failures": _list_of(_record({"testName": _text, "error": _text, "file": _text, "severity": _text})),
+            "coverage": _amount_or_none,
+            "fix_plan": _text,
+        }
+    ),
+    "task_judged": _record({"id": _text, "band": _text, **_JUDGED}),
+    "goal_judged": _record({"approved": _flag, **_JUDGED}),
+    "task_diagnosed": _record(
+        {"id": _text, "attempt": _count, "suggested": _text_or_none, "reasoning": _text, "blockers": _texts}
     ),
     "criterion_verified": _record({"id": _text, **_EVIDENCE}),
     "gate_result": _record(

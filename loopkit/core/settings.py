@@ -6,22 +6,33 @@ from . import escalation, session
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
+    from typing import Any
+
     from .state import LoopState
 
 #: Tasks of one loop, and tasks of one wave (rule: Decomposition, waves, failure).
 MOST_TASKS, MOST_IN_WAVE = 25, 6
 #: Seconds a verification may run.
 VERIFY_SECONDS = 600
+#: Revisions of a plan, those for the goal included, and what follows when they are used up without approval: go on with
+#: a warning, accept a lower score (from the revision threshold on), or pause (rule: Planning and plan review).
+MAX_PLAN_REVISIONS = 3
+CONTINUE, LOWER, STOP = "continue", "lower", "stop"
+PLAN_REVIEW_FAILURES = (CONTINUE, LOWER, STOP)
 
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "max_idle_stops": session.MAX_IDLE_STOPS,
     "max_step_attempts": escalation.MAX_STEP_ATTEMPTS,
     "max_fix_cycles": escalation.MAX_FIX_CYCLES,
     "max_replan_depth": escalation.MAX_REPLAN_DEPTH,
     "verify_seconds": VERIFY_SECONDS,
+    "max_plan_revisions": MAX_PLAN_REVISIONS,
+    "approval_threshold": escalation.APPROVAL_THRESHOLD,
+    "revision_threshold": escalation.REVISION_THRESHOLD,
+    "plan_review_failure": CONTINUE,
 }
 
 
-def of(state: LoopState, name: str) -> int:
+def of(state: LoopState, name: str) -> Any:
     """A setting of a loop: what was stored at its start, else the default."""
     return state.settings.get(name, DEFAULTS[name])

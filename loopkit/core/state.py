@@ -333,6 +333,7 @@ class LoopState:
             return
         self.attempts += 1
         entry = {key: data.get(key, "") for key in ("attempt", "approach", "result", "error")}
+        entry.update((key, data[key]) for key in ("score", "feedback") if data.get(key) is not None)
         retry = data.get("action") == "retry"
         self._put(
             task._replace(

@@ -78,6 +78,15 @@ class Task(Record):
     evidence: Evidence | None = None
     runs: int = 0  # verifications ever run: the number of the newest evidence file
     stale: bool = False
+    # under a supervisor (core/supervised.py); the newest reply of each role within the present attempt, with its line
+    turn: str = ""  # the kind of reply that the present attempt waits for
+    coded: dict | None = None
+    tested: dict | None = None
+    judged: dict | None = None
+    fixes: int = 0
+    revisions: int = 0
+    diagnosed: int = 0  # the attempt that the newest diagnosis looked at
+    diagnosis: dict | None = None
 
     @property
     def panel_due(self) -> bool:

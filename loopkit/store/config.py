@@ -31,6 +31,10 @@ _TAKES = {
     "max_fix_cycles": "a whole number from 0 on",
     "max_replan_depth": "a whole number from 0 on",
     "verify_seconds": "seconds, a whole number from 1 on",
+    "max_plan_revisions": "a whole number from 0 on",
+    "approval_threshold": "a score from 0 to 100",
+    "revision_threshold": "a score from 0 to 100, at most approval_threshold",
+    "plan_review_failure": ", ".join(f'"{one}"' for one in settings.PLAN_REVIEW_FAILURES),
 }
 
 
@@ -84,6 +88,10 @@ def _checked(given: dict, path: str) -> dict:
         max_fix_cycles: int = Field(settings.DEFAULTS["max_fix_cycles"], ge=0)
         max_replan_depth: int = Field(settings.DEFAULTS["max_replan_depth"], ge=0)
         verify_seconds: PositiveInt = settings.DEFAULTS["verify_seconds"]
+        max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0)
+        approval_threshold: int = Field(settings.DEFAULTS["approval_threshold"], ge=0, le=100)
+        revision_threshold: int = Field(settings.DEFAULTS["revision_threshold"], ge=0, le=100)
+        plan_review_failure: Literal["continue", "lower", "stop"] = settings.DEFAULTS["plan_review_failure"]
 
     try:
         for name in given.get("prices", {}):
@@ -94,6 +102,10 @@ def _checked(given: dict, path: str) -> dict:
         config = Config.model_validate(given)
     except ValidationError as error:
         raise _fault(path, error.errors()[0]) from None
+    if config.revision_threshold > config.approval_threshold:
+        raise UsageFault(
+            f"{path}: revision_threshold is {config.revision_threshold}", f"give {_TAKES['revision_threshold']}"
+        )
     chosen = {}
     for kind in ("iterations", "usd", "seconds"):
         value = getattr(config.limits, kind)

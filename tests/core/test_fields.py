@@ -46,6 +46,18 @@ def whole() -> Book:
     row = {"id": "F-002", "severity": "BLOCKER", "issue": "i", "contradicts": [2]}
     book.line("decision_invalidated", number=2, exit=0, log="l", findings=[row])
     book.line("patterns_gathered", lines=["pattern: a.py"])
+    book.line("role_asked", role="coder", kind="implementation", task="T-001", number=1)
+    book.line("reply_unfit", kind="plan", task=None, error="e", text="t")
+    row = {"feedback": "f", "issues": ["i"], "missing": ["m"]}
+    book.line("plan_reviewed", revision=1, approved=False, score=60, outcome="revise", **row)
+    book.line("plan_proposed", warning="", risks=["r"], assumptions=["a"], questions=[], replaces=["T-009"])
+    book.line("task_coded", id="T-001", kind="fix", status="fixed", summary="s", files=["a.py"], block_reason="")
+    failures = [{"testName": "t", "error": "e", "file": "f", "stackTrace": "", "severity": "major"}]
+    counts = {"tests_run": 2, "tests_passed": 1, "tests_failed": 1, "coverage": 87.5, "fix_plan": "p"}
+    book.line("task_tested", id="T-001", passed=False, failures=failures, **counts)
+    book.line("task_judged", id="T-001", score=60, level="remind", band="revise", **row)
+    book.line("task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning="r", blockers=["b"])
+    book.line("goal_judged", score=60, level="remind", approved=False, **row)
     book.line("task_verified", id="T-001", run=1, tier="quick", **outcome())
     book.line("criterion_verified", id="C1", **outcome())
     book.line(

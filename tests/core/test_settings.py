@@ -15,6 +15,10 @@ def test_defaults() -> None:
         "max_fix_cycles": 3,
         "max_replan_depth": 5,
         "verify_seconds": 600,
+        "max_plan_revisions": 3,
+        "approval_threshold": 70,
+        "revision_threshold": 50,
+        "plan_review_failure": "continue",
     }
     assert (settings.MOST_TASKS, settings.MOST_IN_WAVE) == (25, 6)
 

@@ -45,10 +45,11 @@ def test_limits(tmp_path: Path, text: str, key: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [("max_idle_stops", 1), ("max_idle_stops", 7), ("max_step_attempts", 9), ("max_fix_cycles", 0)]
-    + [("max_replan_depth", 0), ("verify_seconds", 5)],
+    + [("max_replan_depth", 0), ("verify_seconds", 5), ("max_plan_revisions", 0), ("approval_threshold", 100)]
+    + [("revision_threshold", 0), ("plan_review_failure", "lower"), ("plan_review_failure", "stop")],
 )
-def test_each_setting_is_taken(tmp_path: Path, key: str, value: int) -> None:
-    assert read(tmp_path, f"{key} = {value}")[key] == value
+def test_each_setting_is_taken(tmp_path: Path, key: str, value: object) -> None:
+    assert read(tmp_path, f"{key} = {value!r}")[key] == value
 
 
 def test_prices(tmp_path: Path) -> None:
@@ -64,6 +65,11 @@ def test_prices(tmp_path: Path) -> None:
         "max_step_attempts = 0",
         "max_fix_cycles = -1",
         "verify_seconds = 0",
+        "max_plan_revisions = -1",
+        "approval_threshold = 101",
+        "approval_threshold = 40",  # below the score from which work is revised
+        "revision_threshold = 71",
+        'plan_review_failure = "ignore"',
         'approval = "nobody"',
         "unknown = 1",
         "[limits]\nunknown = 1",
