@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "Run a verification and keep its output as evidence",
     "wave": "Open the next wave of tasks, close the open one",
     "review": "Record expert reviews and settle findings",
+    "decide": "Record a decision and the ways that were rejected",
     "report": "Keep a long report of an agent in a file",
     "panel": "Ask experts: a stuck task, a vague request, the next wave",
     "gate": "What is missing before completion; answer for it",

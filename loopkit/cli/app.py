@@ -103,15 +103,17 @@ class App:
         return changes
 
     def follow(self, loop: Loop) -> None:
-        """PROGRESS.md and the native task list; both derived, neither can make a command fail."""
+        """PROGRESS.md, the loop's own files and the native task list; derived, none can make a command fail."""
         from ..render import progress
         from ..store import mirror
+        from . import derived
 
         mirror.follow(loop, self.environment)  # it may take in what Claude added
         try:
             atomic.write(os.path.join(loop.root, "PROGRESS.md"), progress.render(loop.state).encode("utf-8", "replace"))
         except OSError as error:
             print(f"loopkit: PROGRESS.md not written: {error.strerror}", file=sys.stderr)
+        derived.follow(loop)
 
     def answer(self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None) -> None:
         """Print what was recorded, then the next step: the state's own, or these `steps`."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
 from ..core import announce, nextstep, review, verdict
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
-from ..store import decisions, place, profiles, sizes
+from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import app, experts
+from . import app, decide, experts
 
 FINDING = """\
 - severity: <BLOCKER | WARNING | SUGGESTION>
@@ -75,7 +74,7 @@ def command(
         changes = call.change(loop, review.light, wave, row)
     data = next(change[1] for change in changes if change[0].startswith("review_"))
     told = _said(loop, data, thorough) + [line for change in changes for line in _followed(change)]
-    told += _write_decisions(loop)
+    told += _files(loop, changes)
     call.answer(loop, "\n".join(told), {"findings": data["findings"]})
 
 
@@ -128,14 +127,10 @@ def _cut(text: str, most: int = 120) -> str:
     return announce.clean(" ".join(text.split()) or "none", most)
 
 
-def _write_decisions(loop: Loop) -> list[str]:
-    """The files of decisions that are not there yet; derived, so a failure is told and loses nothing."""
-    try:
-        made = decisions.write(loop.folder, loop.state.decisions)
-    except OSError as error:
-        print(f"loopkit: decision not written: {error.strerror}", file=sys.stderr)
-        return []
-    return [os.path.join(".loop", os.path.relpath(one, loop.root)) for one in made]
+def _files(loop: Loop, changes: list) -> list[str]:
+    """The files of the decisions and anti-patterns among these lines."""
+    kinds = ("decision_recorded", "anti_pattern_recorded")
+    return [decide.shown(loop, data) for kind, data in changes if kind in kinds]
 
 
 # -- briefs

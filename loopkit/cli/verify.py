@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import gate, settings, tiers, work
+from ..core import decisions, gate, settings, tiers, work
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
@@ -21,7 +21,8 @@ from .gate import next_check
 @click.argument("target")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(call: app.App, target: str, words: tuple) -> int:
-    """Run the stored check of a task (T-003) or of a criterion (C1, M2) and keep its output as evidence.
+    """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0 says that it no longer
+    holds) and keep its output as evidence.
 
     The command stands here so that whoever approves commands sees it; another than the stored one is refused.
     """
@@ -30,6 +31,8 @@ def command(call: app.App, target: str, words: tuple) -> int:
         return _task(call, loop, target, list(words))
     if target[:1].upper() in "CM" and target[1:].isdigit():
         return _criterion(call, loop, target.upper(), list(words))
+    if target[:1].upper() == "D" and target[1:].isdigit() and target.isascii():
+        return _decision(call, loop, target.upper(), list(words))
     raise UsageFault(f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>")
 
 
@@ -54,7 +57,8 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         return work.verified(state, again, outcome)
 
     changes = call.change(loop, decide)
-    kinds, tier = [change[0] for change in changes], changes[0][1]["tier"]
+    kinds = [change[0] for change in changes]
+    tier = changes[kinds.index("task_verified")][1]["tier"]
     after = loop.state.tasks[task.id]
     shown = _shown(loop, outcome)
     if outcome["passed"]:
@@ -107,6 +111,29 @@ def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     must_not = loop.state.criteria[target].must_not
     said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"
     call.answer(loop, said + _end(outcome["output"]), {"criterion": target, **_row(outcome)})
+    return 1
+
+
+def _decision(call: app.App, loop: Loop, target: str, words: list) -> int:
+    number, line = decisions.check_due(loop.state, target, words)
+    files = list((decisions.find(loop.state, number) or {}).get("files", ()))
+    outcome = _run(call, loop, f"D{number}", line, files)
+
+    def decide(state: LoopState) -> list:
+        decisions.check_due(state, target, words)  # it may have been superseded while the check ran
+        return decisions.checked(state, number, outcome)
+
+    changes = call.change(loop, decide)
+    row = {"decision": number, **_row(outcome)}
+    if not outcome["passed"]:
+        call.answer(loop, f"decision {number:03d} still holds: {_shown(loop, outcome)}", row)
+        return 0
+    found = [one["id"] for kind, data in changes if kind == "decision_invalidated" for one in data["findings"]]
+    said = f"decision {number:03d} no longer holds: {_shown(loop, outcome)}"
+    if found:
+        said += f"\n{found[0]} BLOCKER: supersede it (loopkit decide --file -, with supersedes: {number}), or a task mends it:"
+        said += f'\n  loopkit review resolve {found[0]} --task --verify "<command>"'
+    call.answer(loop, said, row)
     return 1
 
 

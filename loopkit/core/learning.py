@@ -113,7 +113,8 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> lis
 
 
 def _decisions(state: LoopState) -> list[dict]:
-    """Reviews that swung to and fro: what was settled. Fatigue with a category or with growth is of this loop only."""
+    """Reviews that swung to and fro: what was settled. Fatigue with a category or with growth is of this loop only; what was
+    decided on purpose is found again by its file."""
     return [
         {
             "kind": learned.DISCOVERY,
@@ -123,7 +124,7 @@ def _decisions(state: LoopState) -> list[dict]:
             "applies_to": _one_line(one.get("title"), learned.TITLE),
         }
         for one in state.decisions
-        if one.get("kind") not in ("category", "growth") and (one.get("choice") or one.get("title"))
+        if one.get("kind") not in ("category", "growth", "choice") and (one.get("choice") or one.get("title"))
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import clarify, limits, score, stage, verdict
+from . import clarify, decisions, limits, score, stage, verdict
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -56,11 +56,13 @@ def unreviewed(state: LoopState) -> bool:
 
 
 def _after_wave(state: LoopState) -> str:
-    """The mustNots that a command can show are looked at once after each wave, then the wave is reviewed."""
+    """MustNots and decisions that a command can show are looked at once after each wave, then the wave is reviewed."""
     for one in state.must_nots:
         seen = state.criterion_evidence.get(one.id)
         if one.command and (seen is None or seen.line < state.wave_closed_line):
             return f"loopkit verify {one.id} -- {one.command}"
+    for number, line in decisions.due(state):
+        return f"loopkit verify D{number} -- {line}"
     return light_review(len(state.waves))
 
 
@@ -72,13 +74,15 @@ def light_review(number: int) -> str:
 def _work(state: LoopState) -> str:
     wave = state.wave
     if wave is not None:
-        return "loopkit wave next" if state.running else "loopkit wave close"
+        return "loopkit wave next" if state.running or state.interrupted else "loopkit wave close"
     if unreviewed(state):
         return _after_wave(state)
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
                 return f"loopkit task split {task.id} --file -"
+    if state.narrow:
+        return f"loopkit task split {next(iter(state.narrow))} --file -"
     if state.bare:
         return f'loopkit task set {next(iter(state.bare))} --verify "<command>"'
     if state.due:
@@ -113,12 +117,12 @@ def needs_new_round(state: LoopState) -> bool:
 
 
 def unsettled(finding: Finding, state: LoopState) -> bool:
-    """A finding that still keeps the gate shut: of the thorough review, or of any review if it says that a mustNot has
-    come true."""
+    """A finding that still keeps the gate shut: of the thorough review, of a decision that no longer holds, or of any
+    review if it says that a mustNot has come true."""
     how = (finding.resolution or {}).get("how")
     if how and not (how == "task" and finding.severity == "BLOCKER") or finding.severity == "SUGGESTION":
         return False
-    if finding.source != "thorough" and not any(one.id in finding.breaks for one in state.must_nots):
+    if finding.source not in ("thorough", "decision") and not any(one.id in finding.breaks for one in state.must_nots):
         return False
     task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED

@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import announce
+from . import announce, trail
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -247,10 +247,10 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
     said = {name: _said(one) for name, one in state.findings.items()}
     said.update((row["id"], _said(row)) for row in rows)
     for row in rows:
-        if row["breaks"]:
+        if row["breaks"] or row.get("contradicts"):
             continue
         known = next((one for one in [*state.decisions, *made] if _covers(one, row, said)), None)
-        known = known or _decision(state, row, len(state.decisions) + len(made) + 1, grown)
+        known = known or _decision(state, row, trail.next_number(state) + len(made), grown)
         if known is None:
             continue
         if known not in state.decisions and known not in made:

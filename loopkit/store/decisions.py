@@ -1,68 +1,128 @@
-"""Decisions of a loop as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived from its journal."""
+"""Decisions and anti-patterns of a loop as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived from its journal."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
-from ..core import announce, slug
+from ..core import announce, decisions, slug
 from . import atomic, inside
 
 FOLDER = "learnings"
-#: Words of a file's name, alternatives and characters of a line at the most: the file stays under thirty lines.
-MOST_WORDS, MOST_ALTERNATIVES, LONGEST = 4, 10, 400
+#: Words of a file's name, alternatives and files listed, characters of a line at the most: it stays under thirty lines.
+MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
+#: Bytes of a file in which a status is looked for.
+LARGEST = 1_000_000
+_STATUS = re.compile(rb"^(\*\*Status\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
 
-def name(decision: dict) -> str:
-    """`001-settled-once-use.md` of a decision."""
-    words = slug.slug(str(decision.get("title", ""))).split("-")[:MOST_WORDS]
+def name(row: dict) -> str:
+    """`001-settled-once-use.md` of a decision or an anti-pattern."""
+    words = slug.slug(str(row.get("title", ""))).split("-")[:MOST_WORDS]
     if len(words) < 2:
-        words.append("decision")
-    return f"{_number(decision)}-{'-'.join(words)}.md"
+        words.append("lesson" if decisions.is_lesson(row) else "decision")
+    return f"{_number(row)}-{'-'.join(words)}.md"
 
 
-def _number(decision: dict) -> str:
-    return f"{int(decision.get('number', 0)):03d}"
+def _number(row: dict) -> str:
+    return f"{int(row.get('number', 0)):03d}"
 
 
-def text(decision: dict) -> str:
-    """The file of a decision (rule: Files, learnings/NNN-slug.md)."""
-    lines = [
-        f"# Decision {_number(decision)}: {_line(decision, 'title')}",
-        f"**Date**: {str(decision.get('at', ''))[:10]}",
-        "**Status**: DECISION",
-        f"**Context**: {_line(decision, 'context')}",
-        f"**Choice**: {_line(decision, 'choice')}",
-        "**Alternatives Rejected**:",
-        *[f"- {_clean(one)}" for one in decision.get("alternatives", [])[:MOST_ALTERNATIVES]],
-        f"**Consequences**: {_line(decision, 'consequences')}",
-        f"**Depends On**: {_line(decision, 'depends_on')}",
-        f"**Invalidated If**: {_line(decision, 'invalidated_if')}",
-    ]
+def text(row: dict, status: str = "DECISION") -> str:
+    """The file of a decision or an anti-pattern (rule: Files, learnings/NNN-slug.md)."""
+    lines = _lesson(row) if decisions.is_lesson(row) else _decision(row, status)
+    if row.get("files"):
+        lines.append(f"**Files**: {_clean(', '.join(row['files'][:MOST_FILES]))}")
     return "\n".join(lines) + "\n"
 
 
-def _line(decision: dict, key: str) -> str:
-    return _clean(str(decision.get(key) or "none"))
+def _decision(row: dict, status: str) -> list[str]:
+    older = ", ".join(f"{one:03d}" for one in row.get("supersedes", ()))
+    return [
+        f"# Decision {_number(row)}: {_line(row, 'title')}",
+        f"**Date**: {str(row.get('at', ''))[:10]}",
+        f"**Status**: {status}",
+        f"**Context**: {_line(row, 'context')}",
+        f"**Choice**: {_line(row, 'choice')}",
+        "**Alternatives Rejected**:",
+        *[f"- {_clean(one)}" for one in row.get("alternatives", [])[:MOST_ALTERNATIVES]],
+        f"**Consequences**: {_line(row, 'consequences')}",
+        f"**Depends On**: {_line(row, 'depends_on')}",
+        f"**Invalidated If**: {_line(row, 'invalidated_if')}",
+        *([f"**Supersedes**: {older}"] if older else []),
+    ]
+
+
+def _lesson(row: dict) -> list[str]:
+    return [
+        f"# Anti-Pattern {_number(row)}: {_line(row, 'title')}",
+        f"**Date**: {str(row.get('at', ''))[:10]}",
+        "**Status**: ANTI-PATTERN",
+        f"**Source**: {_line(row, 'source')}",
+        f"**What**: {_line(row, 'what')}",
+        f"**Why**: {_line(row, 'why')}",
+        f"**Avoid**: {_line(row, 'avoid')}",
+    ]
+
+
+def _line(row: dict, key: str) -> str:
+    return _clean(str(row.get(key) or "none"))
 
 
 def _clean(words: object) -> str:
     return announce.clean(" ".join(str(words).split()), LONGEST)
 
 
-def write(folder: str, decisions: Iterable[dict]) -> list[str]:
-    """Write the files of a loop's decisions that are not there; gives their paths. A file that is there stays as it is.
+def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None) -> list[str]:
+    """Write the files that are not there, and the status of decisions that a newer one supersedes; gives the new paths.
 
-    folder: the loop's; decisions: as folded from the journal. Raises OSError.
+    folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer one}. A file that is
+    there stays as it is, but for that one line, whoever edited or renamed it. Raises OSError.
     """
+    newer = superseded or {}
+    there: dict[str, str] | None = None
     made = []
-    for one in decisions:
-        target = os.path.join(folder, FOLDER, name(one))
-        if os.path.exists(target):
+    for row in rows:
+        if there is None:
+            there = _there(folder)
+        number = int(row.get("number", 0))
+        status = f"SUPERSEDED by {newer[number]:03d}" if number in newer else "DECISION"
+        target = os.path.join(folder, FOLDER, there.get(_number(row)) or name(row))
+        if _number(row) in there:
+            if number in newer:
+                _mark(folder, target, status)
             continue
         inside.check(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         atomic.sweep(os.path.dirname(target))
-        atomic.write(target, text(one).encode("utf-8", "replace"))
+        atomic.write(target, text(row, status).encode("utf-8", "replace"))
         made.append(target)
     return made
+
+
+def _there(folder: str) -> dict[str, str]:
+    """{number as written: name} of the files that are there."""
+    found = {}
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        for entry in sorted(os.listdir(os.path.join(folder, FOLDER))):
+            if entry.endswith(".md") and entry[:3].isdigit():
+                found.setdefault(entry.split("-")[0].removesuffix(".md"), entry)
+    return found
+
+
+def _mark(folder: str, target: str, status: str) -> None:
+    """Set the status line of a file; every other byte stays. A file that is no ordinary one, or too large, is left."""
+    try:
+        inside.check(folder, target)
+        with inside.opened(target, LARGEST) as file:
+            raw = file.read()
+    except OSError:
+        return
+    wanted = status.encode()
+    found = _STATUS.search(raw)
+    if found is None:
+        return
+    if found[2].strip() != wanted:
+        atomic.write(target, raw[: found.start(2)] + wanted + raw[found.end(2) :])
