@@ -1,0 +1,122 @@
+"""The signature of an error: its first telling line without what differs from run to run, machine to machine, day to day."""
+
+from __future__ import annotations
+
+import re
+
+#: Characters of a text that are looked at (its begin, and as many of its end), of a line, and of a signature.
+LOOKED, LONGEST_LINE, LONGEST = 65_536, 400, 160
+
+# -- which line
+
+#: A line that says what is wrong, whatever else is printed: pytest's `E`, a named exception, `error:`, `panic:`, a
+#: compiler's or Go test's `file:line: …`.
+_SURE = re.compile(
+    r"E {2,}\S"
+    r"|(?:Uncaught |Caused by: |Exception in thread \"[^\"]*\" )?(?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Za-z_]\w*(?:Error|Exception)\b"
+    r"(?: \[\w+\])?(?::|$)"
+    r"|(?i:(?:fatal )?error(?:\[\w+\])?\s*:|fatal\s*:|panic\s*:)"
+    r"|thread '[^']*' (?:\(\d+\) )?panicked at "
+    r"|[^\s:()]+(?::\d+){1,2}:?\s+(?!warning|note|info|in |help)\S"
+    r"|[^\s:()]+\(\d+,\d+\):\s+(?:fatal )?error\b"
+)
+#: A line that names the test which failed.
+_TEST = re.compile(r"● (?!Test suite failed)\S|not ok \d+|--- FAIL: |FAILED \S+::|(?:FAIL|ERROR): \w+ \(")
+#: A line with a word of trouble in it.
+_MAYBE = re.compile(
+    r"\b(?:fail(?:ed|ure|s)?|errors?|err!|cannot|can't|could(?: not|n't)|not found|no such|no module|no rule|undefined"
+    r"|unresolved|denied|refused|missing|unexpected|exception|timed out|timeout|expected|mismatch|invalid|killed"
+    r"|segmentation fault|assert(?:ion)?)\b",
+    re.IGNORECASE,
+)
+#: Headings, counts and frames that only say that there was an error.
+_EMPTY = re.compile(
+    r"\W*(?:failures|errors)\W*$|[=_-]{3,} ?.* ?[=_-]{3,}$|Traceback \(most recent call last\)|\$ |\[exit -?\d+ in"
+    r"|\d+ (?:errors?|failed|failures?)\b|FAIL(?:ED)?\s*\S*(?: \(.*\))?$|(?:test )?\S+ \.\.\. |Error Trace:"
+    r"|File \"|\.{3,}|[FE.]+\s*(?:\[ *\d+%\])?$",
+    re.IGNORECASE,
+)
+_PANIC = re.compile(r"thread '[^']*' (?:\(\d+\) )?panicked at '(.*)', \S+$")
+_PANIC_BELOW = re.compile(r"thread '[^']*' (?:\(\d+\) )?panicked at \S+:\d+:\d+:$")
+
+# -- what of it
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]")
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[ap]m\b)?"
+_ZONE = r"(?:z\b|[+-]\d{2}:?\d{2}\b|\s(?:utc|gmt|[ceg]?est|ces?t|[pm][sd]t)\b)?"
+#: (what is replaced, by what), one after the other, on a line in lower case.
+_REPLACED = tuple(
+    (re.compile(pattern), by)
+    for pattern, by in (
+        (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)\]]+", "<url>"),
+        (r"(?<!\w)(?:\"[^\"]*\"|'[^']*'(?!\w)|`[^`']*[`']|“[^”]*”|‘[^’]*’|«[^»]*»|„[^“”]*[“”])", "<text>"),
+        (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<id>"),
+        (rf"\b\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}(?:[t ]{_CLOCK}{_ZONE})?", "<time>"),
+        (rf"\b\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}(?:,? {_CLOCK}{_ZONE})?", "<time>"),
+        (
+            rf"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? )?(?:(?:{_MONTH})[a-z]*\.? +\d{{1,2}}\b|\d{{1,2}} (?:{_MONTH})[a-z]*\b)"
+            rf"(?:,? \d{{4}}\b)?(?:,? {_CLOCK}{_ZONE})?(?: \d{{4}}\b)?",
+            "<time>",
+        ),
+        (rf"(?<![\w:]){_CLOCK}{_ZONE}(?![\w:])", "<time>"),
+        # from a root, or with a folder, or with an ending that files have; with line and column
+        (
+            r"(?:(?<![\w/\\])(?:[a-z]:[\\/]|~?/|\.{1,2}[\\/]|\\\\)[^\s:;,'\"()<>\[\]]+"
+            r"|(?<![\w/\\.-])[\w.@+-]+(?:[\\/][\w.@+-]+)+"
+            r"|(?<![\w/\\.-])[\w-]+(?:\.[\w-]+)*\.(?:py|pyx|go|rs|jsx?|tsx?|mjs|cjs|vue|java|kt|scala|c|h|cc|cpp|hpp|cs|rb|php|pl|lua"
+            r"|swift|sh|mk|toml|ya?ml|json|xml|html|css|md|txt|cfg|ini|lock|so|o|a|dll|exe|jar|log|tmp|csv|sql)\b|\bmakefile\b)"
+            r"(?:::[\w\[\]:.-]+)?(?:(?::\d+)+:?|\(\d+(?:,\d+)?\):?)?",
+            "<path>",
+        ),
+        (r"\b0x[0-9a-f]+\b", "<hex>"),
+        (r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", "<hex>"),
+        (r"\b[a-z]{1,4}-\d{2,}\b", "<id>"),
+        (
+            r"(?<![\w.])[-+]?\d+(?:[_,]\d+)*(?:\.\d+)*(?:e[-+]?\d+)?"
+            r"(?: ?(?:[nuµm]?s|sec|seconds?|min|minutes?|[kmg]i?b)\b|%)?",
+            "<n>",
+        ),
+        (r"(?<=[a-z])-\d+\b", "-<n>"),
+    )
+)
+
+
+def line_of(text: str) -> str:
+    """The line of an output or an error's text that says what is wrong; "" where there is none."""
+    if len(text) > 2 * LOOKED:
+        text = text[:LOOKED] + "\n" + text[-LOOKED:]
+    rows = [row for row in (_ANSI.sub("", one[:LONGEST_LINE]).strip() for one in text.splitlines()) if row]
+    test = maybe = first = None
+    for place, row in enumerate(rows):
+        if _SURE.match(row) and not _TEST.match(row):
+            return _told(row, rows[place + 1 : place + 2])
+        if test is None and _TEST.match(row):
+            test = row
+        elif _EMPTY.match(row):
+            continue
+        if maybe is None and _MAYBE.search(row):
+            maybe = row
+        first = row if first is None else first
+    return test or maybe or first or ""
+
+
+def _told(row: str, below: list[str]) -> str:
+    found = _PANIC.match(row)
+    if found:
+        return "panic: " + found[1]
+    if _PANIC_BELOW.match(row):
+        return "panic: " + "".join(below)
+    return row.removeprefix("E ").lstrip() if row.startswith("E  ") else row
+
+
+def of(text: str) -> str:
+    """The signature of an error, at most 160 characters; "" for a text without words.
+
+    Numbers, hex, addresses, paths with their line numbers, times, dates, ids and quoted text are replaced (rule:
+    Detectors), so the same error has the same signature on another machine and another day.
+    """
+    line = line_of(text).lower()
+    for pattern, by in _REPLACED:
+        line = pattern.sub(by, line)
+    return " ".join(line.split())[:LONGEST]
