@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import announce, nextstep, review, verdict
+from ..core import announce, decisions, nextstep, review, settling, verdict
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..store import place, profiles, sizes
@@ -20,6 +20,7 @@ FINDING = """\
   reason: "<why it matters>"
   guidance: "<what to do>"
   breaks: [<C1 or M1, where the work misses or breaks it>]
+  contradicts: [<number of a decision, where the work goes against it>]
   violates: [<M1, where the guidance would break it>]
   alternative: "<then: guidance that does not>"
   verify: "<blocker: command that exits 0 when it is mended>"
@@ -27,6 +28,8 @@ FINDING = """\
 FORM = "experts: [<name>, <name>, <name>]\nfindings:\n" + FINDING
 #: Files that are listed in a brief at the most.
 MOST_FILES = 40
+#: Decisions, and anti-patterns, that are listed at the most.
+MOST_REASONS = 20
 
 
 @click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -180,7 +183,25 @@ def _context(state: LoopState) -> list[str]:
         for one in state.findings.values()
         if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
     ]
-    lines += [f"  decided, not raised again: {_decided(one)}" for one in state.decisions]
+    return lines + reasons(state, experts.files(state))
+
+
+def reasons(state: LoopState, files: list[str]) -> list[str]:
+    """The live decisions, those that touch these files first, and the anti-patterns that do; bounded."""
+    rows = decisions.in_view(state, files)
+    lines = []
+    for one in rows[:MOST_REASONS]:
+        if one.get("kind") in settling.KINDS:
+            lines.append(f"  decided, not raised again: {_decided(one)}")
+        else:
+            lines.append(
+                f"  decided, a BLOCKER with contradicts: [{one['number']}] where the work goes against it: "
+                f"{_cut(decisions.line(one, 240), 240)}"
+            )
+    if len(rows) > MOST_REASONS:
+        lines.append(f"  +{len(rows) - MOST_REASONS} more decisions: loopkit decide --list")
+    lessons = [one for one in decisions.touching(state, files) if decisions.is_lesson(one)]
+    lines += [f"  failed before: {_cut(decisions.line(one, 240), 240)}" for one in lessons[-MOST_REASONS:]]
     return lines
 
 

@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, clarify, graph, panel, work
+from ..core import announce, clarify, decisions, graph, panel, work
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from . import app
+
+#: Decisions and anti-patterns that a task shows at the most, the oldest first.
+MOST_REASONS = 12
 
 
 @click.group("task", context_settings={"help_option_names": ["-h", "--help"]})
@@ -103,6 +106,7 @@ def show(call: app.App, task_id: str) -> None:
         lines.append("files: " + announce.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
+    lines += [f"keep to {decisions.line(one, 300)}" for one in decisions.touching(state, task.files)[:MOST_REASONS]]
     for entry in task.history[-3:]:
         lines.append(
             f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "

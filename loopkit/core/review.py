@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from . import announce, settling, verdict
+from . import announce, decisions, settling, verdict
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
+#: Other words for a severity, as reviewers use them.
+READ_AS = {"CRITICAL": BLOCKER, "MAJOR": BLOCKER, "MINOR": WARNING}
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 
 
@@ -34,7 +36,7 @@ CATEGORIES = {
 }
 OTHER = "other"
 _KEYS = frozenset(
-    "severity issue place reason guidance alternative violates breaks category verify files reverses expert".split()
+    "severity issue place reason guidance alternative violates breaks contradicts category verify files reverses expert".split()
 )
 _PLACE = re.compile(
     r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)(?!\w)"
@@ -79,7 +81,8 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
         raise UsageFault(
             f"{what} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(_KEYS))
         )
-    severity = str(row.get("severity", "")).upper()
+    severity = str(row.get("severity", "")).strip().upper()
+    severity = READ_AS.get(severity, severity)
     if severity not in SEVERITIES:
         raise UsageFault(f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES))
     texts = {key: str(row.get(key) or "").strip() for key in ("issue", "reason", "guidance", "alternative", "verify")}
@@ -104,6 +107,9 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
         "files": files,
         "violates": _ids(state, row.get("violates"), f"violates of {what}", must_not=True),
     }
+    against = decisions.contradicted(state, row.get("contradicts"), severity, what)
+    if against:
+        result["contradicts"] = against
     if row.get("reverses"):
         result["reverses"] = _reversed(state, str(row["reverses"]), what)
     return {**result, **_allowed(state, row, result, texts["alternative"], what)}
@@ -203,20 +209,20 @@ def light(state: LoopState, wave: int, given: dict) -> list:
     if wave not in closed:
         raise Refused(f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}")
     rows = findings(state, given.get("findings") or [])
-    issues = _count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
-    blockers = _count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
+    issues = count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
+    blockers = count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
     data = {
         "wave": wave,
-        "score": _score(given.get("score")),
+        "score": score_of(given.get("score")),
         "issues": issues,
         "blockers": blockers,
         "experts": _experts(state, given, LIGHT_EXPERTS),
         "findings": rows,
     }
-    return [("review_light", data), *_breach(state, rows)]
+    return [("review_light", data), *decisions.lessons(state, rows, "review"), *breach(state, rows)]
 
 
-def _breach(state: LoopState, rows: list[dict]) -> list:
+def breach(state: LoopState, rows: list[dict]) -> list:
     """The pause that follows at once where a finding says that a mustNot has come true."""
     for row in rows:
         for name in row["breaks"]:
@@ -227,7 +233,7 @@ def _breach(state: LoopState, rows: list[dict]) -> list:
     return []
 
 
-def _count(given: dict, key: str, found: int) -> int:
+def count(given: dict, key: str, found: int) -> int:
     value = given.get(key)
     if value is None:
         return found
@@ -236,7 +242,7 @@ def _count(given: dict, key: str, found: int) -> int:
     return value
 
 
-def _score(value: object) -> int:
+def score_of(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10:
         raise UsageFault(f"score is {value!r}", "give a whole number from 0 to 10")
     return value
@@ -306,7 +312,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     if "findings" not in given:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
     rows = findings(state, given["findings"])
-    score = None if given.get("score") is None else _score(given["score"])
+    score = None if given.get("score") is None else score_of(given["score"])
     changes: list = settling.settle(state, rows, size, score)
     made = 0
     for row in rows:
@@ -329,10 +335,11 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     review = ("review_thorough", {"round": number, "experts": experts, "size": size, "score": score, "findings": rows})
     if state.stage == stage.EXECUTING:
         changes.insert(0, intake.move(state, stage.REVIEW))
-    changes.append(review)
+    decided = sum(kind == "decision_recorded" for kind, _ in changes)
+    changes += [review, *decisions.lessons(state, rows, "review", decided)]
     if made:
         changes.append(("stage_moved", {"from": stage.REVIEW, "to": stage.EXECUTING}))
-    return changes + _breach(state, rows)
+    return changes + breach(state, rows)
 
 
 def _told(row: dict) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which a place is the same one.
 ROUNDS, GROWTH, NEAR = 3, 10, 5
-REVERSAL, CATEGORY, GROWING = "reversal", "category", "growth"
+REVERSAL, CATEGORY, GROWING = KINDS = "reversal", "category", "growth"
 #: How a settled finding is marked.
 DECIDED = "decided"
 _LONGEST = 300

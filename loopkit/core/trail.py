@@ -1,4 +1,4 @@
-"""Decisions and anti-patterns of a loop, outline numbers and the plan's course, folded from the journal.
+"""Decisions and anti-patterns of a loop, and the outline numbers of its tasks, folded from the journal.
 
 Decisions and anti-patterns count with one number. Outline numbers are given once: a task that is removed keeps its own,
 so that no number ever means another task of the same plan.
@@ -23,8 +23,7 @@ class Trail:
     superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} · checks: {number: command
     that exits 0 when the decision no longer holds}, of live ones · checked: {number: journal line of the newest check} ·
     kinds: categories of findings that gave an anti-pattern · patterns: what was gathered about the code, ≤ 10 lines ·
-    outline: {task id: "1.2"}, ids: the same turned round · plans: how often a plan was handed in · plan: the newest
-    {risks, assumptions, questions} · review: the newest plan review, None where that plan has none.
+    outline: {task id: "1.2"}, ids: the same turned round.
     """
 
     def __init__(self) -> None:
@@ -40,9 +39,6 @@ class Trail:
         self.ids: dict[str, str] = {}
         self.groups: dict[str, int] = {}
         self.children: dict[str, int] = {}
-        self.plans = 0
-        self.plan: dict = {}
-        self.review: dict | None = None
 
 
 def next_number(state: LoopState) -> int:
@@ -117,16 +113,6 @@ def _removed(state: LoopState, data: dict, event: Event) -> None:
             table.clear()
 
 
-def _proposed(state: LoopState, data: dict, event: Event) -> None:
-    state.trail.plans += 1
-    state.trail.plan = {name: list(data.get(name) or ()) for name in ("risks", "assumptions", "questions")}
-    state.trail.review = None
-
-
-def _reviewed(state: LoopState, data: dict, event: Event) -> None:
-    state.trail.review = data
-
-
 #: {type of a journal line: (state, data, event) → None}.
 FOLDS: dict[str, Callable] = {
     "decision_recorded": _decision,
@@ -136,6 +122,4 @@ FOLDS: dict[str, Callable] = {
     "patterns_gathered": _gathered,
     "task_added": _added,
     "task_removed": _removed,
-    "plan_proposed": _proposed,
-    "plan_reviewed": _reviewed,
 }

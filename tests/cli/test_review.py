@@ -180,17 +180,18 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     mended(project, "T-002", "a.py")
     answer = project.review([{**BLOCKER, "issue": "spaces at a.py:3", "verify": "test -f b.py"}])
     assert "F-002 BLOCKER (decided): spaces at a.py:3" in answer.out and "passed" in answer.out
-    assert "decided, not raised again: decision 001 (reversal): it stays as F-001 left it" in answer.out
+    assert "decided, not raised again: decision 002 (reversal): it stays as F-001 left it" in answer.out
     assert list(project.tasks) == ["T-001", "T-002"]
-    (file,) = (project.root / project.name / "learnings").iterdir()
+    lesson, file = sorted((project.root / project.name / "learnings").iterdir())
+    assert lesson.name == "001-style-tabs-py-3.md" and "**Source**: review" in lesson.read_text(encoding="utf-8")
     assert f".loop/{project.name}/learnings/{file.name}" in answer.out
     text = file.read_text(encoding="utf-8")
-    assert text.startswith("# Decision 001: ") and "**Status**: DECISION" in text and len(text.splitlines()) < 30
+    assert text.startswith("# Decision 002: ") and "**Status**: DECISION" in text and len(text.splitlines()) < 30
     for issue in ("tabs at a.py:3", "spaces at a.py:3"):
         assert "passed" in project.review([{**BLOCKER, "issue": issue, "verify": "test -f b.py"}]).out
     assert len(project.of("decision_recorded")) == 1
-    assert "decided, not raised again: decision 001" in project.ok("review", "--thorough").out
-    assert "decided, not raised again: decision 001" in project.ok("review", "--thorough", "--brief", "simplifier").out
+    assert "decided, not raised again: decision 002" in project.ok("review", "--thorough").out
+    assert "decided, not raised again: decision 002" in project.ok("review", "--thorough", "--brief", "simplifier").out
 
 
 def test_a_decision_that_is_gone_comes_back_with_the_next_one(project: Project) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import review, snapshot, waves, work
+from loopkit.core import decisions, review, snapshot, waves, work
 from loopkit.core.errors import LoopError, Refused, UsageFault
 from tests.core.kit import Book, task
 
@@ -416,3 +416,75 @@ def test_removing_the_task_of_a_blocker_does_not_settle_it() -> None:
     book = Book().reviewed(findings=[BLOCKER])
     book.do(work.removed, "T-002")
     assert review.blockers_left(book.state) == 1 and not review.passed(book.state)
+
+
+# -- decisions, lessons, other words for a severity
+
+DECISION = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+
+
+def decided(book: Book, **fields: Any) -> Book:
+    book.do(decisions.recorded, {**DECISION, **fields})
+    return book
+
+
+def against(severity: str = "BLOCKER", **fields: Any) -> dict:
+    return {"severity": severity, "issue": "export.py:3 the rows are written to a file", "verify": "true", **fields}
+
+
+def test_a_contradiction_to_a_live_decision_is_a_blocker_that_names_it() -> None:
+    book = decided(Book().worked())
+    for severity in ("WARNING", "suggestion", "Minor"):
+        with pytest.raises(Refused, match="contradicts decision 001, as (WARNING|SUGGESTION)"):
+            book.review([against(severity, contradicts=[1])])
+    with pytest.raises(Refused, match="there is no decision 002"):
+        book.review([against(contradicts=2)])
+    book.review([against(contradicts=["001"])])
+    assert book.state.findings["F-001"].contradicts == (1,) and not review.passed(book.state)
+    assert book.state.findings["F-001"].task == "T-002"
+
+
+def test_superseding_settles_what_contradicts_it_and_nothing_else() -> None:
+    book = decided(Book().worked())
+    book.review([against(contradicts=[1]), against(contradicts=[1], breaks=["C1"]), against(issue="other")])
+    decided(book, title="Write a file", supersedes=1)
+    settled = [name for name, one in book.state.findings.items() if (one.resolution or {}).get("how") == "superseded"]
+    assert settled == ["F-001"]
+    with pytest.raises(Refused, match="decision 001 is SUPERSEDED by 00"):
+        book.do(review.findings, [against(contradicts=[1])])
+
+
+def test_a_contradiction_is_never_settled_by_a_decision_of_the_reviews() -> None:
+    book = decided(Book().worked())
+    book.review([against(issue="tabs at a.py:3")])
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    book.review([against(issue="spaces at a.py:3", contradicts=[1])])
+    assert book.state.findings["F-002"].resolution is None
+
+
+def test_source_severities_are_read_as_ours() -> None:
+    rows = [{"severity": word, "issue": "x"} for word in ("Critical", "Major", "Minor", "Suggestion")]
+    found = review.findings(Book().worked().state, rows)
+    assert [one["severity"] for one in found] == ["BLOCKER", "BLOCKER", "WARNING", "SUGGESTION"]
+
+
+def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
+    book = decided(Book().worked())
+    rows = [
+        against(category="security", guidance="g", reason="r"),
+        against(category="security"),
+        against("WARNING", category="tests"),
+        against(category="naming", issue="bad name in b.py"),
+    ]
+    book.review(rows)
+    found = book.state.trail.anti_patterns
+    assert [(one["number"], one["category"], one["source"]) for one in found] == [
+        (2, "security", "review"),
+        (3, "naming", "review"),
+    ]
+    assert (found[0]["why"], found[0]["avoid"], found[1]["files"]) == ("r", "g", ["b.py"])
+    given = {"score": 5, "experts": ["a", "b"], "findings": [against(category="security"), against(category="docs")]}
+    book.do(review.light, 1, given)
+    assert [one["category"] for one in book.state.trail.anti_patterns] == ["security", "naming", "docs"]

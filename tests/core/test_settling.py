@@ -51,7 +51,7 @@ def test_tabs_then_spaces_is_decided_once_and_not_changed_back() -> None:  # cas
     assert [one.kind for one in book.state.tasks.values()] == ["work", "remediation"], "no task to change it back"
     assert (how(book, "F-002"), review.passed(book.state)) == ("decided", True)
     (decision,) = book.state.decisions
-    assert (decision["number"], decision["kind"], decision["findings"]) == (1, "reversal", ["F-001", "F-002"])
+    assert (decision["number"], decision["kind"], decision["findings"]) == (2, "reversal", ["F-001", "F-002"])
     assert decision["alternatives"] and decision["source"] == "review"
     for issue in ("tabs at a.py:3", "spaces at a.py:4"):
         book.review([finding(issue, severity="BLOCKER")])
