@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..core import command, work
+from ..core import command, decisions, work
 from ..core.errors import UsageFault
 
 #: Characters of one text and entries of a list at the most.
@@ -56,6 +56,20 @@ def _list(value: Any) -> Any:
     return [] if value is None else value
 
 
+def _reason(value: Any) -> Any:
+    """An unquoted `name: why not` is a record of one entry."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, why),) = value.items()
+        return f"{name}: {why}"
+    return value
+
+
+def _several(value: Any) -> Any:
+    if value is None or isinstance(value, str) and value.strip().lower() in ("", "none"):
+        return []
+    return value if isinstance(value, list) else [value]
+
+
 def _accepted(value: str) -> str:
     try:
         command.accept(value)
@@ -79,6 +93,9 @@ Paths = Annotated[list[Annotated[Text, AfterValidator(_inside)]], BeforeValidato
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, strict=True)]
 Score = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100, strict=True)]
 Flag = Annotated[bool, BeforeValidator(_truth), Field(strict=True)]
+Gist = Annotated[Said, Field(max_length=decisions.LONGEST)]
+Reason = Annotated[Gist, BeforeValidator(_reason)]
+Numbers = Annotated[list[Count], BeforeValidator(_several), Field(max_length=MOST)]
 Verify = Annotated[Said, AfterValidator(_accepted)]
 
 
@@ -91,14 +108,14 @@ class Reply(BaseModel):
 class Decision(Reply):
     """A decision that a plan rests on, with the fields of `loopkit decide`."""
 
-    title: Said
-    choice: Said
-    context: Text = ""
-    alternatives: Annotated[list[Said], Field(min_length=1, max_length=MOST)]
-    consequences: Text = ""
-    depends_on: Texts = []
-    invalidated_if: Text = ""
-    supersedes: Count | None = None
+    title: Annotated[Said, Field(max_length=decisions.LONGEST_TITLE)]
+    context: Gist
+    choice: Gist
+    alternatives: Annotated[list[Reason], Field(min_length=1, max_length=decisions.MOST_ALTERNATIVES)]
+    consequences: Annotated[Text, Field(max_length=decisions.LONGEST)] = ""
+    depends_on: Numbers = []
+    invalidated_if: Annotated[Text, Field(max_length=decisions.LONGEST)] = ""
+    supersedes: Numbers = []
     files: Paths = []
 
 

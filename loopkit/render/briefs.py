@@ -1,0 +1,103 @@
+"""Briefs: what a role reads before its step. Somebody's words stand quoted or on one line, so that none pass for ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core import announce, approval, briefing, supervised
+from . import text
+
+if TYPE_CHECKING:
+    from ..core.state import LoopState
+    from ..core.supervision import Step
+
+#: Bytes of a brief at the most.
+LARGEST = 24_000
+#: (characters of one quoted text, entries of one list): the first with which a brief is small enough, so that the longest
+#: parts are cut first.
+_ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
+
+_TEMPLATES = {
+    supervised.PLAN: "planner/plan.md",
+    supervised.REPLAN: "planner/replan.md",
+    supervised.IMPLEMENTATION: "coder/implement.md",
+    supervised.FIX: "coder/fix.md",
+    supervised.TEST: "tester/test.md",
+    supervised.VERIFICATION: "supervisor/verify.md",
+    supervised.DIAGNOSIS: "supervisor/diagnose.md",
+}
+
+
+def template(step: Step) -> str:
+    """The template of a step, below `templates/prompts/`."""
+    if step.kind == supervised.VERIFICATION and step.task == supervised.OF_PLAN:
+        return "plan-review/review.md"
+    if step.kind == supervised.IMPLEMENTATION and step.role == "scaffold":
+        return "scaffold/implement.md"
+    return _TEMPLATES[step.kind]
+
+
+def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
+    """The brief of a step, at most LARGEST bytes.
+
+    folder: the loop's folder as it is shown · extra: `reply` (the line that hands the answer over), `form` (another form
+    than the reply's own, "" for none) and whatever else its template knows.
+    """
+    given = {"reply": "", "form": None, **extra}
+    form = given.pop("form")
+    if form is None:
+        form = text(f"replies/{step.kind}.yaml")
+    values = briefing.values(state, step, folder=folder, form=form, **given)
+    if state.approval == approval.REVIEW:
+        values["bands"] = None  # a review decides, no score
+    name = f"prompts/{template(step)}"
+    brief = ""
+    for room in _ROOM:
+        brief = _squeezed(text(name, **values, **_Quotes(*room).helpers()))
+        if len(brief.encode("utf-8", "replace")) <= LARGEST:
+            return brief
+    return brief.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore")
+
+
+class _Quotes:
+    """How templates show somebody's words. most: characters of one text · entries: of one list."""
+
+    def __init__(self, most: int, entries: int) -> None:
+        self.most, self.entries = most, entries
+
+    def helpers(self) -> dict:
+        return {"quote": self.quote, "line": self.line, "entry": self.entry, "rows": self.rows, "last": self.last}
+
+    def quote(self, words: object) -> str:
+        """Every line behind `> `."""
+        whole = str(words).strip()
+        kept = [announce.clean(row.rstrip(), self.most) for row in whole[: self.most].splitlines()]
+        if len(whole) > self.most:
+            kept.append(f"… ({len(whole) - self.most:,} more characters left out)")
+        return "\n".join(f"> {row}".rstrip() for row in kept) or "> (nothing)"
+
+    def line(self, words: object, most: int) -> str:
+        """On one line, of at most `most` characters."""
+        return announce.clean(" ".join(str(words)[: most * 2].split()), min(most, self.most))
+
+    def entry(self, label: str, words: object) -> str:
+        """`- label: words`, on one line; blanks before the label move the whole to the right."""
+        indent = " " * (len(label) - len(label.lstrip(" ")))
+        return f"{indent}- {label.strip()}: {self.line(words, 2000) or '(nothing)'}"
+
+    def rows(self, entries: Any) -> list:
+        """The first entries of a list."""
+        return list(entries)[: self.entries]
+
+    def last(self, entries: Any) -> list:
+        """The newest entries of a list."""
+        return list(entries)[-self.entries :]
+
+
+def _squeezed(brief: str) -> str:
+    """No more than one empty line in a row."""
+    rows: list[str] = []
+    for row in brief.splitlines():
+        if row.strip() or (rows and rows[-1]):
+            rows.append(row.rstrip())
+    return "\n".join(rows).strip("\n") + "\n"
