@@ -35,6 +35,11 @@ GO_ON = re.compile(r"\b(go on|continue|resume)\b", re.I)
 SUMMARY_WANTED = re.compile(r"create a detailed summary of (the|this|our) (conversation|RECENT portion)", re.I)
 SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
+# A role's brief, and the reply that its name asks for: `…/briefs/test-T-001-2.md` wants the reply `test T-001`.
+BRIEF = re.compile(r"Read `([^`]*/briefs/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
+REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
+CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
+FENCE = re.compile(r"```yaml\n(.*?)\n```", re.S)
 SMALL_USAGE = {
     "input_tokens": 1000,
     "output_tokens": 50,
@@ -197,6 +202,8 @@ class Scenario:
     work        task id or expression on the subagent's task -> tool calls made before its verification; a function
                 gets (turn, attempt), attempt counting from 0 within this subagent.
     reports     expression on the subagent's task -> what it reports at once, without working (reviewers).
+    replies     expression on a reply's kind and target ("test T-001", "plan") -> the record that a role answers its
+                brief with; a function gets (turn, n). The main conversation hands it over as the role gave it.
     deviate     gets a Turn and gives a Reply instead of obeying, or None.
     usage       usage figures of each reply: a dict, or a function of the Turn.
     background  start agents in the background.
@@ -205,6 +212,7 @@ class Scenario:
     answers: dict[str, Any] = field(default_factory=dict)
     work: dict[str, Any] = field(default_factory=dict)
     reports: dict[str, Any] = field(default_factory=dict)
+    replies: dict[str, Any] = field(default_factory=dict)
     deviate: Callable[[Turn], Reply | None] | None = None
     usage: dict | Callable[[Turn], dict] = field(default_factory=lambda: dict(SMALL_USAGE))
     background: bool = False
@@ -392,10 +400,26 @@ class Model:
         for pattern, given in self.scenario.answers.items():
             if re.search(pattern, line):
                 return [bash(_command(line, self._value(pattern, given, turn)), line)]
+        handed = REPLY_LINE.fullmatch(line)
+        if handed:
+            report = self._report(turn, handed.group(1), handed.group(2))
+            if report:
+                return [bash(here_document(line, report), line)]
         if re.search(r"<[^<>]+>|(--file|--accept|--error-file|--task-file) -\s*$", line):
             self.unanswered.append(line)
             return [Text(f"(no answer for: {line})")]
         return [bash(line, line)]
+
+    def _report(self, turn: Turn, kind: str, target: str | None) -> str:
+        """What the newest agent that was asked for this reply has answered, as it gave it."""
+        asked = {}
+        for call_id, tool in self._lines.items():
+            found = BRIEF.search(tool.line) if tool.name == "Agent" else None
+            if found and (found.group(2), found.group(3)) == (kind, target or found.group(3)):
+                asked[call_id] = tool
+        said = [e.text for e in turn.events if e.kind in ("result", "notice") and e.call_id in asked]
+        found = FENCE.search(said[-1]) if said else None
+        return found.group(1) if found else ""
 
     def _value(self, pattern: str, given: Any, turn: Turn) -> Any:
         if not callable(given):
@@ -410,6 +434,9 @@ class Model:
         for pattern, report in self.scenario.reports.items():
             if re.search(pattern, f"{turn.kind}: {task}"):
                 return [Text(str(self._value(pattern, report, turn)))]
+        brief = BRIEF.search(task)
+        if brief:
+            return self._brief(turn, *brief.groups())
         if not turn.calls:
             first = re.search(r"`(loopkit [^`]+)`", task)
             return [bash(first.group(1), first.group(1))] if first else [Text(OVER)]
@@ -428,6 +455,29 @@ class Model:
             if edits:
                 return [tool._replace(line=f"edit {attempt}") for tool in edits]
         return self._run(turn, lines[0])
+
+    def _brief(self, turn: Turn, path: str, kind: str, target: str | None, number: str) -> Reply:
+        """A role with a brief: read it, do the scenario's edits (coders), run the check that it names, reply."""
+        if not turn.calls:
+            return [Tool("Read", {"file_path": path}, "brief")]
+        made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
+        checks = CHECK.findall("\n".join(event.text for event in turn.events if event.kind == "result"))
+        if kind in ("implementation", "fix") and not any(tool.line == "edit" for tool in made):
+            edits = self._edits(turn, f"{kind} {target}", int(number) - 1)
+            unread = self._unread(turn, edits)
+            if unread:
+                return unread
+            if edits:
+                return [tool._replace(line="edit") for tool in edits]
+        if kind in ("implementation", "fix", "test") and checks and not any(t.line == "check" for t in made):
+            return [bash(checks[0].strip(), "check")]
+        for pattern, given in self.scenario.replies.items():
+            if re.fullmatch(pattern, f"{kind} {target or ''}".strip()):
+                value = self._value(f"reply {pattern}", given, turn)
+                record = value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False)
+                return [Text(f"```yaml\n{record.rstrip()}\n```")]
+        self.unanswered.append(f"{kind} {target or ''}")
+        return [Text(OVER)]
 
     def _edits(self, turn: Turn, task: str, attempt: int) -> list[Tool]:
         for pattern, given in self.scenario.work.items():
