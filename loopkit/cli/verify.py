@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import decisions, gate, settings, tiers, work
+from ..core import decisions, gate, outline, settings, tiers, work
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
@@ -27,7 +27,7 @@ def command(call: app.App, target: str, words: tuple) -> int:
     The command stands here so that whoever approves commands sees it; another than the stored one is refused.
     """
     loop = call.own_loop()
-    if target[:2].upper() == "T-":
+    if target[:2].upper() == "T-" or outline.is_number(target):
         return _task(call, loop, target, list(words))
     if target[:1].upper() in "CM" and target[1:].isdigit():
         return _criterion(call, loop, target.upper(), list(words))
