@@ -43,8 +43,8 @@ class Course:
     rolled_back: a flip-flop has been rolled back and the person has not been asked yet · used: {status: counted
     recoveries since a person's last answer} · answer: what the person said when a recovery asked last, or "".
 
-    Of the open wave: `completed` tasks in it, `struck` {task: signature of its newest failed check, or "" for an attempt
-    that failed without one}, `broken` {task: signature} for tasks completed before it that were found broken in it.
+    Of the open wave: `completed` and `failed` tasks in it, `struck` {task: signature of its newest check, where that failed},
+    `broken` {task: signature} for tasks completed before it that were found broken in it.
     """
 
     def __init__(self) -> None:
@@ -57,6 +57,7 @@ class Course:
         self.asking = False
         self.answer = ""
         self.completed: set[str] = set()
+        self.failed: set[str] = set()
         self.struck: dict[str, str] = {}
         self.broken: dict[str, str] = {}
         self._done: set[str] = set()
@@ -71,6 +72,12 @@ class Course:
     def status(self) -> str:
         """What the detectors said of the last batch."""
         return (self.batches[-1].status or PROGRESSING) if self.batches else INITIALIZING
+
+    @property
+    def undone(self) -> bool:
+        """The last batch has been rolled back."""
+        last = self.recoveries[-1] if self.recoveries else None
+        return last is not None and last.play == ROLLBACK and self.since == len(self.batches)
 
     def failing(self) -> list[str]:
         """The tasks that failed in the last batch."""
@@ -92,13 +99,14 @@ class Course:
 
 def _opened(state: LoopState, data: dict, event: Event) -> None:
     course = state.course
-    course.completed, course.struck, course.broken = set(), {}, {}
+    course.completed, course.failed, course.struck, course.broken = set(), set(), {}, {}
 
 
 def _task_completed(state: LoopState, data: dict, event: Event) -> None:
     course, name = state.course, data.get("id", "")
     course.completed.add(name)
     course._done.add(name)
+    course.broken.pop(name, None)  # mended: there is nothing to recover
 
 
 def _task_verified(state: LoopState, data: dict, event: Event) -> None:
@@ -111,7 +119,7 @@ def _task_verified(state: LoopState, data: dict, event: Event) -> None:
 
 def _task_failed(state: LoopState, data: dict, event: Event) -> None:
     course, name = state.course, data.get("id", "")
-    course.struck.setdefault(name, "")
+    course.failed.add(name)
     if data.get("action") == "replan":
         course._replans.add(name)
     else:

@@ -245,7 +245,7 @@ _LINES = {
     ),
     "task_started": _record({"id": _text, "wave": _count_or_none}),
     "tasks_handed": _record({"ids": _texts}),
-    "task_verified": _record({"id": _text, **_EVIDENCE}),
+    "task_verified": _record({"id": _text, "signature": _text, **_EVIDENCE}),
     "task_completed": _record({"id": _text}),
     "task_failed": _record(
         {
@@ -262,10 +262,20 @@ _LINES = {
     ),
     "task_blocked": _record({"id": _text, "kind": _text_or_none, "text": _text}),
     "task_split": _record({"id": _text}),
-    "task_reopened": _record({"id": _text}),
+    "task_reopened": _record({"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}),
+    "attempts_reset": _record({"ids": _texts}),
     "task_removed": _record({"id": _text}),
     "wave_opened": _record({"wave": _count_or_none, "tasks": _texts}),
-    "wave_closed": _record({"completed": _texts, "failed": _texts}),
+    "wave_closed": _record(
+        {
+            "wave": _count_or_none,
+            "completed": _texts,
+            "failed": _texts,
+            "outcomes": _table_of(_record({"result": _text, "signature": _text}, ("result",))),
+            **dict.fromkeys(("status", "confidence", "trend", "recommendation"), _text),
+        }
+    ),
+    "recovery": _record({"status": _text, "play": _text, "wave": _count_or_none, "counted": _flag}),
     "review_light": _record(
         {
             "wave": _count,

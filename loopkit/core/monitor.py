@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
 
 from .course import (
     BLOCKED,
@@ -16,6 +15,10 @@ from .course import (
     STALLED,
     Batch,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 #: Recoveries of one status before the person is asked; batches that have to stall before it counts.
 MOST_RECOVERIES, STALL = 2, 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import clarify, decisions, limits, score, stage, verdict
+from . import approval, clarify, decisions, limits, recovery, score, stage, supervised, supervision, verdict
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)
 
 CLARIFY = "loopkit clarify"
+#: Hands out whatever is due: a wave, and under a supervisor every role's part.
+WAVE_NEXT = "loopkit wave next"
 
 
 def command(state: LoopState) -> str | None:
@@ -35,35 +37,62 @@ def command(state: LoopState) -> str | None:
     if state.stage == stage.SHAPE:
         return "loopkit shape --accept -"
     if state.stage == stage.DECOMPOSE:
+        if supervision.wanted(state):
+            return WAVE_NEXT
         if not state.tasks:
             return "loopkit task add --file -"
-        return _work(state)
+        return _work(state) if supervised.planned(state) else "loopkit review --plan"
     if state.open or state.wave is not None:
         return _work(state)
+    if state.approval == approval.SUPERVISOR:
+        return _supervised(state) or _end(state)
     if unreviewed(state):
         return _after_wave(state)
+    return _end(state)
+
+
+def _end(state: LoopState) -> str:
     if state.stage == stage.EXECUTING:
         return "loopkit review --thorough"
     return _review(state)
 
 
 def unreviewed(state: LoopState) -> bool:
-    """The newest wave brought something and no expert has looked at it yet (the review is offered, it never blocks)."""
+    """The newest wave brought something and no expert has looked at it yet (the review is offered, it never blocks).
+
+    Under a supervisor every task has been judged already.
+    """
+    return state.approval != approval.SUPERVISOR and _brought(state) and f"wave_{len(state.waves)}" not in state.reviews
+
+
+def _brought(state: LoopState) -> bool:
+    """The newest wave is closed, something of it stands, and no thorough review has looked at that."""
     if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
         return False
     wave = state.waves[-1]
-    return wave.closed and bool(wave.completed) and f"wave_{wave.number}" not in state.reviews
+    undone = state.course.undone  # what is no longer there is not looked at
+    return wave.closed and bool(wave.completed) and not undone
 
 
 def _after_wave(state: LoopState) -> str:
     """MustNots and decisions that a command can show are looked at once after each wave, then the wave is reviewed."""
+    return _shown(state) or light_review(len(state.waves))
+
+
+def _shown(state: LoopState) -> str | None:
     for one in state.must_nots:
         seen = state.criterion_evidence.get(one.id)
         if one.command and (seen is None or seen.line < state.wave_closed_line):
             return f"loopkit verify {one.id} -- {one.command}"
     for number, line in decisions.due(state):
         return f"loopkit verify D{number} -- {line}"
-    return light_review(len(state.waves))
+    return None
+
+
+def _supervised(state: LoopState) -> str | None:
+    """Between the waves of a supervised loop: the checks of the newest one, then what a role has to do, if anything."""
+    shown = _shown(state) if _brought(state) else None
+    return shown or (WAVE_NEXT if supervision.wanted(state) else None)
 
 
 def light_review(number: int) -> str:
@@ -75,6 +104,13 @@ def _work(state: LoopState) -> str:
     wave = state.wave
     if wave is not None:
         return "loopkit wave next" if state.running or state.interrupted else "loopkit wave close"
+    if state.approval == approval.SUPERVISOR:
+        own = _supervised(state)
+        if own is not None:
+            return own
+    play = recovery.command(state)
+    if play is not None:
+        return play
     if unreviewed(state):
         return _after_wave(state)
     if state.counts[tasks.FAILED]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
 
 from . import announce, approval, graph, monitor
@@ -37,7 +36,6 @@ Play = namedtuple("Play", "status kind task command why")
 ITSELF = "loopkit wave next"
 #: Batches, recoveries and errors that a question shows; characters of an error.
 SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
-_TASK_ID = re.compile(r"\bT-\d{1,10}\b", re.IGNORECASE)
 
 
 def due(state: LoopState) -> Play | None:
@@ -55,7 +53,8 @@ def due(state: LoopState) -> Play | None:
     failing = [state.tasks[one] for one in course.failing() if one in state.tasks]
     if status == STALLED:
         for task in failing:
-            if task.status == tasks.FAILED:  # the clamp table has just made a replan: that is the recovery
+            if task.status == tasks.FAILED or task.id in state.narrow:
+                # the clamp table has just made a replan: that is the recovery
                 return _split(task.id) if task.action == REPLAN else None
     if course.used.get(status, 0) >= monitor.MOST_RECOVERIES:
         return _ask(status, f"{monitor.MOST_RECOVERIES} recoveries did not help")
@@ -124,7 +123,9 @@ def _dependencies(state: LoopState, task_id: str) -> list[str]:
     task = state.tasks[task_id]
     if task.block_kind != "dependency":
         return []
-    named = dict.fromkeys(one.upper() for one in _TASK_ID.findall(task.block_text))
+    import re  # no hook pays for it
+
+    named = dict.fromkeys(re.findall(r"\bT-\d{1,10}\b", task.block_text.upper()))
     found = []
     for one in named:
         if one not in state.tasks or one == task_id:
@@ -225,10 +226,12 @@ def _trouble(state: LoopState, task_id: str) -> str:
     head = f"{task.id} {announce.clean(task.subject, 60)}"
     if _is_held_up(task):
         return f"{head} ({task.block_kind}): {announce.clean(task.block_text, ERROR_LENGTH)}"
-    from . import signature
+    from . import signature  # only questions pay for it
 
     last = task.history[-1] if task.history else {"attempt": 0, "error": ""}
-    error = signature.line_of(last["error"]) or next((one for one in [_seen(state, task_id)] if one), "no error text")
+    error = signature.line_of(str(last["error"])) or next(
+        (one for one in [_seen(state, task_id)] if one), "no error text"
+    )
     return f"{head}, {announce.count(task.attempts, 'failed attempt')}: {announce.clean(error, ERROR_LENGTH)}"
 
 

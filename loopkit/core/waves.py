@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, intake, panel, score, settings, stage
+from . import approval, intake, panel, recovery, score, settings, stage, supervised
 from . import task as tasks
+from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import Refused
 from .intake import Change
 
@@ -28,19 +29,31 @@ def choose(state: LoopState, most: int) -> list[Task]:
             break
         if scaffold and not task.scaffold:
             continue
-        if not state.is_free(task) or task.panel_due or not task.verify or taken.intersection(task.files):
+        if not startable(state, task) or taken.intersection(task.files):
             continue
         chosen.append(task)
         taken.update(task.files)
     return chosen
 
 
+def startable(state: LoopState, task: Task) -> bool:
+    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing command."""
+    if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
+        return False
+    return state.is_free(task) and not task.panel_due and task.id not in state.narrow and bool(task.verify)
+
+
 def opened(state: LoopState, chosen: list[Task], sequential: bool) -> list[Change]:
     """Lines that open a wave with these tasks and start each; the stage follows."""
+    recovery.check(state)
     number = len(state.waves) + 1
     changes: list[Change] = []
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
+        if not supervised.planned(state):
+            from .nextstep import command
+
+            raise Refused("the plan has not been reviewed", f"next: {command(state)}")
         if "tasks" in score.needs(state.shape) and "tasks" not in state.confirmed:
             if not state.session.unattended:
                 raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
@@ -63,12 +76,20 @@ def lost(state: LoopState) -> list[str]:
 
 
 def next_wave(state: LoopState, sequential: bool) -> list[Change]:
-    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is."""
+    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is.
+
+    What loopkit does by itself of a recovery that is due comes first, and is all then.
+    """
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
-        again = lost(state)
-        return [("tasks_handed", {"ids": again})] if again else []
+        again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
+        changes: list[Change] = [("task_started", {"id": one, "wave": state.wave.number}) for one in back]
+        return [*changes, ("tasks_handed", {"ids": again})] if again else changes
+    recovering = recovery.settled(state)
+    if recovering:
+        return recovering
+    recovery.check(state)
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
     if not state.open:
@@ -96,7 +117,8 @@ def closed(state: LoopState) -> list[Change]:
     if waiting:
         raise Refused(f"nobody has judged {', '.join(waiting)}", "next: loopkit wave next")
     changes: list[Change] = []
-    failed, done = [], []
+    failed, done, held_up = [], [], []
+    struck = dict(state.course.struck)
     for task_id in wave.tasks:
         task = state.tasks.get(task_id)
         if task is None:
@@ -115,11 +137,41 @@ def closed(state: LoopState) -> list[Change]:
             )
             changes += work.failure(state, task, "closed without passing evidence", what)
             failed.append(task_id)
-        elif task.wave == wave.number and task.attempts:
+            struck.setdefault(task_id, what)
+        elif task_id in state.course.failed:
             failed.append(task_id)
+        elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
+            held_up.append(task_id)
+    failed += [one for one in state.course.broken if one in state.open and one not in wave.tasks]
     over = any(change[0] == "loop_failed" for change in changes)
-    changes.append(("wave_closed", {"wave": wave.number, "completed": done, "failed": failed}))
+    data = {"wave": wave.number, "completed": done, "failed": failed}
+    changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
     finished = {data["id"] for kind, data in changes if kind == "task_completed"}
-    if not state.open.keys() - finished and not failed and not over:
+    if not state.open.keys() - finished and not over:
         changes.append(intake.move(state, stage.REVIEW))
     return changes
+
+
+def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
+    """What each task came to, and what the detectors say of it with the batches before; for the line of a closed wave.
+
+    Tasks completed before this wave and found broken in it count as failed in it (rule: Detectors).
+    """
+    from . import monitor
+
+    outcomes = {one: Outcome(PASSED) for one in done}
+    for one in failed:
+        history = state.tasks[one].history
+        known = struck.get(one)
+        if not known and history:
+            from . import signature  # its patterns are only paid for where something failed
+
+            known = signature.of(str(history[-1]["error"]))
+        outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
+    outcomes.update((one, Outcome(HELD_UP)) for one in held_up)
+    outcomes.update((one, Outcome(FAILED, mark)) for one, mark in state.course.broken.items() if one in state.tasks)
+    batches = [*state.course.window, Batch(len(state.waves), outcomes)] if outcomes else []
+    said = monitor.judge(batches, state.course.used)
+    rows = {one: {key: value for key, value in row._asdict().items() if value} for one, row in outcomes.items()}
+    named = ("status", "confidence", "trend", "recommendation")
+    return {"outcomes": rows, **{name: getattr(said, name) for name in named}}

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import announce, approval, command, escalation, graph, intake, settings, stage, tiers, verdict
+from . import (
+    approval,
+    command,
+    escalation,
+    graph,
+    impossible,
+    intake,
+    outline,
+    settings,
+    stage,
+    supervised,
+    tiers,
+    verdict,
+)
 from . import task as tasks
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -32,12 +45,13 @@ KEYS = frozenset(
 
 
 def find(state: LoopState, task_id: str) -> Task:
-    """The task of an id as typed (`t-3` too). Raises UsageFault for no id, Refused for an unknown one."""
-    wanted = tasks.make_id(tasks.number(task_id))
-    task = state.tasks.get(wanted)
+    """The task of an id as typed (`t-3` too), or of an outline number (`1.2`). Raises UsageFault for neither, Refused for
+    an unknown one."""
+    wanted = outline.named(state, task_id) if outline.is_number(task_id) else tasks.make_id(tasks.number(task_id))
+    task = state.tasks.get(wanted or "")
     if task is None:
         last = tasks.make_id(state.highest) if state.highest else "none"
-        raise Refused(f"there is no task {wanted}", f"the newest is {last}; see loopkit task list")
+        raise Refused(f"there is no task {wanted or task_id}", f"the newest is {last}; see loopkit task list")
     return task
 
 
@@ -78,7 +92,7 @@ def draft(row: object, place: int) -> dict:
         "criteria": texts(row.get("criteria"), f"criteria of task {place}"),
         "complexity": complexity,
         "scaffold": row.get("scaffold") in (True, "true"),
-        "group": row.get("group"),
+        "group": _text(row, "group", place).strip() or None,
     }
 
 
@@ -164,7 +178,7 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
                 f"blocked by {word[:20]}, but {count} tasks were handed in", "count from #1; nothing was added"
             )
         return tasks.make_id(first + place - 1)
-    number = tasks.number(word)
+    number = tasks.number(find(state, word).id if outline.is_number(word) else word)
     wanted = tasks.make_id(number)
     if wanted not in state.tasks and not first <= number < first + count:
         raise Refused(f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added")
@@ -184,6 +198,34 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     if state.stage == stage.REVIEW:
         changes.append(intake.move(state, stage.EXECUTING))
     return changes
+
+
+def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list[Change]:
+    """`task add --replace`: another plan in place of the present one, whose ids stay used; before the first attempt only.
+
+    proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
+    """
+    intake.running(state)
+    stage.require(state, stage.DECOMPOSE, doing="replacing the plan")
+    begun = next((one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None)
+    if begun is not None or state.waves:
+        what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
+        raise Refused(f"{what}, so the plan is not replaced", "add, remove or split single tasks")
+    if not rows:
+        raise UsageFault("no task was handed in", "give a list with at least one task")
+    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
+    check_criteria(state, drafts)
+    check_size(state, len(drafts) - state.planned)
+    for row in drafts:
+        for one in row["blockedBy"]:
+            if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
+                raise Refused(f"blocked by {one}, which is replaced", "count from #1; nothing was changed")
+    given = proposed or {}
+    lists = {name: list(given.get(name) or ()) for name in ("risks", "assumptions", "questions")}
+    old = list(state.tasks)
+    gone: list[Change] = [("task_removed", {"id": one}) for one in old]
+    data = {"warning": given.get("warning") or "", **lists, "replaces": old}
+    return [*gone, ("plan_proposed", data), *added(state, drafts)]
 
 
 def changed(
@@ -234,6 +276,12 @@ def check_start(state: LoopState, task: Task) -> None:
     open_blockers = [one for one in task.blocked_by if one in state.open]
     if open_blockers:
         raise Refused(f"{task.id} waits for {', '.join(open_blockers)}", "next: loopkit wave next")
+    if supervised.undiagnosed(state, task):
+        raise Refused(f"{task.id} failed and nobody has diagnosed it", "next: loopkit wave next")
+    if supervised.to_replan(state, task):
+        raise Refused(f"{task.id} is split before it is worked on", "next: loopkit wave next")
+    if task.id in state.narrow:
+        raise Refused(f"{task.id} has used up its attempts", f"next: loopkit task split {task.id} --file -")
     if task.panel_due:
         raise Refused(f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}")
     if not task.verify:
@@ -264,7 +312,8 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
     """The task that a verification is about. Refused unless it runs (or is looked at again) with its own command."""
     intake.running(state)
     task = find(state, task_id)
-    if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED):
+    late = task.id in state.interrupted  # its agent was not gone after all
+    if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
         raise Refused(f"{task.id} is {task.status}, not in progress", "next: loopkit wave next")
     if not command.same(task.verify, given):
         raise Refused(f"not the stored command of {task.id}", f"next: loopkit verify {task.id} -- {task.verify}")
@@ -275,21 +324,33 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines)."""
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify, "tier": tiers.due(task.failing), **data}
-    changes: list[Change] = [("task_verified", row)]
+    mark = {} if outcome["passed"] else {"signature": outcome.get("signature") or _signature(outcome["output"])}
+    changes: list[Change] = [("task_verified", {**row, **mark})]
+    if task.id in state.interrupted:
+        changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
     if task.status == tasks.COMPLETED:
         if not outcome["passed"]:
-            changes.append(("task_reopened", {"id": task.id, "reason": f"verification now exits {outcome['exit']}"}))
+            why = f"verification now exits {outcome['exit']}"
+            changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
             if state.stage == stage.REVIEW:
                 changes.append(intake.move(state, stage.EXECUTING))
         return changes
     if outcome["passed"]:
         return [*changes, *completed(state, task)] if approval.on_evidence(state) else changes
     cycles = task.fix_cycles + 1
+    if state.approval == approval.SUPERVISOR:  # the tester's reply decides, and counts its own fixes
+        return changes
     if cycles > settings.of(state, "max_fix_cycles"):
         changes += failure(
             state, task, f"verification exits {outcome['exit']} after {cycles - 1} fixes", outcome["output"]
         )
     return changes
+
+
+def _signature(text: str) -> str:
+    from . import signature  # its patterns are only paid for where something failed
+
+    return signature.of(text)
 
 
 def completed(state: LoopState, task: Task) -> list[Change]:
@@ -307,11 +368,18 @@ def completed(state: LoopState, task: Task) -> list[Change]:
     return changes
 
 
-def failure(state: LoopState, task: Task, result: str, error: str, suggested: str | None = None) -> list[Change]:
-    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule: Clamp-down escalation)."""
+def failure(
+    state: LoopState, task: Task, result: str, error: str, suggested: str | None = None, **judged: object
+) -> list[Change]:
+    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule: Clamp-down escalation).
+
+    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken. Under a supervisor the loop ends with
+    the diagnosis of the failure, whatever that says.
+    """
     attempts = task.attempts + 1
     most, deep = settings.of(state, "max_step_attempts"), settings.of(state, "max_replan_depth")
     action = escalation.clamp(attempts, task.depth, most, deep)
+    clamped, raised = escalation.weigh(action, suggested)
     data = {
         "id": task.id,
         "attempt": attempts,
@@ -320,31 +388,40 @@ def failure(state: LoopState, task: Task, result: str, error: str, suggested: st
         "error": error[-2000:],
         "action": action,
         "suggested": suggested,
-        "clamped": suggested not in (None, action),
+        "clamped": clamped,
+        "raised": raised,
+        # an attempt that failed without a score is worth as much as a rejected one
+        "level": escalation.level(settings.of(state, "revision_threshold") - 1, 0),
+        **judged,
     }
     changes: list[Change] = [("task_failed", data)]
-    if action == escalation.IMPOSSIBLE:
-        changes.append(
-            ("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": _explain(state, task, attempts, error)})
-        )
+    if action == escalation.IMPOSSIBLE and state.approval != approval.SUPERVISOR:
+        why = impossible.of_task(state, task, attempts, error)
+        changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes
 
 
+def escalated(state: LoopState, task_id: str, data: dict) -> dict:
+    """What is told of a recorded failure as a record: action, clamped, raised, attempts, depth, their maxima, level."""
+    task = state.tasks[task_id]
+    return {
+        "task": task.id,
+        **{key: data.get(key) for key in ("action", "clamped", "raised")},
+        "attempts": task.attempts,
+        "max_attempts": settings.of(state, "max_step_attempts"),
+        "depth": task.depth,
+        "max_depth": settings.of(state, "max_replan_depth"),
+        "level": data.get("level"),
+    }
+
+
 def _approach(state: LoopState, task: Task) -> str:
+    if task.coded is not None:
+        return str(task.coded.get("summary", ""))[:500]
     for panel in reversed(state.panels):
         if panel.get("task") == task.id:
             return str(panel.get("consensus", ""))[:500]
     return "as described"
-
-
-def _explain(state: LoopState, task: Task, attempts: int, error: str) -> str:
-    chain, one = [], task
-    while one is not None:
-        tried = announce.count(attempts if one.id == task.id else one.attempts, "attempt")
-        chain.append(f"{one.id} {one.subject[:60]} ({tried})")
-        one = state.tasks.get(one.parent or "")  # type: ignore[assignment]
-    done = f"{state.counts[tasks.COMPLETED]} of {len(state.tasks)} tasks were completed"
-    return " ← ".join(chain) + f"; last error: {error.strip()[-200:]}; {done}"
 
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:

@@ -14,7 +14,8 @@ TAIL = 2000
 
 
 def run(project: str, folder: str, target: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
-    """Run a stored command line in the project; gives what a `…_verified` journal line needs, plus `output` (its end).
+    """Run a stored command line in the project; gives what a `…_verified` journal line needs, plus `output` (its end) and
+    `signature` (of its first error; "" where it passed or says nothing).
 
     folder: the loop's folder, the log goes to `evidence/<target>-<number>.log` there · files: paths that the evidence vouches for,
     taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be
@@ -34,6 +35,7 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
         with open(log, "ab") as file:
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
+        mark = "" if outcome.exit == 0 else _signature(log)
     except OSError as error:
         raise Damaged(
             f"cannot write {log}: {error.strerror}", "make room or give write access; nothing was recorded"
@@ -47,6 +49,7 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
         "head": commit,
         "files": seen,
         "output": output,
+        "signature": mark,
     }
 
 
@@ -61,6 +64,13 @@ def _new_log(folder: str, target: str) -> tuple[str, str]:
             continue
         return relative, log
     raise AssertionError
+
+
+def _signature(log: str) -> str:
+    from ..core import signature
+
+    with open(log, "rb") as file:
+        return signature.of(file.read(signature.LOOKED).decode("utf-8", "replace"))
 
 
 def _tail(log: str) -> str:

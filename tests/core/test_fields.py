@@ -32,7 +32,10 @@ def whole() -> Book:
     book.line("task_blocked", id="T-003", kind="external", text="t")
     book.line("task_reopened", id="T-003", keep_evidence=True)
     book.line("task_changed", id="T-003", verify="true", blockedBy=["T-001"], files=["x"])
-    book.line("wave_closed", wave=1, completed=[], failed=["T-001"])
+    outcomes = {"T-001": {"result": "failed", "signature": "boom"}, "T-002": {"result": "blocked"}}
+    said = {"status": "BLOCKED", "confidence": "low", "trend": "stable", "recommendation": "unblock:T-002"}
+    book.line("wave_closed", wave=1, completed=[], failed=["T-001"], outcomes=outcomes, **said)
+    book.line("recovery", status="BLOCKED", play="wait", wave=1, counted=True)
     book.line("review_light", wave=1, score=8, issues=2, blockers=0, findings=[])
     row = {"id": "F-001", "severity": "WARNING", "issue": "i", "violates": ["M1"], "resolution": {"how": "skip"}}
     book.line("review_thorough", experts=["a"], round=1, size=1, score=None, findings=[row])

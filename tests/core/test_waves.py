@@ -70,7 +70,8 @@ def test_closing_fails_what_has_no_passing_evidence() -> None:
     book.verify("T-001")
     book.verify("T-002", passed=False)
     changes = book.do(waves.closed)
-    assert changes[-1] == ("wave_closed", {"wave": 1, "completed": ["T-001"], "failed": ["T-002", "T-003"]})
+    assert changes[-1][0] == "wave_closed"
+    assert changes[-1][1].items() >= {"wave": 1, "completed": ["T-001"], "failed": ["T-002", "T-003"]}.items()
     errors = {data["id"]: data["error"] for kind, data in changes if kind == "task_failed"}
     assert errors == {"T-002": "verification exits 1", "T-003": "no verification ran"}
     assert [book.state.tasks[one].attempts for one in ("T-001", "T-002", "T-003")] == [0, 1, 1]
@@ -81,7 +82,7 @@ def test_closing_completes_what_has_passing_evidence_though_the_program_died_bef
     executing.line("task_verified", id="T-001", passed=True, exit=0, log="l", seconds=0.1, run=1)
     changes = executing.do(waves.closed)
     assert [kind for kind, _ in changes] == ["task_completed", "wave_closed"]
-    assert changes[-1][1] == {"wave": 1, "completed": ["T-001"], "failed": []}
+    assert changes[-1][1].items() >= {"wave": 1, "completed": ["T-001"], "failed": []}.items()
 
 
 def test_closing_with_the_last_such_task_leads_to_review() -> None:
