@@ -6,27 +6,33 @@ from typing import Any
 
 import click
 
-from ..core import clock, limits, snapshot, verdict
-from ..core.errors import LoopError, Refused
+from ..core import clock, limits, resolution, resumption, snapshot, verdict
+from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.session import Session
 from ..core.state import LoopState
-from ..store import native, place, transcript, trust
+from ..store import native, place, prompts, transcript, trust
 from ..store.loop import Loop, unwritable
-from . import app
+from . import app, which
 
 
 @app.command("resume", "loopkit resume --iterations +25")
+@click.argument("words", nargs=-1, metavar="[WHICH]")
 @click.option("--take-over", is_flag=True, help="Also where another running session owns it.")
 @click.option("--adopt", is_flag=True, help="Also where it came with the folder from elsewhere and you trust it.")
+@click.option("--again", is_flag=True, help="Also where it ended as impossible: its open tasks get all attempts anew.")
 @click.option("--iterations", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--usd", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--time", "seconds", metavar="T", help="Another limit: 2h, +30m, none.")
 @click.option("--answer", "text", metavar="TEXT", help="The person's answer to the open question.")
-@click.option("--ask", is_flag=True, hidden=True, help="Print a refusal and exit 0.")
-def command(call: app.App, ask: bool, **given: Any) -> int:
-    """Go on with the loop in this session: same stage, same scores, same tasks. Limits may be raised on the way."""
+@click.option("--ask", is_flag=True, hidden=True, help="Take the words typed after /loop:resume.")
+def command(call: app.App, words: tuple, ask: bool, **given: Any) -> int:
+    """Go on with a loop in this session: same stage, same scores, same tasks. Limits may be raised on the way.
+
+    WHICH is its number, a part of its name, or what it is about; without it the active one goes on. A loop that was
+    active until then is paused.
+    """
     try:
-        return _resume(call, **given)
+        return _resume(call, _typed(call) if ask and not words else " ".join(words), **given)
     except LoopError as error:
         if not ask:
             raise
@@ -34,26 +40,72 @@ def command(call: app.App, ask: bool, **given: Any) -> int:
         return 0
 
 
-def _resume(call: app.App, take_over: bool, adopt: bool, text: str | None, **given: object) -> int:
-    loop = call.loop(strangers=adopt)
+def _typed(call: app.App) -> str:
+    """The words of this session's /loop:resume, taken once."""
+    data = place.data_dir(call.environment)
+    words = prompts.load(data, call.session, prompts.RESUME) or ""
+    prompts.forget(data, call.session, prompts.RESUME)
+    return words.strip()
+
+
+def _open(call: app.App, words: str, adopt: bool) -> Loop:
+    if words and adopt:
+        raise UsageFault("--adopt is about the loop that came with the folder", "leave the words out")
+    try:
+        return which.find(call, words) if words else call.loop(strangers=adopt)
+    except Damaged as error:
+        raise Damaged(f"nothing to resume: {error.what}", error.todo) from None
+
+
+def _resume(
+    call: app.App, words: str, take_over: bool, adopt: bool, again: bool, text: str | None, **given: object
+) -> int:
+    loop = _open(call, words, adopt)
     session = loop.state.session
     if not loop.ours and not adopt:
         raise app.not_ours()
-    if session.status in verdict.FINAL:
-        raise Refused(f"loop {loop.name} is over ({session.verdict})", "start another: /loop:start <task>")
+    if session.status in verdict.FINAL and not again:
+        other_way = "; the person may try it again: loopkit resume --again" if session.status == verdict.FAILED else ""
+        raise Refused(f"loop {loop.name} is over ({session.verdict})", f"start another: /loop:start <task>{other_way}")
     before = session.owner
     other = bool(call.session) and before != call.session
     token = _known_by(loop)
-    call.change(loop, _changes, call, token, take_over, text, given)
+    _changes(loop.state, call, token, take_over, again, text, given)  # refused before the other loop is put aside
+    aside = _put_aside(call, loop, take_over)
+    call.change(loop, _changes, call, token, take_over, again, text, given)
     if call.session:
         here = native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
         there = native.folder(call.environment, before)
         if there != here:  # the session that is let go is not reminded of tasks that are done elsewhere now
             native.withdraw(there, loop.name)
         call.follow(loop)
-    said = f"loop {loop.name} goes on" + (" in this session" if other else "")
+    name = resolution.described(loop.name, loop.state.text) if words else loop.name
+    said = f"loop {name} goes on" + (" in this session" if other else "") + (f"; {aside} is paused" if aside else "")
     call.answer(loop, said + "\n" + "\n".join(_stand(loop)))
     return 0
+
+
+def _put_aside(call: app.App, loop: Loop, take_over: bool) -> str:
+    """Pause the loop that was active until now; its name, or "" where there is none. Raises Refused where it is at work
+    in another session."""
+    old = Loop.active(loop.root)
+    if old is None or old.name == loop.name or not old.ours or old.state.session.status != verdict.RUNNING:
+        return ""
+    session = old.state.session
+    if call.session not in ("", session.owner) and place.alive(session.owner_pid) and not take_over:
+        raise Refused(
+            f"loop {old.name} of session {session.owner} is running, and one loop of a folder is worked on at a time",
+            "ask the person; pause it and go on: loopkit resume --take-over, with the same words; or wait for it",
+        )
+
+    def pause(state: LoopState) -> list:
+        running = state.session.status == verdict.RUNNING
+        return [("paused", {"reason": f"put aside: loop {loop.name} goes on"})] if running else []
+
+    with old.writing() as state:
+        old.record(pause(state), call.by)
+    native.withdraw(native.folder(call.environment, session.owner), old.name)
+    return old.name
 
 
 def _known_by(loop: Loop) -> str:
@@ -66,7 +118,9 @@ def _known_by(loop: Loop) -> str:
     return token
 
 
-def _changes(state: LoopState, call: app.App, token: str, take_over: bool, text: str | None, given: dict) -> list:
+def _changes(
+    state: LoopState, call: app.App, token: str, take_over: bool, again: bool, text: str | None, given: dict
+) -> list:
     session = state.session
     adopted = token != session.token  # whoever ran it elsewhere runs nothing here
     other = bool(call.session) and (adopted or session.owner != call.session)
@@ -76,6 +130,8 @@ def _changes(state: LoopState, call: app.App, token: str, take_over: bool, text:
             "ask the person; take it over: loopkit resume --take-over; or leave it there",
         )
     changes: list = [("adopted", {"token": token})] if adopted else []
+    cut_short = other or session.status == verdict.PAUSED
+    reopened = resumption.again(state) if again else resumption.reopened(state) if cut_short else []
     present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
     chosen = {kind: limits.amount(str(value), present[kind], kind) for kind, value in given.items() if value}
     if chosen:
@@ -90,10 +146,10 @@ def _changes(state: LoopState, call: app.App, token: str, take_over: bool, text:
             raise Refused("no question is open", "see loopkit status; go on without --answer")
         changes.append(("question_answered", {"text": text}))
     elif session.status != verdict.PAUSED and session.question is not None:
-        return changes
+        return [*changes, *reopened]
     if session.verdict in verdict.LIMITS:
         _check_raised(session, {**present, **chosen})
-    return [*changes, ("resumed", {"from": session.verdict})]
+    return [*changes, *reopened, ("resumed", {"from": session.verdict})]
 
 
 def _check_raised(session: Session, most: dict) -> None:

@@ -28,6 +28,7 @@ USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-f
     "--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it."
 )
 @click.option("--fresh", is_flag=True, help="Archive the unfinished loop first.")
+@click.option("--beside", is_flag=True, help="Pause the unfinished loop and keep it for later.")
 @click.option("--purge", is_flag=True, help="With --fresh: delete it instead.")
 def command(call: app.App, from_prompt: bool, **options: object) -> int:
     """Start a loop: its text, limits and settings are recorded, scoring comes next."""
@@ -67,6 +68,8 @@ def _start(call: app.App, options: dict, text: str) -> int:
         raise Refused("an agent of a run starts no loop", "report to the run that started you")
     if options["purge"] and not options["fresh"]:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
+    if options["beside"] and options["fresh"]:
+        raise UsageFault("--beside and --fresh", "one keeps the unfinished loop, the other puts it away: give one")
     root = _root(call)
     settings = config.read(root)
     _check_blocklist(settings["blocklist"])
@@ -169,6 +172,11 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         if options["purge"]:
             trust.forget(session.token)
         return
+    if options["beside"] and not elsewhere:
+        if session.status == verdict.RUNNING:
+            old.record([("paused", {"reason": "put aside: another loop was started"})], call.by)
+        native.withdraw(listed, old.name)
+        return
     whose = (
         "this session"
         if session.owner == call.session
@@ -177,7 +185,8 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
     scores = old.state.scores or {}
     stand = f"stage {session.stage}, spec {scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}"
     done = f"{old.state.counts['completed']}/{len(old.state.tasks)} tasks"
-    fresh = "" if elsewhere else "start fresh (archives it): loopkit start --fresh with --from-prompt or --task-file; "
+    fresh = "start fresh (archives it): loopkit start --fresh with --from-prompt or --task-file; keep it for later: "
+    fresh = "" if elsewhere else fresh + "the same with --beside; "
     again = "take over: loopkit resume --take-over" if elsewhere else "resume: loopkit resume"
     raise Refused(
         f"loop {old.name} is not finished: {stand}, {done}, {session.status}, owner {whose}",

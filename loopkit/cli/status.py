@@ -10,20 +10,28 @@ import click
 
 from ..core import announce, clock, limits, verdict
 from ..core import snapshot as snapshots
-from ..store import loops, place, trust
+from ..store import loops, place
 from ..store.loop import Loop
-from . import app
+from . import app, which
 
 
 @app.command("status", "loopkit status")
+@click.argument("words", nargs=-1, metavar="[WHICH]")
 @click.option("--list", "all_loops", is_flag=True, help="All loops of this project.")
-def command(call: app.App, all_loops: bool) -> None:
-    """Stage, scores, counts, reviews, times and the one next action. Changes nothing."""
+def command(call: app.App, words: tuple, all_loops: bool) -> None:
+    """Stage, scores, counts, reviews, times and the one next action. Changes nothing.
+
+    WHICH is a loop's number, a part of its name, or what it is about; without it the active one is shown.
+    """
     if all_loops:
         _list(call)
         return
-    loop = call.loop()
+    loop = which.find(call, " ".join(words)) if words else call.loop()
     snapshot = snapshots.build(loop.state, loop.offset)
+    if words and loop.state.session.status not in verdict.FINAL:
+        active = loops.view(loop.root)
+        if active is not None and active.name != loop.name:
+            snapshot["next"] = f"loopkit resume {loop.name}"
     if call.as_json:
         del snapshot["session"]
         del snapshot["check"]
@@ -92,16 +100,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
 
 
 def _list(call: app.App) -> None:
-    names = loops.names(call.root) if call.root else []
-    rows = []
-    for name in names:
-        if call.session and not loops.ours(str(call.root), name):  # a person at a terminal may look
-            continue
-        state, _ = loops.fold(str(call.root), name)
-        if call.session and not trust.known(str(call.root), name, state.session.token):
-            continue
-        row = {"loop": name, "status": state.session.status, "verdict": state.session.verdict, "stage": state.stage}
-        rows.append({**row, "completed": state.counts["completed"], "tasks": len(state.tasks)})
+    rows = [{"loop": name, **stand} for name, stand in which.stands(call)]
     if call.as_json:
         click.echo(json.dumps(rows))
         return

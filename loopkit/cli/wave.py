@@ -41,7 +41,7 @@ def _next(call: app.App, sequential: bool) -> None:
     if not handed:
         call.answer(loop, f"wave {wave.number} is open: all have reported")
         return
-    again = changes[0][0] == "tasks_handed"
+    again = not any(change[0] == "wave_opened" for change in changes)
     said = f"wave {wave.number} {'goes on' if again else 'opened'}: {', '.join(handed)}"
     if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS

@@ -217,6 +217,9 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         session.native_seen = True
     elif kind == "loop_started":
         _fold_start(session, data, at)
+    elif kind == "attempts_reset":
+        if session.status == verdict.FAILED:  # the person's own decision: what was impossible is tried again
+            _go_on(session, at)
     elif kind == "loop_completed":
         session.stage = "complete"
         end(session, verdict.ACHIEVED, data.get("reason", ""), at)

@@ -22,6 +22,9 @@ Finding = namedtuple(
     defaults=(None, None, "", "", (), "other", "", None, (), ()),
 )
 
+#: Reason of a task_reopened whose attempt was cut short: it is not counted.
+INTERRUPTED = "interrupted"
+
 #: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
 _FOLDS: dict = {}
 for _part in (supervised, course, line, trail):
@@ -64,6 +67,7 @@ class LoopState:
         self.open: dict[str, None] = {}
         self.running: dict[str, None] = {}
         self.due: dict[str, None] = {}  # pending tasks whose failure no panel has looked at
+        self.narrow: dict[str, None] = {}  # pending tasks that have used up their attempts: to be split, not started
         self.bare: dict[str, None] = {}  # pending tasks without a verification command
         self.free = 0
         self.planned = 0  # tasks that the size rule counts: no subtasks, no remediation
@@ -114,6 +118,12 @@ class LoopState:
     def workable(self) -> int:
         """Tasks that the session can move now: running, failed and awaiting a step, or free to start."""
         return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.free
+
+    @property
+    def interrupted(self) -> list[str]:
+        """Tasks of the open wave whose attempt was cut short and that nobody has started again."""
+        own = [self.tasks[one] for one in (self.wave.tasks if self.wave else ()) if one in self.tasks]
+        return [one.id for one in own if one.interrupted and one.status == tasks.PENDING]
 
     def verification(self, task: Task) -> str | None:
         """The verification type of the first criterion that a task serves, or None."""
@@ -248,6 +258,10 @@ class LoopState:
             self.due[task.id] = None
         else:
             self.due.pop(task.id, None)
+        if task.status == tasks.PENDING and task.action == "replan":
+            self.narrow[task.id] = None
+        else:
+            self.narrow.pop(task.id, None)
         was, now = old.status == tasks.COMPLETED, task.status == tasks.COMPLETED
         if was != now:
             if now:
@@ -304,7 +318,14 @@ class LoopState:
 
     def _on_task_started(self, data: dict, event: Event) -> None:
         self._change(
-            data, status=tasks.IN_PROGRESS, wave=data.get("wave"), handed=self.lines, fix_cycles=0, action=None
+            data,
+            status=tasks.IN_PROGRESS,
+            wave=data.get("wave"),
+            handed=self.lines,
+            handed_at=event.at,
+            fix_cycles=0,
+            action=None,
+            interrupted=False,
         )
         wave, task_id = self.wave, data.get("id", "")
         if wave is not None and task_id in self.tasks and task_id not in wave.tasks:
@@ -312,7 +333,7 @@ class LoopState:
 
     def _on_tasks_handed(self, data: dict, event: Event) -> None:
         for task_id in data.get("ids", ()):
-            self._change({"id": task_id}, handed=self.lines)
+            self._change({"id": task_id}, handed=self.lines, handed_at=event.at)
 
     def _on_task_verified(self, data: dict, event: Event) -> None:
         task = self._task(data)
@@ -353,7 +374,20 @@ class LoopState:
 
     def _on_task_reopened(self, data: dict, event: Event) -> None:
         evidence = {} if data.get("keep_evidence") else {"evidence": None}
-        self._change(data, status=tasks.PENDING, block_kind=None, block_text="", fix_cycles=0, **evidence)
+        interrupted = data.get("reason") == INTERRUPTED
+        self._change(
+            data,
+            status=tasks.PENDING,
+            block_kind=None,
+            block_text="",
+            fix_cycles=0,
+            interrupted=interrupted,
+            **evidence,
+        )
+
+    def _on_attempts_reset(self, data: dict, event: Event) -> None:
+        for task_id in data.get("ids", ()):
+            self._change({"id": task_id}, attempts=0, stuck_count=0, panel_for=0, fix_cycles=0, failing=0, action=None)
 
     def _on_task_removed(self, data: dict, event: Event) -> None:
         task = self._task(data)
@@ -365,7 +399,7 @@ class LoopState:
         self._forget_waiting(task)
         if task.parent is None and task.kind == "work":
             self.planned -= 1
-        for table in (self.tasks, self.waiting, self.open, self.running, self.due):
+        for table in (self.tasks, self.waiting, self.open, self.running, self.due, self.narrow):
             table.pop(task.id, None)
         for dependent in self.dependents.pop(task.id, ()):
             waiting = self.tasks.get(dependent)

@@ -78,6 +78,8 @@ class Task(Record):
     evidence: Evidence | None = None
     runs: int = 0  # verifications ever run: the number of the newest evidence file
     stale: bool = False
+    interrupted: bool = False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
+    handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
     # under a supervisor (core/supervised.py); the newest reply of each role within the present attempt, with its line
     turn: str = ""  # the kind of reply that the present attempt waits for
     coded: dict | None = None

@@ -1,4 +1,5 @@
-"""UserPromptExpansion of /loop:start: keeps the person's words for the command, past every shell and the model."""
+"""UserPromptExpansion of /loop:start and /loop:resume: keeps the person's words for the command, past every shell and
+the model."""
 
 from __future__ import annotations
 
@@ -11,21 +12,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .dispatch import Call
 
-COMMAND = "loop:start"
+COMMAND, AGAIN = "loop:start", "loop:resume"
 USAGE = "usage: /loop:start <what is to be done>, for example: /loop:start add rate limiting to the API"
 #: Seconds after which words that no command took are thrown away.
 KEPT = 7 * 86400
 
 
 def handle(call: Call) -> dict | None:
-    """Store `command_args` as they were typed; without any words the prompt ends here, with the usage."""
-    if call.given.get("command_name") != COMMAND:
+    """Store `command_args` as they were typed. A start without any words ends here, with the usage; a resume without
+    any is about the active loop."""
+    name = call.given.get("command_name")
+    if name not in (COMMAND, AGAIN):
         return None
     session_id, words = project.session_id(call), call.given.get("command_args")
-    if type(words) is not str or not words.strip():
+    empty = type(words) is not str or not words.strip()
+    if empty and name == COMMAND:
         return reply.refuse(USAGE)
-    if session_id:
-        prompts.save(call.data, session_id, words)
+    whose = prompts.START if name == COMMAND else prompts.RESUME
+    if session_id and empty:
+        prompts.forget(call.data, session_id, whose)  # those of an earlier call that never came to it
+    elif session_id:
+        prompts.save(call.data, session_id, words, whose)
         _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
     return None
 

@@ -200,8 +200,8 @@ def _glance(root: str, name: str) -> tuple[Session, str]:
 def active(root: str) -> str | None:
     """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
 
-    Our own come before those that came from elsewhere, and those that are not over before the others. Journals that
-    cannot be read are passed over. Raises OSError where it cannot be found out which are ours.
+    Our own come before those that came from elsewhere, those that are not over before the others, and of these the one
+    that runs before those that were put aside. Journals that cannot be read are passed over. Raises OSError where it cannot be found out which are ours.
     """
     from ..core import verdict
 
@@ -213,7 +213,9 @@ def active(root: str) -> str | None:
             continue
         unfinished = session.status not in verdict.FINAL
         # of those that are over the one of the highest number: a clock may have been set back
-        key = (trust.known(root, name, session.token), unfinished, last if unfinished else "", order)
+        running = session.status == verdict.RUNNING
+        known = trust.known(root, name, session.token)
+        key = (known, unfinished, running, last if unfinished else "", order)
         if best is None or key > best[0]:
             best = (key, name)
     return best[1] if best else None

@@ -1,4 +1,6 @@
-"""The words a person typed after /loop:start, kept until the command's own call takes them. Standard library only."""
+"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call takes them.
+
+Standard library only."""
 
 from __future__ import annotations
 
@@ -8,32 +10,36 @@ import os
 from . import atomic
 
 
-def path(data: str, session: str) -> str:
+#: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
+START, RESUME = "", ".resume"
+
+
+def path(data: str, session: str, whose: str = START) -> str:
     """Where a session's words are kept in the data folder, whatever its id contains."""
     name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[:100]
-    return os.path.join(data, "prompts", name + ".json")
+    return os.path.join(data, "prompts", name + whose + ".json")
 
 
-def save(data: str, session: str, text: str) -> None:
+def save(data: str, session: str, text: str, whose: str = START) -> None:
     """Keep the words for the session; raises OSError."""
-    target = path(data, session)
+    target = path(data, session, whose)
     os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
     atomic.write(target, json.dumps({"text": text}).encode())
 
 
-def load(data: str, session: str) -> str | None:
+def load(data: str, session: str, whose: str = START) -> str | None:
     """The words, or None where none are kept."""
     try:
-        with open(path(data, session), "rb") as file:
+        with open(path(data, session, whose), "rb") as file:
             text = json.loads(file.read())["text"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return text if isinstance(text, str) else None
 
 
-def forget(data: str, session: str) -> None:
+def forget(data: str, session: str, whose: str = START) -> None:
     """Drop a session's words; no fault where there are none."""
     try:
-        os.unlink(path(data, session))
+        os.unlink(path(data, session, whose))
     except OSError:
         pass

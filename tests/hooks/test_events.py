@@ -179,6 +179,21 @@ def test_no_words_end_the_prompt_with_the_usage(project: Project, words: object)
     assert prompts.load(str(project.data), S1) is None
 
 
+@pytest.mark.parametrize("words", WORDS)
+def test_the_words_of_a_resume_are_kept_apart(project: Project, words: str) -> None:
+    prompts.save(str(project.data), S1, "a request")
+    assert project.hook("user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}).silent
+    assert prompts.load(str(project.data), S1, prompts.RESUME) == words
+    assert prompts.load(str(project.data), S1) == "a request"
+
+
+@pytest.mark.parametrize("words", ["", " \n\t", None, 7])
+def test_a_resume_without_words_goes_through_and_forgets_older_ones(project: Project, words: object) -> None:
+    prompts.save(str(project.data), S1, "the other loop", prompts.RESUME)
+    assert project.hook("user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}).silent
+    assert prompts.load(str(project.data), S1, prompts.RESUME) is None
+
+
 def test_other_commands_are_none_of_ours(project: Project) -> None:
     for name in ("loop:started", "start", None):
         assert project.hook("user_prompt_expansion", {"command_name": name, "command_args": "x"}).silent
@@ -338,6 +353,6 @@ def test_every_entry_goes_through_the_launcher() -> None:
         event = entry["command"].rpartition(" ")[2]
         assert entry == {"type": "command", "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/run" {event}', "timeout": 10}
         assert event.replace("_", "") == name.lower()
-        assert groups[0].get("matcher") == ("loop:start" if name == "UserPromptExpansion" else None)
+        assert groups[0].get("matcher") == ("loop:start|loop:resume" if name == "UserPromptExpansion" else None)
         events.append(event)
     assert sorted(events) == sorted(dispatch.EVENTS)
