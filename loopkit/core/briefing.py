@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import clarify, decisions, panel, settings, supervised
+from . import announce, clarify, decisions, panel, settings, supervised
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def agent(state: LoopState, step: Step, brief: str) -> str:
     task = state.tasks.get(step.task or "")
     what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
     if task is not None:
-        subject = task.subject if len(task.subject) <= LONGEST_SUBJECT else task.subject[: LONGEST_SUBJECT - 1] + "…"
-        what = f"{what} {task.id} ({subject})"
+        what = f"{what} {task.id} ({announce.clean(task.subject, LONGEST_SUBJECT)})"
     return f"agent loop:{step.role}: {what}. Read `{brief}` first."
 
 

@@ -20,6 +20,11 @@ def _text(value: Any) -> Any:
     """Numbers that stand where words belong are words; nothing is an empty text."""
     if value is None:
         return ""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise PydanticCustomError("unicode", "holds characters that cannot be written") from None
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 

@@ -93,14 +93,12 @@ def _fault(fault: dict) -> str:
         return f"{shown} is no text"
     if kind == "list_type":
         return f"{shown} is no list; write [a, b]"
+    if kind == "string_too_long" or kind == "too_long" and isinstance(value, str):
+        return f"has more than {context.get('max_length', models.LONGEST):,} characters"
     if kind == "too_long":
         return f"has more than {context.get('max_length', models.MOST)} entries"
     if kind == "too_short":
         return "needs at least one entry"
-    if kind == "string_too_long":
-        return f"has more than {context.get('max_length', models.LONGEST):,} characters"
-    if kind == "string_unicode":
-        return "holds characters that cannot be written"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"{shown} is no record"
     return str(fault["msg"])

@@ -1,0 +1,322 @@
+"""Structured replies: each form fits its own schema, what is safely readable is read, the rest refused by name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from loopkit.core.errors import UsageFault
+from loopkit.engine import models, replies
+
+KINDS = list(models.MODELS)
+GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "C1 holds: tests/test_limits.py:12"}
+YAML = "score: 82\napproved: true\nrecommendation: approve\nfeedback: all of it is there\n"
+
+#: What looking at a reply must name, by kind, as in the rule's table of replies: (required, optional).
+FIELDS = {
+    "plan": ({"tasks"}, {"risks", "assumptions", "decisions", "questions"}),
+    "replan": ({"analysis", "subtasks"}, {"blockerResolution"}),
+    "implementation": ({"status", "summary"}, {"filesModified", "testsAdded", "commands", "blockReason"}),
+    "fix": (
+        {"status", "summary"},
+        {"filesModified", "testsRun", "testsPass", "remainingIssues", "blockReason"},
+    ),
+    "test": (
+        {"status", "testsRun", "testsPassed", "testsFailed"},
+        {"failures", "coverage", "fixPlan", "blockReason"},
+    ),
+    "verification": (
+        {"score", "approved", "recommendation", "feedback"},
+        {"completeness", "issues", "missingElements", "risks"},
+    ),
+    "diagnosis": ({"decision", "reasoning"}, {"blockers"}),
+}
+
+
+def fits(value: object, schema: dict, whole: dict) -> bool:
+    """Whether a value fits a JSON Schema, of which the models use this much."""
+    if "$ref" in schema:
+        return fits(value, whole["$defs"][schema["$ref"].rsplit("/", 1)[1]], whole)
+    if "anyOf" in schema and not any(fits(value, one, whole) for one in schema["anyOf"]):
+        return False
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kind = schema.get("type")
+    if kind == "null":
+        return value is None
+    if kind and (not isinstance(value, kinds[kind]) or kind in ("integer", "number") and isinstance(value, bool)):
+        return False
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        if schema.get("additionalProperties") is False and set(value) - set(known):
+            return False
+        if set(schema.get("required", ())) - set(value):
+            return False
+        return all(fits(one, known.get(name, {}), whole) for name, one in value.items())
+    if isinstance(value, list):
+        return schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 10**9) and all(
+            fits(one, schema.get("items", {}), whole) for one in value
+        )
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_parses_and_fits_its_own_schema(kind):
+    schema = replies.schema(kind)
+    assert fits(yaml.safe_load(replies.form(kind)), schema, schema)
+    assert fits(replies.parse(kind, replies.form(kind)), schema, schema)
+    assert not fits({"nothing": 1}, schema, schema)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_shows_every_field_and_fits_into_a_here_document(kind):
+    def names(schema, whole):
+        found = set()
+        for name, one in schema.get("properties", {}).items():
+            found.add(name)
+            for part in (one.get("items", {}), *one.get("anyOf", ())):
+                if "$ref" in part:
+                    found |= names(whole["$defs"][part["$ref"].rsplit("/", 1)[1]], whole)
+        return found
+
+    schema, form = replies.schema(kind), replies.form(kind)
+    for name in names(schema, schema):
+        assert re.search(rf"^(- |  )?{name}:", form, re.M), name
+    assert not re.search(r"\{[^}]*[\"']|\\\s|<\d-\d>", form), "the client's shell check refuses these"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fields_are_those_of_the_rule(kind):
+    required, optional = FIELDS[kind]
+    schema = replies.schema(kind)
+    assert set(schema["properties"]) == required | optional
+    assert set(schema.get("required", ())) == (required if kind != "plan" else set())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_missing_required_field_is_named(kind, count):
+    value = yaml.safe_load(replies.form(kind))
+    name = sorted(FIELDS[kind][0])[count % len(FIELDS[kind][0])]
+    del value[name]
+    if kind == "plan":
+        del value["questions"]
+    with pytest.raises(replies.Unfit, match=f"{name}: is missing"):
+        replies.parse(kind, json.dumps(value))
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones():
+    with pytest.raises(UsageFault, match="use plan, replan"):
+        replies.form("poem")
+
+
+def test_a_plan_without_tasks_needs_questions():
+    assert replies.parse("plan", "questions:\n- per key or per address?")["tasks"] == []
+    assert replies.parse("replan", "analysis: it is one thing\nsubtasks: []")["subtasks"] == []
+
+
+READ = {
+    "alone": YAML,
+    "in a fence": f"```yaml\n{YAML}```",
+    "in a fence with prose": f"I looked at it.\n\n```\n{YAML}```\n\nThat is all.",
+    "in tildes": f"~~~\n{YAML}~~~",
+    "json": json.dumps(GOOD),
+    "json over lines, not moved in": json.dumps(GOOD, indent=0),
+    "json in a fence": f"```json\n{json.dumps(GOOD, indent=2)}\n```",
+    "json with prose around it": f"Here it is:\n\n{json.dumps(GOOD, indent=2)}\n\nTell me if you need more.",
+    "json with a comma at its end": '{"score": 82, "approved": true, "recommendation": "approve", "feedback": "fine",}',
+    "such json between prose": 'Sure:\n{"score": 82, "approved": true, "recommendation": "approve",\n"feedback": "ok",}\nDone',
+    "single quotes and True": "{'score': 82, 'approved': True, 'recommendation': 'approve', 'feedback': 'ok'}",
+    "json with tabs": json.dumps(GOOD, indent="\t"),
+    "prose before": f"I ran everything and this is what I think.\n\n{YAML}",
+    "prose after": f"{YAML}\nI hope this helps! Ask me for more.",
+    "a heading before": f"# Verdict\n\n{YAML}",
+    "a document mark": f"---\n{YAML}",
+    "a mark of byte order and CRLF": "\ufeff" + YAML.replace("\n", "\r\n"),
+    "APPROVE": YAML.replace("approve\n", "APPROVE\n"),
+    "82.0": json.dumps({**GOOD, "score": 82.0}),
+    "yes": YAML.replace("true", "yes"),
+    "curly quotes in a text": YAML.replace("all of it", "“all” of it"),
+    "a fence of something else before": f"```sh\npytest -q\n```\n{YAML}",
+    "a fence that is not closed": f"```yaml\n{YAML}",
+    "a fence within a text": YAML + "issues:\n- |\n  ```\n  score: 99\n  ```\n",
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_safely_readable_is_read(name):
+    found = replies.parse("verification", READ[name])
+    assert found["score"] == 82 and found["approved"] is True and found["recommendation"] == "approve"
+    assert found["missingElements"] == [] and found["completeness"] is None
+
+
+REFUSED = {
+    "nothing": ("", "empty"),
+    "prose": ("It is all fine, I would give it 90 points.", "record|line 1"),
+    "a list": ("- score: 82", "no record"),
+    "a number only": ("82", "no record"),
+    "two fences": (f"```\n{YAML}```\nor\n```\n{YAML}```", "2 records"),
+    "a fence and more outside": (f"score: 40\n\n```\n{YAML}```", "2 records"),
+    "two objects": (f"{json.dumps(GOOD)}\n{json.dumps(GOOD)}", "2 records"),
+    "a key twice": (YAML + "score: 90\n", "score stands twice"),
+    "a key twice in json": ('{"score": 1, "score": 90, "approved": true}', "stands twice"),
+    "two records between prose": (f"{YAML}\nOr rather, since I looked again:\n\n{YAML}", "goes on"),
+    "curly quotes around keys": ("{“score”: 82, “approved”: true}", "straight quotes"),
+    "tabs": ("score: 82\nissues:\n\t- one\n", "indent with blanks"),
+    "cut off": ('{"score": 82, "approved": tr', "cannot|line 1|expected"),
+    "a text with a colon": ("score: 82\nfeedback: limits: too low\n", "line 2"),
+    "82.5": (YAML.replace("82", "82.5"), "score: '82.5' is no whole number"),
+    "82 as a text": (json.dumps({**GOOD, "score": "82"}), "score: '82' is no whole number, written without quotes"),
+    "101": (YAML.replace("82", "101"), "score: 101 is above 100"),
+    "-1": (YAML.replace("82", "-1"), "score: -1 is below 0"),
+    "NaN": ('{"score": NaN, "approved": true, "recommendation": "approve", "feedback": "x"}', "score: nan is no whole"),
+    "8/10": (YAML.replace("82", "8/10"), "score: '8/10' is no whole number"),
+    "true as a score": (
+        '{"score": true, "approved": true, "recommendation": "approve", "feedback": "x"}',
+        "score: True",
+    ),
+    "maybe": (YAML.replace("true", "maybe"), "approved: 'maybe' is neither true nor false"),
+    "reconsider": (YAML.replace("approve\n", "reconsider\n"), "none of approve, revise, reject"),
+    "a field that nobody reads": (YAML + "confidence: 9\n", "confidence: is no field"),
+    "wrapped": (json.dumps({"verification": GOOD}), "none of the fields score"),
+    "no feedback": (YAML.replace("all of it is there", '""'), "feedback: says nothing"),
+    "issues as a text": (YAML + "issues: none\n", "issues: 'none' is no list"),
+    "issues as records": (YAML + "issues:\n- severity: high\n", "issues.0: .* is no text"),
+    "an alias": (YAML + "issues: &a [x]\nrisks: *a\n", "aliases"),
+    "half a surrogate": (json.dumps({**GOOD, "feedback": "\ud800"}), "cannot be written"),
+    "too long": (YAML + "#" * 100_000, "at most 100,000"),
+    "a text that is too long": (YAML.replace("all", "a" * 60_000), "more than 50,000 characters"),
+    "too many entries": (YAML + "issues: [" + "x," * 201 + "]", "issues: has more than 200 entries"),
+    "very deep": ("[" * 20_000, "cannot|depth|recursion|no record|expected"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_is_refused_on_one_line_that_names_it(name):
+    text, words = REFUSED[name]
+    with pytest.raises(replies.Unfit) as caught:
+        replies.parse("verification", text)
+    assert re.search(words, caught.value.error), caught.value.error
+    assert "\n" not in caught.value.error and len(caught.value.error) <= 400
+
+
+def test_several_faults_are_named_at_once():
+    with pytest.raises(replies.Unfit) as caught:
+        replies.parse("test", "status: fine\ntestsRun: -1\ntestsPassed: many\ntestsFailed: 0\nmood: good\n")
+    assert caught.value.error.count(": ") >= 3 and "2 more" not in caught.value.error
+    assert "1 more" in caught.value.error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("status: passed\ntestsRun: 3\ntestsPassed: 2\ntestsFailed: 1", "status: passed, but testsFailed is 1"),
+        ("status: failed\ntestsRun: 1\ntestsPassed: 2\ntestsFailed: 1", "testsRun: 1, but 2 passed and 1 failed"),
+        ("status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\ncoverage: 101", "coverage: 101.* above 100"),
+        (
+            "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\ncoverage: most",
+            "coverage: 'most' is no number",
+        ),
+        (
+            "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\nfailures:\n- testName: a\n  error: b\n"
+            "  severity: grave",
+            "failures.0.severity: 'grave' is none of critical, major, minor, suggestion",
+        ),
+    ],
+)
+def test_a_test_whose_numbers_cannot_be_is_refused(text, words):
+    with pytest.raises(replies.Unfit, match=words):
+        replies.parse("test", text)
+
+
+@pytest.mark.parametrize("given", ["87.5", "87.5%", "87.5 %"])
+def test_coverage_may_have_a_fraction(given):
+    text = f"status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\ncoverage: {given}"
+    assert replies.parse("test", text)["coverage"] == 87.5
+
+
+def piece(**fields) -> dict:
+    return {"description": "Add it", "complexity": "simple", "verify": "pytest -q", **fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"complexity": "hard"}, "tasks.1.complexity: 'hard' is none of simple, medium, complex"),
+        ({"verify": "pytest | tail"}, "tasks.1.verify: verification command has an unquoted"),
+        ({"verify": ""}, "tasks.1.verify: says nothing"),
+        ({"description": None}, "tasks.1.description: says nothing"),
+        ({"dependencies": [2]}, "tasks.1.dependencies: 2 is no other place"),
+        ({"dependencies": [1]}, "tasks.1.dependencies: 1 is no other place"),
+        ({"dependencies": [-1]}, "tasks.1.dependencies.0: -1 is below 0"),
+        ({"dependencies": ["T-001"]}, "tasks.1.dependencies.0: 'T-001' is no whole number"),
+        ({"files": ["/etc/passwd"]}, "tasks.1.files.0: is no path inside the project"),
+        ({"files": ["../x"]}, "tasks.1.files.0: is no path inside the project"),
+        ({"scaffold": "perhaps"}, "tasks.1.scaffold: 'perhaps' is neither true nor false"),
+    ],
+)
+def test_a_task_of_a_plan_is_checked_where_it_stands(fields, words):
+    with pytest.raises(replies.Unfit, match=words):
+        replies.parse("plan", json.dumps({"tasks": [piece(), piece(**fields)]}))
+
+
+def test_a_decision_of_a_plan_needs_a_rejected_alternative():
+    row = {"title": "Per address", "context": "headers lie", "choice": "the address"}
+    text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": []}]})
+    with pytest.raises(replies.Unfit, match="decisions.0.alternatives: needs at least one entry"):
+        replies.parse("plan", text)
+    text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": [{"a key": "clients set it"}]}]})
+    assert replies.parse("plan", text)["decisions"][0]["alternatives"] == ["a key: clients set it"]
+
+
+def test_reading_what_is_never_closed_comes_to_an_end():
+    # by the square of its length each of these would take minutes
+    for text in ("```a\n" * 19_000, "{\n" * 45_000, "score:\n" * 14_000, "x\n\n" * 30_000, "{" * 99_000):
+        with pytest.raises(replies.Unfit):
+            replies.parse("verification", text)
+
+
+# -- a numbered list as a plan
+
+
+def test_a_numbered_list_is_read_as_a_plan():
+    text = (
+        "Here is my plan:\n\n1. Add the **store** | simple\n   beside app/cache.py\n2) Call it | Complex\n3. Test it\n"
+    )
+    plan = replies.fallback("plan", text, "pytest -q")
+    assert [(one["description"], one["complexity"], one["verify"]) for one in plan["tasks"]] == [
+        ("Add the store\nbeside app/cache.py", "simple", "pytest -q"),
+        ("Call it", "complex", "pytest -q"),
+        ("Test it", "medium", "pytest -q"),
+    ]
+    replan = replies.fallback("replan", text, "pytest -q")
+    assert len(replan["subtasks"]) == 3 and replan["analysis"]
+    assert set(plan) == set(replies.parse("plan", replies.form("plan")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "command"),
+    [
+        ("plan", "1. one | simple", None),
+        ("plan", "1. one | simple", ""),
+        ("plan", "no list at all", "true"),
+        ("plan", "1. one\n2. two\n\nor:\n\n1. three\n", "true"),
+        ("plan", "2. two\n3. three", "true"),
+        ("plan", "\n".join(f"{place}. step" for place in range(1, 17)), "true"),
+        ("test", "1. one | simple", "true"),
+        ("diagnosis", "1. retry", "true"),
+    ],
+)
+def test_no_plan_is_read_where_it_would_be_a_guess(kind, text, command):
+    assert replies.fallback(kind, text, command) is None
+
+
+def test_fifteen_items_are_read_and_an_unknown_word_stays_in_the_text():
+    plan = replies.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "true")
+    assert len(plan["tasks"]) == 15 and plan["tasks"][0]["description"] == "a | b"
