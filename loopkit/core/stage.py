@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import score
+from . import score, supervised
 from .errors import Refused
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -32,6 +32,8 @@ def unconfirmed(state: LoopState) -> str | None:
         return None
     if state.stage in (SHAPE, DECOMPOSE) and state.criteria and "shape" not in state.confirmed:
         return "shape"
+    if state.stage == DECOMPOSE and not supervised.planned(state):
+        return None  # it may still be replaced
     if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed and not state.session.unattended:
         return "tasks"
     if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:

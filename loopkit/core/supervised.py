@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import settings
 from . import task as tasks
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -89,7 +90,7 @@ def _unfit(state: LoopState, data: dict, event: Event) -> None:
 def _proposed(state: LoopState, data: dict, event: Event) -> None:
     own = state.supervised
     state.records += 1
-    if own.standing == REVISE or _short(own):
+    if own.standing == REVISE or short(own):
         own.revisions += 1
     own.plan = {**data, "line": state.lines}
     if own.standing != SETTLED or data.get("replaces"):
@@ -99,7 +100,7 @@ def _proposed(state: LoopState, data: dict, event: Event) -> None:
     own.settle(key(VERIFICATION, OF_PLAN))
 
 
-def _short(own: Supervised) -> bool:
+def short(own: Supervised) -> bool:
     """The newest plan is older than the judgement that more is needed for the goal."""
     if own.goal is None or own.goal.get("approved"):
         return False
@@ -122,6 +123,13 @@ def _goal_judged(state: LoopState, data: dict, event: Event) -> None:
 
 def _question(state: LoopState, data: dict, event: Event) -> None:
     state.supervised.questions.append({"question": data.get("text", ""), "answer": None})
+    state.supervised.settle(PLAN)
+
+
+def _reset(state: LoopState, data: dict, event: Event) -> None:
+    for task_id in data.get("ids", ()):
+        if task_id in state.tasks:
+            state._put(state.tasks[task_id]._replace(diagnosed=0, diagnosis=None))
 
 
 def _answer(state: LoopState, data: dict, event: Event) -> None:
@@ -221,6 +229,7 @@ FOLDS: dict[str, Callable] = {
     "goal_judged": _goal_judged,
     "question_asked": _question,
     "question_answered": _answer,
+    "attempts_reset": _reset,
     "task_started": _started,
     "task_failed": _ended,
     "task_reopened": _ended,
@@ -233,3 +242,31 @@ FOLDS: dict[str, Callable] = {
     "task_split": _split,
     "task_verified": _verified,
 }
+
+
+# -- what others ask; cheap, since rules of every loop do
+
+
+def planned(state: LoopState) -> bool:
+    """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done already."""
+    if state.approval == "evidence" or state.counts[tasks.COMPLETED]:
+        return True
+    return state.supervised.standing == SETTLED
+
+
+def undiagnosed(state: LoopState, task: tasks.Task) -> bool:
+    """A failed attempt waits for the supervisor's diagnosis."""
+    if state.approval != "supervisor" or task.status not in (tasks.PENDING, tasks.FAILED):
+        return False
+    return task.attempts > 0 and task.diagnosed != task.attempts
+
+
+def to_replan(state: LoopState, task: tasks.Task) -> bool:
+    """A planner is to cut it into subtasks: the clamp table said so, or it is complex and has not been split yet."""
+    if state.approval != "supervisor" or undiagnosed(state, task):
+        return False
+    if task.status == tasks.FAILED or task.id in state.narrow:
+        return task.action == "replan"
+    if task.complexity != "complex" or not state.is_free(task) or task.depth >= settings.of(state, "max_replan_depth"):
+        return False
+    return not any(one.parent == task.id for one in state.tasks.values())

@@ -1,0 +1,128 @@
+"""Plans under review: what the replies of planner and plan review change, and the judgement of the goal at the end.
+
+Deciders: (state, reply) → journal lines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import impossible, settings, stage, supervised, verdict, work
+from .attempt import Misfit, judgement
+from .errors import Refused, UsageFault
+from .intake import Change
+
+if TYPE_CHECKING:
+    from .state import LoopState
+    from .task import Task
+
+#: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
+LEAST, MOST, FEW, MANY = 2, 15, 3, 8
+#: Characters of a subject that is made from a description.
+_SUBJECT = 120
+
+
+def planned(state: LoopState, reply: dict) -> list[Change]:
+    """A plan. While tasks are decided on it replaces the former one; later it adds what is missing for the goal.
+
+    Without tasks its questions are put to the person. Raises Misfit where it cannot be taken.
+    """
+    rows, questions = list(reply.get("tasks") or ()), [one for one in reply.get("questions") or () if one.strip()]
+    if not rows and questions:
+        if state.session.unattended:
+            raise Misfit("nobody can be asked: name the tasks, and put what you assume into assumptions")
+        return [("question_asked", {"text": "\n".join(questions)})]
+    more = state.stage != stage.DECOMPOSE
+    warning = "" if more else _size(len(rows))
+    if not rows or more and len(rows) > MOST:
+        raise Misfit(f"tasks: {len(rows)} are no plan; give {FEW} to {MANY}, at most {MOST}")
+    said = {"warning": warning, "questions": questions, **{key: reply.get(key) for key in ("risks", "assumptions")}}
+    drafts = [_row(one) for one in rows]
+    try:
+        if not more:
+            return work.replaced(state, drafts, said)
+        added = work.hand_in(state, drafts)
+    except (Refused, UsageFault) as error:
+        raise Misfit(str(error)) from None
+    lists = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
+    return [("plan_proposed", {"warning": "", **lists, "replaces": []}), *added]
+
+
+def _size(count: int) -> str:
+    """The warning for a plan of so many tasks, or "". Raises Misfit for one that is too small or too large."""
+    if not LEAST <= count <= MOST:
+        raise Misfit(f"tasks: a plan has {FEW} to {MANY} of them, at least {LEAST} and at most {MOST}, not {count}")
+    return "" if FEW <= count <= MANY else f"the plan has {count} tasks, {FEW} to {MANY} are expected"
+
+
+def _row(one: dict) -> dict:
+    """A task of a reply as `task add` takes it; its criteria become part of its description."""
+    text = one["description"].strip()
+    lines = text.splitlines() or [""]
+    subject = " ".join((one.get("subject") or lines[0]).split())
+    criteria = [" ".join(each.split()) for each in one.get("verificationCriteria") or () if each.strip()]
+    criteria = criteria or [f"`{one['verify'].strip()}` exits 0"]
+    return {
+        "subject": subject if len(subject) <= _SUBJECT else subject[: _SUBJECT - 1] + "…",
+        "verify": one["verify"],
+        "description": text + "\nDone when:\n" + "\n".join(f"- {each}" for each in criteria),
+        "complexity": one["complexity"],
+        "blocked_by": [f"#{place + 1}" for place in one.get("dependencies") or ()],
+        "files": list(one.get("files") or ()),
+        "criteria": list(one.get("criteria") or ()),
+        "scaffold": bool(one.get("scaffold")),
+        "group": one.get("group") or None,
+    }
+
+
+def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
+    """Subtasks in place of a task that failed too often, or that is complex. Raises Misfit for none or too many."""
+    rows = list(reply.get("subtasks") or ())
+    if not 1 <= len(rows) <= MOST:
+        raise Misfit(f"subtasks: {task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}")
+    try:
+        changes = work.split(state, task.id, [_row(one) for one in rows])
+    except (Refused, UsageFault) as error:
+        raise Misfit(str(error)) from None
+    kind, data = changes[-1]
+    warning = "" if len(rows) >= LEAST else "one subtask is the same task in other words"
+    said = {"analysis": reply.get("analysis") or "", "resolution": reply.get("blockerResolution") or ""}
+    return [*changes[:-1], (kind, {**data, **said, "warning": warning})]
+
+
+def reviewed(state: LoopState, reply: dict) -> list[Change]:
+    """The review of a plan: approved, to be revised, or what the setting says once the revisions are used up."""
+    data = judgement(state, reply)
+    done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
+    approved = _enough(state, data["score"])
+    outcome = supervised.APPROVED if approved else supervised.REVISE if done < most else _unapproved(state, data)
+    row = {"revision": done, "approved": approved, **data, "outcome": outcome}
+    changes: list[Change] = [("plan_reviewed", row)]
+    if outcome == supervised.PAUSED:
+        score = "no score" if data["score"] is None else data["score"]
+        why = f"the plan is not approved after {done} revisions ({score}): {data['feedback'][:300]}"
+        changes.append(("paused", {"verdict": None, "reason": why}))
+    return changes
+
+
+def _enough(state: LoopState, score: int | None) -> bool:
+    return score is not None and score >= settings.of(state, "approval_threshold")
+
+
+def _unapproved(state: LoopState, data: dict) -> str:
+    how = settings.of(state, "plan_review_failure")
+    if how == settings.CONTINUE:
+        return supervised.CONTINUE
+    enough = data["score"] is not None and data["score"] >= settings.of(state, "revision_threshold")
+    return supervised.LOWER if how == settings.LOWER and enough else supervised.PAUSED
+
+
+def goal_judged(state: LoopState, reply: dict) -> list[Change]:
+    """The judgement of the goal: reached, or the planner adds what is missing while plan revisions are left."""
+    data = judgement(state, reply)
+    approved = _enough(state, data["score"])
+    changes: list[Change] = [("goal_judged", {**data, "approved": approved})]
+    if not approved and state.supervised.revisions >= settings.of(state, "max_plan_revisions"):
+        why = impossible.of_goal(state, data["score"], data["feedback"], data["missing"])
+        changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
+    return changes
