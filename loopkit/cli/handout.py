@@ -5,45 +5,38 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import briefing
-from ..core.errors import Refused
+from ..core import briefing, supervision
 from ..render import briefs as render
 from ..store import briefs
 from ..store.loop import Loop, unwritable
 from . import app
 
 if TYPE_CHECKING:
-    from ..core.intake import Change
-    from ..core.state import LoopState
     from ..core.supervision import Step
 
 
 def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:
     """Ask these steps of their roles: the agent lines, then a line for each reply. No step: no line.
 
-    The briefs are written before anything is recorded, so that no line names a file that is not there. Raises Damaged
-    where they cannot be, Refused where another command has handed out the same meanwhile.
+    The briefs are written before anything is recorded, so that no line names a file that is not there. What another
+    command has handed out meanwhile is left to it. Raises Damaged where a brief cannot be written.
     """
     if not steps:
         return []
-    numbers = [briefing.number(loop.state, step) for step in steps]
-    agents = []
-    for step, number in zip(steps, numbers, strict=True):
-        text = render.render(loop.state, step, shown(call, loop.folder), reply=briefing.reply(step))
-        try:
-            path = briefs.write(loop.folder, step, number, text)
-        except OSError as error:
-            raise unwritable(loop.folder, error) from None
-        agents.append(briefing.agent(loop.state, step, shown(call, path)))
-    call.change(loop, _asked, steps, numbers)
-    return [*agents, *[briefing.reply(step) for step in steps]]
+    briefed = {step: _brief(call, loop, step) for step in steps}
+    recorded = {(data["kind"], data["task"]) for _, data in call.change(loop, supervision.asked, steps)}
+    handed = [step for step in steps if (step.kind, step.task) in recorded]
+    agents = [briefing.agent(loop.state, step, briefed[step]) for step in handed]
+    return [*agents, *[supervision.line(step) for step in handed]]
 
 
-def _asked(state: LoopState, steps: list[Step], numbers: list[int]) -> list[Change]:
-    for step, number in zip(steps, numbers, strict=True):
-        if briefing.number(state, step) != number:
-            raise Refused("another command has handed this out meanwhile", "next: loopkit wave next")
-    return [briefing.asked(step, number) for step, number in zip(steps, numbers, strict=True)]
+def _brief(call: app.App, loop: Loop, step: Step) -> str:
+    """Write the brief of a step; the path as it is shown."""
+    text = render.render(loop.state, step, shown(call, loop.folder), reply=supervision.line(step))
+    try:
+        return shown(call, briefs.write(loop.folder, step, briefing.number(loop.state, step), text))
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
 
 
 def shown(call: app.App, path: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import announce, clarify, decisions, panel, settings, supervised
+from . import announce, clarify, decisions, panel, planning, settings, supervised
 from . import task as tasks
 
 if TYPE_CHECKING:
-    from .intake import Change
     from .state import LoopState
     from .supervision import Step
     from .task import Task
 
+SCAFFOLD = "scaffold"
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
 #: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a subtask against its
@@ -60,7 +60,7 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     name = f"{step.kind} {about}" if step.kind == supervised.VERIFICATION else step.kind
     row: dict[str, Any] = {
         "loop": state.name,
-        "role": step.role,
+        "role": role(state, step),
         "kind": step.kind,
         "scope": about,
         "target": step.task,
@@ -81,9 +81,10 @@ def number(state: LoopState, step: Step) -> int:
     return state.supervised.asked.get(supervised.key(step.kind, step.task), 0) + 1
 
 
-def asked(step: Step, count: int) -> Change:
-    """The journal line of a step that is handed out for the `count`th time."""
-    return ("role_asked", {"role": step.role, "kind": step.kind, "task": step.task, "number": count})
+def role(state: LoopState, step: Step) -> str:
+    """The agent that does a step: its role, scaffold where a coder lays the ground for all others."""
+    task = state.tasks.get(step.task or "")
+    return SCAFFOLD if step.kind == supervised.IMPLEMENTATION and task is not None and task.scaffold else step.role
 
 
 def agent(state: LoopState, step: Step, brief: str) -> str:
@@ -92,12 +93,7 @@ def agent(state: LoopState, step: Step, brief: str) -> str:
     what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
     if task is not None:
         what = f"{what} {task.id} ({announce.clean(task.subject, LONGEST_SUBJECT)})"
-    return f"agent loop:{step.role}: {what}. Read `{brief}` first."
-
-
-def reply(step: Step) -> str:
-    """The line that hands the answer to a step over."""
-    return " ".join(one for one in ("loopkit reply", step.kind, step.task, "--file -") if one)
+    return f"agent loop:{role(state, step)}: {what}. Read `{brief}` first."
 
 
 _DOING = {
@@ -273,8 +269,7 @@ def _answers(state: LoopState, task: Task | None) -> list[dict]:
 
 def _short(state: LoopState, task: Task | None) -> dict | None:
     """The judgement that the goal is not reached by what was planned: more tasks are wanted."""
-    goal = state.supervised.goal
-    return None if goal is None or goal.get("approved") else goal
+    return state.supervised.goal if supervised.short(state.supervised) else None
 
 
 def _bands(state: LoopState, task: Task | None) -> dict:
@@ -296,7 +291,8 @@ def _reasons(state: LoopState, task: Task | None) -> list[str]:
 
 def _sizes(state: LoopState, task: Task | None) -> dict:
     """How many tasks a plan has without and with a warning, and how many subtasks a replan: (least, most) each."""
-    return {"expected": (3, 8), "accepted": (2, 15), "subtasks": (2, 15)}
+    wide = (planning.LEAST, planning.MOST)
+    return {"expected": (planning.FEW, planning.MANY), "accepted": wide, "subtasks": wide}
 
 
 _GIVEN = {

@@ -28,11 +28,11 @@ _TEMPLATES = {
 }
 
 
-def template(step: Step) -> str:
+def template(state: LoopState, step: Step) -> str:
     """The template of a step, below `templates/prompts/`."""
     if step.kind == supervised.VERIFICATION and step.task == supervised.OF_PLAN:
         return "plan-review/review.md"
-    if step.kind == supervised.IMPLEMENTATION and step.role == "scaffold":
+    if step.kind == supervised.IMPLEMENTATION and briefing.role(state, step) == briefing.SCAFFOLD:
         return "scaffold/implement.md"
     return _TEMPLATES[step.kind]
 
@@ -50,7 +50,7 @@ def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     values = briefing.values(state, step, folder=folder, form=form, **given)
     if state.approval == approval.REVIEW:
         values["bands"] = None  # a review decides, no score
-    name = f"prompts/{template(step)}"
+    name = f"prompts/{template(state, step)}"
     brief = ""
     for room in _ROOM:
         brief = _squeezed(text(name, **values, **_Quotes(*room).helpers()))
