@@ -12,6 +12,8 @@ from ..store.loop import Loop, unwritable
 from . import app
 
 if TYPE_CHECKING:
+    from ..core.intake import Change
+    from ..core.state import LoopState
     from ..core.supervision import Step
 
 
@@ -24,15 +26,20 @@ def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:
     if not steps:
         return []
     briefed = {step: _brief(call, loop, step) for step in steps}
-    recorded = {(data["kind"], data["task"]) for _, data in call.change(loop, supervision.asked, steps)}
+    recorded = {(data["kind"], data["task"]) for _, data in call.change(loop, _asked, steps)}
     handed = [step for step in steps if (step.kind, step.task) in recorded]
     agents = [briefing.agent(loop.state, step, briefed[step]) for step in handed]
-    return [*agents, *[supervision.line(step) for step in handed]]
+    return [*agents, *[briefing.reply(step) for step in handed]]
+
+
+def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
+    now = supervision.due(state)
+    return [briefing.asked(state, step) for step in steps if step in now]
 
 
 def _brief(call: app.App, loop: Loop, step: Step) -> str:
     """Write the brief of a step; the path as it is shown."""
-    text = render.render(loop.state, step, shown(call, loop.folder), reply=supervision.line(step))
+    text = render.render(loop.state, step, shown(call, loop.folder), reply=briefing.reply(step))
     try:
         return shown(call, briefs.write(loop.folder, step, briefing.number(loop.state, step), text))
     except OSError as error:

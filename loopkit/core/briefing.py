@@ -9,6 +9,7 @@ from . import announce, clarify, decisions, panel, planning, settings, supervise
 from . import task as tasks
 
 if TYPE_CHECKING:
+    from .intake import Change
     from .state import LoopState
     from .supervision import Step
     from .task import Task
@@ -79,6 +80,17 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
 def number(state: LoopState, step: Step) -> int:
     """How often the step will have been asked for with the next time."""
     return state.supervised.asked.get(supervised.key(step.kind, step.task), 0) + 1
+
+
+def asked(state: LoopState, step: Step) -> Change:
+    """The journal line that a step is handed out."""
+    row = {"role": role(state, step), "kind": step.kind, "task": step.task, "number": number(state, step)}
+    return ("role_asked", row)
+
+
+def reply(step: Step) -> str:
+    """The line that hands the answer to a step over."""
+    return f"loopkit reply {supervised.key(step.kind, step.task)} --file -"
 
 
 def role(state: LoopState, step: Step) -> str:
