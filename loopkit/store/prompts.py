@@ -9,7 +9,6 @@ import os
 
 from . import atomic
 
-
 #: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
 START, RESUME = "", ".resume"
 
