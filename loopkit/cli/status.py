@@ -10,9 +10,13 @@ import click
 
 from ..core import announce, clock, limits, verdict
 from ..core import snapshot as snapshots
+from ..render import loopstate
 from ..store import loops, place
 from ..store.loop import Loop
 from . import app, which
+
+#: How the line begins that shows an open question; characters of it at most.
+QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
 
 
 @app.command("status", "loopkit status")
@@ -37,11 +41,14 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
         del snapshot["check"]
         snapshot["ours"] = loop.ours
         snapshot["failure"] = loop.state.session.failure
+        snapshot["question"] = loop.state.session.question
+        snapshot["course"] = loopstate.record(loop.state)
         snapshot["spent"]["seconds"] = loop.state.session.seconds(time.time())
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
     for line in _lines(call, loop, snapshot):
-        click.echo(app.printable(line if line.startswith("next: ") else app.wrapped(line)))
+        whole = line.startswith(("next: ", QUESTION))
+        click.echo(app.printable(line if whole else app.wrapped(line)))
 
 
 def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
@@ -63,6 +70,8 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
         + (f" ({row['block']}: {row['text']})" if row.get("text") else "")
         for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]
     ]
+    course = loopstate.line(loop.state)
+    lines += [course] if course else []
     for name, row in snapshot["reviews"].items():
         if name == "thorough":
             lines.append(
@@ -90,6 +99,8 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
             f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
             + announce.clean(str(session.failure["text"]), 160)
         )
+    if session.question is not None and session.status not in verdict.FINAL:
+        lines.append(QUESTION + app.quoted(session.question, LONGEST_QUESTION))
     if not loop.ours:
         lines.append("It was not started here, so it does nothing. If you trust it: loopkit resume --adopt")
     elif snapshot["next"]:

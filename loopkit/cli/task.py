@@ -112,6 +112,8 @@ def show(call: app.App, task_id: str) -> None:
             f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "
             + app.quoted(f"{entry['result']}; {entry['error'][-400:].strip()}", 600)
         )
+    if state.course.answer:
+        lines.append(f"the person was asked and said: {app.quoted(state.course.answer, 600)}")
     advice = panel.advice(state, task.id)
     if advice:
         lines.append(

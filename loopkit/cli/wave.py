@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core import nextstep, waves
+from ..core import nextstep, recovery, waves
+from ..core.course import PROGRESSING
+from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
 from . import app, experts
@@ -24,10 +26,12 @@ NO_TASK_TOOLS = (
 )
 
 
-def _next(call: app.App, sequential: bool) -> None:
+def _next(call: app.App, sequential: bool) -> int:
     """Open the next wave and hand out its tasks; while one is open, show who still has to report."""
     loop = call.own_loop()
     changes = call.change(loop, waves.next_wave, sequential)
+    if any(change[0] == "recovery" for change in changes):
+        return _recovered(call, loop, [], {}, changes)
     wave = loop.state.waves[-1]
     handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
     handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
@@ -37,15 +41,16 @@ def _next(call: app.App, sequential: bool) -> None:
             f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end the turn if need be"
         )
         call.answer(loop, waiting, {"wave": wave.number, "running": left}, [])
-        return
+        return 0
     if not handed:
         call.answer(loop, f"wave {wave.number} is open: all have reported")
-        return
+        return 0
     again = not any(change[0] == "wave_opened" for change in changes)
     said = f"wave {wave.number} {'goes on' if again else 'opened'}: {', '.join(handed)}"
     if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS
     call.answer(loop, said, {"wave": wave.number, "tasks": handed}, nextstep.hand_out(loop.state, handed))
+    return 0
 
 
 def _tell_about_tools(call: app.App, loop: Loop) -> bool:
@@ -59,16 +64,37 @@ def _tell_about_tools(call: app.App, loop: Loop) -> bool:
     return True
 
 
-def _close(call: app.App) -> None:
+def _close(call: app.App) -> int:
     """Close the wave: tasks without passing evidence have failed; with the last task the loop goes on to review."""
     loop = call.own_loop()
     changes = call.change(loop, waves.closed)
     data = next(change[1] for change in changes if change[0] == "wave_closed")
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
-    said = f"wave {data['wave']} closed: {counts}"
-    if nextstep.unreviewed(loop.state):
-        said += "\nlight review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT))
-    call.answer(loop, said, data)
+    said = [f"wave {data['wave']} closed: {counts}"]
+    if data["status"] != PROGRESSING:
+        said.append(loopstate.line(loop.state))
+        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
+    recovering = call.change(loop, recovery.settled) if recovery.due(loop.state) else []
+    if recovering:
+        return _recovered(call, loop, said, data, recovering)
+    play = recovery.due(loop.state)
+    if play is not None:
+        said.append(f"recovery: {play.why}")
+    if nextstep.unreviewed(loop.state) and recovery.command(loop.state) is None:
+        said.append("light review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT)))
+    call.answer(loop, "\n".join(said), data)
+    return 0
+
+
+def _recovered(call: app.App, loop: Loop, said: list[str], data: dict, changes: list) -> int:
+    """Say what loopkit has done of a recovery. 1 where a person is asked and nobody can answer."""
+    asked = [change[1]["text"] for change in changes if change[0] == "question_asked"]
+    for kind, row in changes:
+        if kind == "task_changed":
+            said.append(f"{row['id']} waits for {', '.join(row['blockedBy'])} now")
+    question = asked[0] if asked else None
+    call.answer(loop, "\n".join([*said, *asked]), {**data, "question": question})
+    return 1 if asked and loop.state.session.unattended else 0
 
 
 command.add_command(

@@ -194,7 +194,7 @@ def question(state: LoopState, play: Play) -> str:
     more = len(tried) - SHOWN_RECOVERIES
     rows.append("tried: " + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet") + (f"; {more} before" * (more > 0)))
     about = held_up(state) if play.status == BLOCKED else _troubled(state)
-    rows += [_trouble(state, one) for one in about[:SHOWN_ERRORS]]
+    rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
         rows.append(f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[:ERROR_LENGTH])
     first = about[0] if about else "T-001"
@@ -221,7 +221,8 @@ def _troubled(state: LoopState) -> list[str]:
     return [one for one in found if one in state.tasks]
 
 
-def _trouble(state: LoopState, task_id: str) -> str:
+def trouble(state: LoopState, task_id: str) -> str:
+    """A task that is blocked or failed and why, in one line."""
     task = state.tasks[task_id]
     head = f"{task.id} {announce.clean(task.subject, 60)}"
     if _is_held_up(task):

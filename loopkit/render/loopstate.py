@@ -1,0 +1,78 @@
+"""loop-state.md: how the batches of a loop have gone and what the detectors say, from its state."""
+
+from __future__ import annotations
+
+from ..core import announce, monitor
+from ..core.course import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
+from ..core.state import LoopState
+from . import text
+
+NAME = "loop-state.md"
+#: Batches in its table; characters of a note, a signature and the recoveries.
+SHOWN, NOTE, SIGNATURE, RECOVERIES = 20, 120, 120, 200
+
+
+def render(state: LoopState) -> str:
+    """The whole file, under 50 lines however many batches there were (rule: loop-state.md)."""
+    course = state.course
+    number = len(course.batches)
+    last = course.batches[-1] if number else None
+    streak, signature = monitor.same_error(course.window)
+    wave = state.wave
+    tried = [f"{one.play} after batch {one.wave} ({one.status})" for one in course.recoveries]
+    return text(
+        NAME,
+        loop=state.name,
+        iteration=number,
+        status=course.status,
+        confidence=(last.confidence if last else "") or "medium",
+        current="none open" if wave is None else f"{wave.number}: {', '.join(wave.tasks)}",
+        rows=[_row(place, one) for place, one in enumerate(course.batches, 1)][-SHOWN:],
+        left_out=max(0, number - SHOWN),
+        failures=monitor.failures(course.window),
+        streak=streak,
+        signature=announce.clean(signature, SIGNATURE),
+        trend=(last.trend if last else "") or "stable",
+        recoveries=announce.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
+        recommendation=(last.recommendation if last else "") or "continue",
+    )
+
+
+def record(state: LoopState) -> dict:
+    """The same as `status --json` gives it: status, confidence, trend, recommendation, batches, recoveries, used."""
+    course = state.course
+    last = course.batches[-1] if course.batches else None
+    said = {name: getattr(last, name) if last else "" for name in ("confidence", "trend", "recommendation")}
+    return {
+        "status": course.status,
+        **{name: value or None for name, value in said.items()},
+        "batches": len(course.batches),
+        "recoveries": [one._asdict() for one in course.recoveries],
+        "used": course.used,
+    }
+
+
+def line(state: LoopState) -> str:
+    """The same in one line of `status`; "" before the first batch."""
+    course = state.course
+    if course.status == INITIALIZING:
+        return ""
+    last = course.batches[-1]
+    said = f"Batches: {course.status}"
+    if last.confidence:
+        said += f", confidence {last.confidence}, trend {last.trend}, {announce.clean(last.recommendation, NOTE)}"
+    return said
+
+
+def _row(number: int, batch: Batch) -> dict:
+    counts = {name: monitor.count(batch, name) for name in (PASSED, FAILED, HELD_UP)}
+    failed = [f"{name} failed" for name, one in batch.outcomes.items() if one.result == FAILED]
+    held_up = [f"{name} blocked" for name, one in batch.outcomes.items() if one.result == HELD_UP]
+    notes = [batch.status] if batch.status not in ("", "PROGRESSING") else []
+    return {
+        "number": number,
+        "attempted": counts[PASSED] + counts[FAILED],
+        "passed": counts[PASSED],
+        "failed": counts[FAILED],
+        "notes": announce.clean(", ".join([*notes, *failed, *held_up]), NOTE),
+    }
