@@ -43,19 +43,24 @@ def _add(name: str, example: str, **settings: object) -> Callable:
 @click.option("--active-form", default="", help="What the task list shows while it runs.")
 @click.option("--scaffold", is_flag=True, help="Comes before all others.")
 @click.option("--file", "source", metavar="FILE", help="Several tasks as a block YAML list; - for standard input.")
-def add(call: app.App, subject: str | None, source: str | None, **fields: object) -> None:
+@click.option("--replace", is_flag=True, help="In place of all tasks there are; only before the first attempt.")
+def add(call: app.App, subject: str | None, source: str | None, replace: bool, **fields: object) -> None:
     """Add one task, or a whole list: entries with subject, verify, description, blocked_by, files, criteria, complexity."""
     if (subject is None) == (source is None):
         raise UsageFault("give either a subject or --file", 'loopkit task add "…" --verify "…"')
     rows = app.read_record(source, list) if source else [{"subject": subject, **_plain(fields)}]
     loop = call.own_loop()
-    changes = call.change(loop, work.hand_in, rows)
+    changes = call.change(loop, work.replaced if replace else work.hand_in, rows)
+    gone = [change[1]["id"] for change in changes if change[0] == "task_removed"]
     made = [change[1]["task"] for change in changes if change[0] == "task_added"]
     lines = [f"{row['id']} added: {announce.clean(row['subject'], 100)}" for row in made]
+    if gone:
+        lines.insert(0, f"{', '.join(gone)} replaced")
     doubtful = [row["id"] for row in made if " and " in row["subject"].lower()]
     if doubtful:
         lines.append(f"{', '.join(doubtful)}: a subject with “and” is often two tasks")
-    call.answer(loop, "\n".join(lines), {"added": [row["id"] for row in made]})
+    data = {"added": [row["id"] for row in made]}
+    call.answer(loop, "\n".join(lines), {**data, "replaced": gone} if replace else data)
 
 
 def _plain(fields: dict) -> dict:
@@ -163,14 +168,16 @@ def fail(call: app.App, task_id: str, error: str, error_file: str | None, sugges
     changes = call.change(loop, work.failed, task_id, error, suggest)
     data = changes[0][1]
     task = work.find(loop.state, task_id)
-    row = {
-        "task": task.id,
-        "action": data["action"],
-        "clamped": data["clamped"],
-        "attempts": task.attempts,
-        "depth": task.depth,
-    }
-    call.answer(loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}", row)
+    row = work.escalated(loop.state, task.id, data)
+    call.answer(loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}{weighed(data)}", row)
+
+
+def weighed(data: dict) -> str:
+    """What the rule made of a suggestion, in words; nothing where it agrees or there was none."""
+    if data.get("clamped") or data.get("raised"):
+        how = "clamped" if data["clamped"] else "raised"
+        return f" ({how}, {data['suggested']} was suggested)"
+    return ""
 
 
 @_add("block", "loopkit task block T-003 --kind permission --reason 'needs a signature'")

@@ -6,7 +6,8 @@ import os
 
 import click
 
-from ..core import decisions, gate, outline, settings, tiers, work
+from ..core import approval, decisions, gate, outline, settings, supervised, tiers, work
+from ..core import task as tasks
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
@@ -61,8 +62,13 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     tier = changes[kinds.index("task_verified")][1]["tier"]
     after = loop.state.tasks[task.id]
     shown = _shown(loop, outcome)
+    if loop.state.approval == approval.SUPERVISOR and after.status == tasks.IN_PROGRESS:
+        return _judged_later(call, loop, after, outcome)
     if outcome["passed"]:
-        said = f"{task.id} completed: {shown}" if "task_completed" in kinds else f"{task.id} verified again: {shown}"
+        again = "completed" if "task_completed" in kinds else "verified again"
+        if after.status == "in_progress":
+            again = "has passed, its judgement is still to come"
+        said = f"{task.id} {again}: {shown}"
         parents = [
             change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id
         ]
@@ -90,10 +96,20 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     return 1
 
 
+def _judged_later(call: app.App, loop: Loop, task: tasks.Task, outcome: dict) -> int:
+    """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from it by itself."""
+    said = f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: {_shown(loop, outcome)}"
+    said += "" if outcome["passed"] else _end(outcome["output"]) + _wider(call, tiers.due(task.failing), task.verify)
+    if task.turn == supervised.TEST:
+        said += "\nthe tester's reply can be handed in now"
+    call.answer(loop, said, {"task": task.id, **_row(outcome)}, [])
+    return 0 if outcome["passed"] else 1
+
+
 def _report(call: app.App, loop: Loop, said: str, row: dict) -> None:
     """The step after a task's last check: none while agents of its wave are still at work; theirs goes on."""
     wave = loop.state.wave
-    left = [one for one in wave.tasks if one in loop.state.running] if wave else []
+    left = approval.at_work(loop.state)
     if wave and left:
         said += f"\nwave {wave.number}: {', '.join(left)} still to report"
     call.answer(loop, said, row, [] if left else next_check(call, loop) or None)

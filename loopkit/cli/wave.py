@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ..core import nextstep, recovery, waves
+from ..core import announce, approval, briefing, intake, nextstep, recovery, supervision, waves
 from ..core.course import PROGRESSING
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import app, experts
+from . import app, checkpoint, experts, handout
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,15 +27,21 @@ NO_TASK_TOOLS = (
 
 
 def _next(call: app.App, sequential: bool) -> int:
-    """Open the next wave and hand out its tasks; while one is open, show who still has to report."""
+    """Open the next wave and hand out its tasks; while one is open, show who still has to report.
+
+    Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test, judgement, diagnosis.
+    """
     loop = call.own_loop()
+    intake.running(loop.state)
+    if supervision.wanted(loop.state):
+        return _hand_out(call, loop)
     changes = call.change(loop, waves.next_wave, sequential)
     if any(change[0] == "recovery" for change in changes):
         return _recovered(call, loop, [], {}, changes)
     wave = loop.state.waves[-1]
     handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
     handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
-    left = [one for one in wave.tasks if one in loop.state.running]
+    left = approval.at_work(loop.state)
     if not handed and left:
         waiting = (
             f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end the turn if need be"
@@ -47,10 +53,35 @@ def _next(call: app.App, sequential: bool) -> int:
         return 0
     again = not any(change[0] == "wave_opened" for change in changes)
     said = f"wave {wave.number} {'goes on' if again else 'opened'}: {', '.join(handed)}"
+    if not again:
+        said = "\n".join(filter(None, (said, checkpoint.make(call, loop))))
     if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS
+    if loop.state.approval == approval.SUPERVISOR:
+        return _hand_out(call, loop, said, {"wave": wave.number, "tasks": handed})
     call.answer(loop, said, {"wave": wave.number, "tasks": handed}, nextstep.hand_out(loop.state, handed))
     return 0
+
+
+def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = None) -> int:
+    """The agent lines of all that is due, then a line for each reply; where all is out, the replies that are."""
+    due, out = supervision.due(loop.state), supervision.outstanding(loop.state)
+    if not due:
+        waiting = f"{announce.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
+        call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
+        return 0
+    steps = handout.hand_out(call, loop, due)
+    said = said or f"{announce.count(len(due), 'step')} handed out"
+    if len(due) > 1:
+        said += ", to be done side by side"
+    if out:
+        said += f"; still out: {', '.join(' '.join(filter(None, one[1:])) for one in out)}"
+    call.answer(loop, said, {**(data or {}), "handed": _rows(due), "out": _rows(out)}, steps)
+    return 0
+
+
+def _rows(steps: list) -> list[dict]:
+    return [one._asdict() for one in steps]
 
 
 def _tell_about_tools(call: app.App, loop: Loop) -> bool:
@@ -70,7 +101,7 @@ def _close(call: app.App) -> int:
     changes = call.change(loop, waves.closed)
     data = next(change[1] for change in changes if change[0] == "wave_closed")
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
-    said = [f"wave {data['wave']} closed: {counts}"]
+    said = [f"wave {data['wave']} closed: {counts}", *filter(None, [checkpoint.make(call, loop)])]
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]

@@ -2,7 +2,7 @@
 
 One attempt at a task is coder → tester → at most so many fixes, each tested again → supervisor's score. Before it stand
 plan and plan review, after a failed attempt the diagnosis and the replan, at the end the judgement of the goal. Whoever
-drives the loop asks `due`, hands that out, and records each reply with `answered`.
+drives the loop asks `due`, hands that out (core/briefing.py), and records each reply with `answered`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import approval, attempt, intake, planning, recovery, stage, supervised, verdict
+from . import approval, attempt, briefing, intake, planning, recovery, stage, supervised, verdict
 from .attempt import Misfit
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -105,29 +105,6 @@ def outstanding(state: LoopState) -> list[Step]:
     return [one for one in wanted(state) if _is_out(state, one)]
 
 
-def asked(state: LoopState, steps: list[Step]) -> list[Change]:
-    """The lines that these steps are handed out, those left out that are not due (any more)."""
-    now = due(state)
-    return [
-        (
-            "role_asked",
-            {
-                "role": one.role,
-                "kind": one.kind,
-                "task": one.task,
-                "number": state.supervised.asked.get(supervised.key(one.kind, one.task), 0) + 1,
-            },
-        )
-        for one in steps
-        if one in now
-    ]
-
-
-def line(one: Step) -> str:
-    """The command that takes the reply to a step."""
-    return f"loopkit reply {supervised.key(one.kind, one.task)} --file -"
-
-
 # -- replies
 
 
@@ -152,7 +129,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     own = next((one for one in now if one.task == target), None)
     name = supervised.key(kind, target)
     if own is not None:
-        raise Refused(f"no {name} is awaited, but a {own.kind}", f"next: {line(own)}")
+        raise Refused(f"no {name} is awaited, but a {own.kind}", f"next: {briefing.reply(own)}")
     todo = nextstep.command(state)
     raise Refused(f"no {name} is awaited", f"next: {todo}" if todo else "see loopkit status")
 
@@ -263,4 +240,3 @@ def phase(state: LoopState) -> str:
     if state.stage != stage.DECOMPOSE or supervised.planned(state) and state.tasks:
         return "execution"
     return "plan_review" if state.tasks and state.supervised.standing != supervised.REVISE else "planning"
-
