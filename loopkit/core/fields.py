@@ -94,6 +94,15 @@ def _stage(value: object) -> bool:
     return value in ORDER
 
 
+def _number(value: object) -> bool:
+    return _count(value) and value != 0
+
+
+def _object(value: object) -> bool:
+    """The id of an object of git's: nothing else may reach it as an argument."""
+    return type(value) is str and len(value) in (40, 64) and not value.strip("0123456789abcdef")
+
+
 _FIGURES = _list_of(_amount)
 
 #: What was read in transcripts (session._fold_usage).
@@ -274,6 +283,28 @@ _LINES = {
             "outcomes": _table_of(_record({"result": _text, "signature": _text}, ("result",))),
             **dict.fromkeys(("status", "confidence", "trend", "recommendation"), _text),
         }
+    ),
+    "checkpoint_made": _record(
+        {
+            "number": _number,
+            "sha": _object,
+            "tree": _object,
+            "label": _text,
+            "tasks": _texts,
+            "parent": _count_or_none,
+            "good": _flag,
+            "left_out": _texts,
+            "head": lambda value: value is None or _object(value),
+            "wave": _count_or_none,
+            "place": _text,
+            "line": _count,
+            "target": _count_or_none,
+            "undo": _flag,
+        },
+        ("number", "sha", "tree"),
+    ),
+    "rolled_back": _record(
+        {"number": _number, "saved": _number, "files": _texts, "reopened": _texts, "undo": _flag}, ("number",)
     ),
     "recovery": _record({"status": _text, "play": _text, "wave": _count_or_none, "counted": _flag}),
     "review_light": _record(

@@ -220,6 +220,11 @@ def under_way(place: Repository) -> str | None:
     return None
 
 
+def place_of(place: Repository) -> str:
+    """Which of the repository's working trees it is: "." for the main one."""
+    return os.path.relpath(os.path.realpath(place.folder), os.path.realpath(place.common))
+
+
 # -- taking a tree
 
 
@@ -460,6 +465,29 @@ def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, 
 def changed(project: str, before: str, after: str, environment: dict[str, str]) -> list[tuple[str, str]]:
     """What differs between two trees, submodules apart: (A, M, T or D, path), in the order of paths."""
     return [(one.status, one.path) for one in _differences(project, before, after, environment)]
+
+
+def committed(project: str, before: str | None, after: str, environment: dict[str, str]) -> set[str]:
+    """Paths that differ between two commits; all of `after` where `before` is None or no longer there."""
+    if before is not None and not _there(project, before, environment):
+        before = None
+    if before is None:
+        said = git(project, "ls-tree", "-r", "-z", "--name-only", "--full-tree", after, environment=environment)
+        return {os.fsdecode(one) for one in said.split(b"\0") if one}
+    return {path for _, path in changed(project, before, after, environment)}
+
+
+def check_there(project: str, tree: str, number: int, environment: dict[str, str]) -> None:
+    """Raises GitFault where a checkpoint's tree is no longer in the repository."""
+    if not _there(project, tree, environment):
+        raise GitFault(f"the tree of checkpoint {number} is no longer in the repository", "choose another checkpoint")
+
+
+def _there(project: str, name: str, environment: dict[str, str]) -> bool:
+    said = git(
+        project, "cat-file", "--batch-check=%(objecttype)", environment=environment, given=name.encode() + b"\n"
+    )  # fmt: skip
+    return said.strip() in (b"commit", b"tree")
 
 
 _Difference = namedtuple("_Difference", "status old_mode old mode new path")
