@@ -66,7 +66,7 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         return _judged_later(call, loop, after, outcome)
     if outcome["passed"]:
         again = "completed" if "task_completed" in kinds else "verified again"
-        if after.status == "in_progress":
+        if after.status == tasks.IN_PROGRESS:
             again = "has passed, its judgement is still to come"
         said = f"{task.id} {again}: {shown}"
         parents = [

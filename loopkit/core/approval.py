@@ -7,6 +7,7 @@ from . import task as tasks
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from .state import LoopState
+    from .task import Task
 
 EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
 POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
@@ -22,3 +23,19 @@ def undecided(state: LoopState) -> list[str]:
     if state.wave is None or on_evidence(state):
         return []
     return [one for one in state.wave.tasks if one in state.tasks and state.tasks[one].status == tasks.IN_PROGRESS]
+
+
+def at_work(state: LoopState) -> list[str]:
+    """Running tasks of the open wave that have not come so far as to be judged: where a review decides, those without a
+    check that has passed since they were handed out."""
+    if state.wave is None:
+        return []
+    running = [state.tasks[one] for one in state.wave.tasks if one in state.running]
+    if state.approval != REVIEW:
+        return [one.id for one in running]
+    return [one.id for one in running if not proven(one)]
+
+
+def proven(task: Task) -> bool:
+    """A check of the task has passed since it was handed out, and none has failed after it."""
+    return task.evidence is not None and task.evidence.passed and task.evidence.line > task.handed

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, clarify, decisions, limits, recovery, score, stage, supervised, supervision, verdict
+from . import (
+    approval,
+    batch_review,
+    clarify,
+    decisions,
+    limits,
+    recovery,
+    score,
+    stage,
+    supervised,
+    supervision,
+    verdict,
+)
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -44,8 +56,8 @@ def command(state: LoopState) -> str | None:
         return _work(state) if supervised.planned(state) else "loopkit review --plan"
     if state.open or state.wave is not None:
         return _work(state)
-    if state.approval == approval.SUPERVISOR:
-        return _supervised(state) or _end(state)
+    if not approval.on_evidence(state):
+        return _judged(state) or _end(state)
     if unreviewed(state):
         return _after_wave(state)
     return _end(state)
@@ -60,9 +72,9 @@ def _end(state: LoopState) -> str:
 def unreviewed(state: LoopState) -> bool:
     """The newest wave brought something and no expert has looked at it yet (the review is offered, it never blocks).
 
-    Under a supervisor every task has been judged already.
+    Under a supervisor, or where batches are reviewed, every task has been judged already.
     """
-    return state.approval != approval.SUPERVISOR and _brought(state) and f"wave_{len(state.waves)}" not in state.reviews
+    return approval.on_evidence(state) and _brought(state) and f"wave_{len(state.waves)}" not in state.reviews
 
 
 def _brought(state: LoopState) -> bool:
@@ -89,8 +101,8 @@ def _shown(state: LoopState) -> str | None:
     return None
 
 
-def _supervised(state: LoopState) -> str | None:
-    """Between the waves of a supervised loop: the checks of the newest one, then what a role has to do, if anything."""
+def _judged(state: LoopState) -> str | None:
+    """Between the waves of a loop whose tasks are judged one by one: the checks of the newest one, then what a role has to do, if anything."""
     shown = _shown(state) if _brought(state) else None
     return shown or (WAVE_NEXT if supervision.wanted(state) else None)
 
@@ -103,9 +115,16 @@ def light_review(number: int) -> str:
 def _work(state: LoopState) -> str:
     wave = state.wave
     if wave is not None:
+        if (
+            state.approval == approval.REVIEW
+            and state.running
+            and not state.interrupted
+            and not approval.at_work(state)
+        ):
+            return batch_review.line(state)
         return "loopkit wave next" if state.running or state.interrupted else "loopkit wave close"
-    if state.approval == approval.SUPERVISOR:
-        own = _supervised(state)
+    if not approval.on_evidence(state):
+        own = _judged(state)
         if own is not None:
             return own
     play = recovery.command(state)
@@ -164,15 +183,18 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
     return task is None or task.status != tasks.COMPLETED
 
 
-def agent(task: Task) -> str:
+def agent(task: Task, role: str = "coder") -> str:
     """The line that hands a task to a subagent."""
     subject = task.subject if len(task.subject) <= 100 else task.subject[:99] + "…"
-    return f"agent loop:coder: Do {task.id} ({subject}). Run `loopkit task show {task.id}` first."
+    return f"agent loop:{role}: Do {task.id} ({subject}). Run `loopkit task show {task.id}` first."
 
 
 def hand_out(state: LoopState, ids: list[str]) -> list[str]:
     """The lines that give these tasks to agents, and what follows when all have reported."""
-    return [*[agent(state.tasks[one]) for one in ids], "loopkit wave close"]
+    if state.approval != approval.REVIEW:
+        return [*[agent(state.tasks[one]) for one in ids], "loopkit wave close"]
+    roles = {True: "scaffold", False: "coder"}
+    return [*[agent(state.tasks[one], roles[state.tasks[one].scaffold]) for one in ids], batch_review.line(state)]
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, intake, panel, recovery, score, settings, stage, supervised
+from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import Refused
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 def choose(state: LoopState, most: int) -> list[Task]:
     """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another.
 
-    While a scaffold task is free, only those are taken.
+    While a scaffold task is free, only those are taken; where batches are reviewed, while one is open.
     """
     chosen: list[Task] = []
     taken: set[str] = set()
     scaffold = any(state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open)
+    first = outline.first(state) if state.approval == approval.REVIEW else set()
     for task_id in state.open:
         task = state.tasks[task_id]
         if len(chosen) == most:
             break
-        if scaffold and not task.scaffold:
+        if first and task_id not in first or scaffold and not task.scaffold:
             continue
         if not startable(state, task) or taken.intersection(task.files):
             continue
@@ -115,7 +116,9 @@ def closed(state: LoopState) -> list[Change]:
         raise Refused("no wave is open", "next: loopkit wave next")
     waiting = approval.undecided(state)
     if waiting:
-        raise Refused(f"nobody has judged {', '.join(waiting)}", "next: loopkit wave next")
+        from . import nextstep
+
+        raise Refused(f"nobody has judged {', '.join(waiting)}", f"next: {nextstep.command(state)}")
     changes: list[Change] = []
     failed, done, held_up = [], [], []
     struck = dict(state.course.struck)

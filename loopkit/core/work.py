@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from . import (
@@ -353,10 +353,10 @@ def _signature(text: str) -> str:
     return signature.of(text)
 
 
-def completed(state: LoopState, task: Task) -> list[Change]:
-    """Completion of a task and of every parent whose last subtask it was."""
+def completed(state: LoopState, task: Task, before: Iterable[str] = ()) -> list[Change]:
+    """Completion of a task and of every parent whose last subtask it was. `before`: tasks that the same step completes."""
     changes: list[Change] = [("task_completed", {"id": task.id})]
-    done = {task.id}
+    done = {task.id, *before}
     parent = state.tasks.get(task.parent or "")
     while parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT:
         children = [one for one in state.tasks.values() if one.parent == parent.id]
