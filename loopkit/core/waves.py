@@ -160,13 +160,13 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
 
     Tasks completed before this wave and found broken in it count as failed in it (rule: Detectors).
     """
-    from . import monitor
+    from . import monitor, work
 
     outcomes = {one: Outcome(PASSED) for one in done}
     for one in failed:
         history = state.tasks[one].history
         known = struck.get(one)
-        if not known and history:
+        if not known and history and history[-1]["error"] != work.NO_ERROR:
             from . import signature  # its patterns are only paid for where something failed
 
             known = signature.of(str(history[-1]["error"]))

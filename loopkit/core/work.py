@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .task import Task
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
+#: The error of an attempt that was given up without one.
+NO_ERROR = "no error given"
 KEYS = frozenset(
     (
         "subject",
@@ -429,7 +431,7 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
     intake.running(state)
     task = find(state, task_id)
     tasks.moved(task, tasks.FAILED)
-    return failure(state, task, "given up", error or "no error given", suggested)
+    return failure(state, task, "given up", error or NO_ERROR, suggested)
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
