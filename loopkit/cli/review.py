@@ -6,12 +6,12 @@ import os
 
 import click
 
-from ..core import announce, decisions, nextstep, review, settling, verdict
+from ..core import announce, approval, decisions, nextstep, review, settling, verdict
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import app, decide, experts
+from . import app, batch, decide, experts
 
 FINDING = """\
 - severity: <BLOCKER | WARNING | SUGGESTION>
@@ -33,8 +33,13 @@ MOST_REASONS = 20
 
 
 @click.group("review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--wave", type=int, metavar="N", help="Light review of this wave; never blocks.")
+@click.option(
+    "--wave", type=int, metavar="N", help="Of this wave: light, never blocks; with approval = review it decides."
+)
 @click.option("--thorough", is_flag=True, help="The review before the gate; blocks.")
+@click.option("--plan", is_flag=True, help="With approval = review: of the plan, before work begins.")
+@click.option("--scaffold", is_flag=True, help="With approval = review: of the batch that all others build on.")
+@click.option("--waive", metavar="WHY", help="With --plan: the person lets it pass as it is.")
 @click.option("--brief", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
 @click.option("--issues", type=int, help="How many issues.")
@@ -48,6 +53,9 @@ def command(
     /,
     wave: int | None,
     thorough: bool,
+    plan: bool,
+    scaffold: bool,
+    waive: str | None,
     brief: str | None,
     source: str | None,
     as_json: bool,
@@ -59,9 +67,17 @@ def command(
     """
     if context.invoked_subcommand:
         return
-    if thorough == (wave is not None):
-        raise UsageFault("give --wave N or --thorough", "see loopkit review --help")
+    if sum((wave is not None, thorough, plan, scaffold)) != 1:
+        raise UsageFault("give one of --wave N, --thorough, --plan, --scaffold", "see loopkit review --help")
+    if waive is not None and not plan:
+        raise UsageFault("--waive goes with --plan", "for a finding: loopkit review resolve F-001 --waive WHY")
     call = app.App(as_json)
+    if plan:
+        batch.of_plan(call, source, waive)
+        return
+    if scaffold or wave is not None and call.loop().state.approval == approval.REVIEW:
+        batch.of_batch(call, wave, scaffold, source, brief)
+        return
     if brief is not None:
         loop = call.loop()
         call.answer(loop, "\n".join(_for_expert(loop.state, wave, brief)), None, [])
@@ -179,9 +195,10 @@ def _context(state: LoopState) -> list[str]:
     """What a thorough review has to respect and to look at."""
     lines = [f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots]
     lines += [
-        f"  open from wave reviews: {one.issue[:100]}"
+        f"  open from wave reviews: {_cut(one.issue, 100)}"
         for one in state.findings.values()
-        if one.severity == "BLOCKER" and one.source != "thorough" and not one.resolution
+        if one.severity == "BLOCKER" and one.source not in ("thorough", "decision") and not one.resolution
+        if not settling.mended(state, one)
     ]
     return lines + reasons(state, experts.files(state))
 

@@ -102,7 +102,7 @@ def _shown(state: LoopState) -> str | None:
 
 
 def _judged(state: LoopState) -> str | None:
-    """Between the waves of a loop whose tasks are judged one by one: the checks of the newest one, then what a role has to do, if anything."""
+    """Between waves where tasks are judged one by one: the checks of the newest wave, then what a role has to do."""
     shown = _shown(state) if _brought(state) else None
     return shown or (WAVE_NEXT if supervision.wanted(state) else None)
 

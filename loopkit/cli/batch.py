@@ -1,0 +1,175 @@
+"""Reviews that decide, by the command line: of the plan, of a batch; who is asked, what is told, what is recorded."""
+
+from __future__ import annotations
+
+from ..core import announce, approval, batch_review, briefing, decisions, supervised, supervision
+from ..core import task as tasks
+from ..core.state import LoopState
+from ..store.loop import Loop
+from . import app, decide
+
+PLAN_FORM = """\
+status: <APPROVED | NEEDS REVISION>
+summary: "<in a sentence or two>"
+missing: ["<what the plan lacks>"]
+findings:
+- severity: <BLOCKER | WARNING | SUGGESTION>
+  issue: "<what is wrong with the plan>"
+  guidance: "<what to do>"
+  contradicts: [<number of a decision, where the plan goes against it>]
+"""
+FORM = """\
+build: <passed | failed | none>
+tests: <passed | failed | none>
+lint: <passed | failed | none>
+verdicts:
+{verdicts}
+findings:
+- severity: <BLOCKER | WARNING | SUGGESTION>
+  task: <T-001>
+  issue: "<what is wrong, as seen>"
+  place: <file:line>
+  reason: "<why it matters>"
+  guidance: "<what to do>"
+  breaks: [<C1 or M1, where the work misses or breaks it>]
+  contradicts: [<number of a decision, where the work goes against it>]
+  files: [<path>]"""
+PLAN_REPLY = "loopkit review --plan --file -"
+#: Characters of a task's subject, tasks whose attempts are told.
+_SUBJECT = 100
+
+
+# -- the plan
+
+
+def of_plan(call: app.App, source: str | None, why: str | None) -> None:
+    """`review --plan`: ask for it, record it, or (`why`) let the plan pass as the person says."""
+    loop = call.own_loop()
+    if why is not None:
+        call.change(loop, batch_review.waived, why)
+        call.answer(loop, f"the plan passes as it is: {announce.clean(why, 300)}", {"outcome": supervised.CONTINUE})
+        return
+    if source is None:
+        _ask_plan(call, loop)
+        return
+    changes = call.change(loop, batch_review.planned, app.read_record(source, dict))
+    data = changes[0][1]
+    names = {supervised.APPROVED: "APPROVED", supervised.REVISE: "NEEDS REVISION"}
+    lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
+    lines += [announce.clean(one, 200) for one in data["issues"][:20]]
+    if data["outcome"] == supervised.REVISE:
+        lines.append("the planner is told all this")
+    if data["outcome"] == supervised.ASKED:
+        lines.append(app.quoted(changes[-1][1]["text"], 2000))
+    lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
+    call.answer(loop, "\n".join(lines), {name: data[name] for name in ("outcome", "approved", "issues", "missing")})
+
+
+def _ask_plan(call: app.App, loop: Loop) -> None:
+    from ..render import briefs as render
+    from ..store import briefs
+    from ..store.loop import unwritable
+    from .handout import shown
+
+    batch_review.check_plan(loop.state)
+    step = supervision.step(supervised.VERIFICATION, supervised.OF_PLAN)
+    out = loop.state.supervised.out.get(supervised.key(step.kind, step.task))
+    if out is not None and out >= loop.state.idle_at:
+        said = f"loop:{step.role} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
+        call.answer(loop, said, {"asked": step.role}, [PLAN_REPLY])
+        return
+    text = render.render(loop.state, step, shown(call, loop.folder), reply=PLAN_REPLY, form=PLAN_FORM)
+    try:
+        path = shown(call, briefs.write(loop.folder, step, briefing.number(loop.state, step), text))
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
+
+    def asked(state: LoopState) -> list:
+        batch_review.check_plan(state)
+        return [briefing.asked(state, step)]
+
+    call.change(loop, asked)
+    call.answer(loop, "", {"brief": path}, [briefing.agent(loop.state, step, path), PLAN_REPLY])
+
+
+# -- a batch
+
+
+def of_batch(call: app.App, wave: int | None, scaffold: bool, source: str | None, brief: str | None) -> None:
+    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the reviewer, or record."""
+    kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
+    if brief is not None:
+        loop = call.loop()
+        waiting = batch_review.check_batch(loop.state, wave, kind)
+        call.answer(loop, "\n".join(_brief(loop.state, waiting)), None, [])
+        return
+    loop = call.own_loop()
+    waiting = batch_review.check_batch(loop.state, wave, kind)
+    own = batch_review.line(loop.state)
+    if source is None:
+        number = loop.state.wave.number if loop.state.wave else 0
+        bare = [one for one in waiting if not approval.proven(loop.state.tasks[one])]
+        said = f"one review of the whole batch: {', '.join(waiting)}"
+        if bare:
+            said += f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for its report"
+        agent = f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief batch` first."
+        call.answer(loop, said, {"tasks": waiting}, [agent, f"{own} --file -"])
+        return
+    changes = call.change(loop, batch_review.judged, wave, kind, app.read_record(source, dict))
+    data = changes[0][1]
+    call.answer(loop, "\n".join(_said(loop, data, changes)), {name: data[name] for name in ("verdicts", "findings")})
+
+
+def _said(loop: Loop, data: dict, changes: list) -> list[str]:
+    kinds = {"task_completed": "completed", "task_failed": "failed"}
+    lines = [f"review of {data['mode']} {data['wave']} recorded"]
+    failed = [name for name in ("build", "tests") if data["checks"].get(name) == "failed"]
+    if failed:
+        lines[0] += f": {' and '.join(failed)} failed, so nothing is approved"
+    for kind, row in changes:
+        if kind in kinds:
+            action = f", attempt {row['attempt']}: {row['action']}" if kind == "task_failed" else ""
+            lines.append(f"{row['id']} {kinds[kind]}{action}")
+        elif kind == "anti_pattern_recorded":
+            lines.append(f"{announce.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
+        elif kind == "paused":
+            lines.append(f"the loop is paused: {announce.clean(row['reason'], 300)}")
+    lines += [f"{row['id']} {row['severity']}: {announce.clean(row['issue'], 120)}" for row in data["findings"][:20]]
+    return lines
+
+
+def _brief(state: LoopState, waiting: list[str]) -> list[str]:
+    """Everything that the reviewer of a batch has to know, and the form of the report."""
+    from .review import reasons
+
+    files = list(dict.fromkeys(path for one in waiting for path in state.tasks[one].files))
+    lines = [
+        "run the build, the tests and lint (and UI tests where there are any) first: what fails, nothing is approved with it",
+        f"the request: {announce.clean(' '.join(state.text.split()), 600)}",
+        *[
+            f"criterion {one.id}: {announce.clean(one.text, 200)}"
+            for one in state.criteria.values()
+            if not one.must_not
+        ],
+        *[f"must not: {one.id} {announce.clean(one.text, 200)}" for one in state.must_nots],
+    ]
+    for task_id in waiting:
+        lines += _told(state.tasks[task_id], approval.proven(state.tasks[task_id]))
+    lines += reasons(state, files)
+    lines.append("other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is")
+    verdicts = "\n".join(f"  {one}: <{' | '.join(batch_review.VERDICTS)}>" for one in waiting)
+    lines.append("answer in this form, what does not apply left out; nothing found: findings: []")
+    lines.append(FORM.format(verdicts=verdicts))
+    return lines
+
+
+def _told(task: tasks.Task, proven: bool) -> list[str]:
+    """A task of the batch: what it was to do, where, what its check says."""
+    text = " ".join(task.description.split())
+    lines = [f"{task.id} {announce.clean(task.subject, _SUBJECT)}" + (f": {announce.clean(text, 400)}" if text else "")]
+    if task.files:
+        lines.append(f"  files: {announce.clean(', '.join(task.files), 400)}")
+    lines.append(f"  its check {'passed' if proven else 'has not passed'}: {announce.clean(task.verify, 200)}")
+    if task.history:
+        lines.append(f"  failed before: {announce.clean(' '.join(task.history[-1]['error'].split()), 300)}")
+    return lines
