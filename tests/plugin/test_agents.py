@@ -1,0 +1,110 @@
+"""The subagents: flat, with the tools of their row and no more, each with what it gets, does, reports."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from loopkit.core import decisions, supervision
+from loopkit.core.supervised import IMPLEMENTATION, KINDS, OF_PLAN, VERIFICATION
+from loopkit.engine import replies
+from loopkit.store import records
+from tests.core.kit import Book
+from tests.plugin.bundle import DOCUMENTS, NAMES
+
+LOOK, RUN = {"Read", "Grep", "Glob"}, {"Read", "Grep", "Glob", "Bash"}
+#: Agent: its tools; None for all but those that start agents (rule: Roles; testers, supervisors and reviewers read and
+#: run, they do not edit).
+TOOLS = {
+    "coder": None,
+    "decide": {"Read"},
+    "gather": LOOK,
+    "monitor": {"Read"},
+    "plan-review": LOOK,
+    "planner": LOOK,
+    "review": RUN,
+    "rollback": {"Read", "Bash"},
+    "scaffold": None,
+    "supervisor": RUN,
+    "tester": RUN,
+}
+STARTS_AGENTS, EDITS = {"Agent", "Task"}, {"Edit", "Write", "MultiEdit", "NotebookEdit"}
+AGENTS = {one.name: one for one in DOCUMENTS if (one.plugin, one.kind) == ("loop", "agent")}
+
+
+def words(agent, key: str) -> set[str]:
+    return set(filter(None, re.split(r"[,\s]+", agent.meta.get(key, ""))))
+
+
+def test_the_agents_are_these_and_no_other_plugin_has_any():
+    assert set(AGENTS) == set(TOOLS)
+    assert {plugin for plugin, kind, _ in NAMES if kind == "agent"} == {"loop"}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_tools_are_those_of_the_table(name):
+    agent, tools = AGENTS[name], TOOLS[name]
+    if tools is None:
+        assert "tools" not in agent.meta and words(agent, "disallowedTools") == STARTS_AGENTS
+    else:
+        assert words(agent, "tools") == tools and "disallowedTools" not in agent.meta
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_none_starts_agents_and_only_coder_and_scaffold_edit(name):
+    tools = TOOLS[name]
+    assert tools is None or not tools & (STARTS_AGENTS | EDITS)
+    assert (tools is None) == (name in ("coder", "scaffold"))
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_says_what_it_gets_when_to_stop_what_to_report_with_an_example(name):
+    body = AGENTS[name].body
+    assert re.search(r"[Yy]our prompt", body), "what it gets"
+    places = [body.index(part) for part in ("\n## When to stop\n", "\n## Report\n", "\n## Example\n")]
+    assert places == sorted(places) and re.search(r"^1\. ", body, re.M)
+    assert len(body) <= 3200
+
+
+def test_whoever_answers_a_step_reads_its_brief_and_answers_in_its_form():
+    roles = {supervision.step(kind, OF_PLAN if kind == VERIFICATION else "T-001").role for kind in KINDS}
+    roles |= {supervision.step(kind, "T-001").role for kind in KINDS} | {"scaffold"}
+    assert roles == {"planner", "plan-review", "coder", "scaffold", "tester", "supervisor"}
+    for role in roles:
+        body = " ".join(AGENTS[role].body.split())
+        assert "names a brief" in body and "in the form of your brief" in body or "the record in its form" in body
+
+
+@pytest.mark.parametrize("name", ["coder", "scaffold"])
+def test_whoever_is_stuck_says_so_and_leaves_the_check_alone(name):
+    body = " ".join(AGENTS[name].body.split())
+    assert "Stuck on one obstacle for more than five minutes" in body and "BLOCKED" in body
+    assert "just to make it pass" in body or "to make it pass" in body
+
+
+def example(name: str) -> str:
+    return re.search(r"## Example\n\n```\n(.*?)```", AGENTS[name].body, re.S)[1]
+
+
+@pytest.mark.parametrize("name", ["plan-review", "supervisor"])
+def test_the_example_of_a_judge_is_a_reply_that_fits(name):
+    assert replies.parse("verification", example(name))["score"] < 70
+
+
+def test_the_example_of_decide_is_a_decision_that_is_recorded():
+    book = Book().shaped()
+    ((kind, data),) = book.do(decisions.recorded, records.parse(example("decide"), "example", dict))
+    assert (
+        kind == "decision_recorded"
+        and book.state.trail.checks[data["number"]] == "grep -q trusted_proxy app/settings.py"
+    )
+
+
+def test_an_agent_that_dies_is_started_again_at_most_twice():
+    body = " ".join(NAMES["loop", "skill", "wave-execution"].body.split())
+    assert "at most twice" in body
+
+
+def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():
+    assert TOOLS[supervision.ROLES[IMPLEMENTATION]] is None
