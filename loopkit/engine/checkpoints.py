@@ -201,7 +201,7 @@ def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavaila
     try:
         git(here, "rev-parse", "--git-dir", environment=environment)
     except GitFault as error:
-        if "not a git repository" not in error.what:
+        if "not a git repository (or any" not in error.what:
             return Unavailable(error.what, "checkpoints are not available")
     return Unavailable(f"{here} is in no git repository", "checkpoints are not available; git init makes one")
 
