@@ -25,6 +25,7 @@ COMMANDS = {
     "confirm": "Record the person's yes to shape, tasks or wave",
     "task": "Add, list, show, start, fail, block, split tasks",
     "verify": "Run a verification and keep its output as evidence",
+    "baseline": "How a check stood before the work; --check: is it worse now?",
     "wave": "Open the next wave of tasks, close the open one",
     "reply": "Hand in what a role answered: plan, test, judgement …",
     "review": "Record expert reviews and settle findings",

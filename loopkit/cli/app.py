@@ -40,12 +40,21 @@ class App:
         self.root = place.find(self.folder, self.environment)
 
     @property
-    def project(self) -> str:
-        """Where verifications run: the working tree we stand in, if it belongs to the project; else the project."""
-        root = self.root or place.future(self.folder, self.environment)
-        own = os.path.dirname(root)
+    def here(self) -> str:
+        """The working tree we stand in, if it belongs to the project, a task's own one included; else the project."""
+        own = os.path.dirname(self._root)
         tree = place.work_tree(self.folder)
         return tree if tree and place.main_tree(tree) == own else own
+
+    @property
+    def project(self) -> str:
+        """Where verifications run: the same, but for the worktrees of tasks, which lie in `.loop/`."""
+        tree = self.here
+        return os.path.dirname(self._root) if tree.startswith(self._root + os.sep) else tree
+
+    @property
+    def _root(self) -> str:
+        return self.root or place.future(self.folder, self.environment)
 
     def loop(self, strangers: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.

@@ -273,6 +273,7 @@ _LINES = {
     "task_split": _record({"id": _text}),
     "task_reopened": _record({"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}),
     "attempts_reset": _record({"ids": _texts}),
+    "baseline_recorded": _record({"command": _text, "exit": _whole, "failures": _texts, "log": _text}),
     "task_removed": _record({"id": _text}),
     "wave_opened": _record({"wave": _count_or_none, "tasks": _texts}),
     "wave_closed": _record(

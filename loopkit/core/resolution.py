@@ -60,7 +60,7 @@ def _named(rows: list[Row], message: str) -> list[Row]:
 def _part(rows: list[Row], message: str) -> list[Row]:
     """The loop whose name alone holds the whole message, or a word of it that joins parts with dashes."""
     pieces = {re.sub(r"[\s_]+", "-", message.casefold())}
-    pieces |= {one for one in re.findall(r"\w+(?:-\w+)+", message.casefold())}
+    pieces |= set(re.findall(r"\w+(?:-\w+)+", message.casefold()))
     pieces = {one for one in pieces if len(one) >= SHORTEST}
     found = [row for row in rows if any(one in row.name.casefold() for one in pieces)]
     return found if len(found) == 1 else []

@@ -88,6 +88,7 @@ class LoopState:
         self.panels: list = []
         self.criterion_evidence: dict[str, Evidence] = {}
         self.gate: dict | None = None
+        self.baselines: dict[str, dict] = {}  # command → how it stood: exit, failures, log
         self.supervised = supervised.Supervised()
         self.course = course.Course()
         self.line = line.Line()
@@ -495,6 +496,11 @@ class LoopState:
     def _on_criterion_verified(self, data: dict, event: Event) -> None:
         self.records += 1
         self.criterion_evidence[data.get("id", "")] = evidence_of(data, event, self.lines)
+
+    def _on_baseline_recorded(self, data: dict, event: Event) -> None:
+        self.records += 1
+        row = {"exit": data.get("exit", 0), "failures": data.get("failures", []), "log": data.get("log", "")}
+        self.baselines[data.get("command", "")] = {**row, "at": event.at}
 
     def _on_gate_result(self, data: dict, event: Event) -> None:
         self.records += 1

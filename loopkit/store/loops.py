@@ -201,7 +201,8 @@ def active(root: str) -> str | None:
     """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
 
     Our own come before those that came from elsewhere, those that are not over before the others, and of these the one
-    that runs before those that were put aside. Journals that cannot be read are passed over. Raises OSError where it cannot be found out which are ours.
+    that runs before those that were put aside. Journals that cannot be read are passed over. Raises OSError where it
+    cannot be found out which are ours.
     """
     from ..core import verdict
 
