@@ -83,6 +83,10 @@ class Book:
             self.line(kind, **data)
         return changes
 
+    def of(self, kind: str) -> list[dict]:
+        """The data of all lines of a type."""
+        return [event.data for event in self.events if event.type == kind]
+
     # -- the way through a loop
 
     def score(self, *values: int) -> list:
