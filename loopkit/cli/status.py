@@ -8,7 +8,7 @@ import time
 
 import click
 
-from ..core import announce, clock, limits, verdict
+from ..core import announce, clock, limits, supervision, verdict
 from ..core import snapshot as snapshots
 from ..render import loopstate
 from ..store import loops, place
@@ -43,6 +43,8 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
         snapshot["failure"] = loop.state.session.failure
         snapshot["question"] = loop.state.session.question
         snapshot["course"] = loopstate.record(loop.state)
+        snapshot["execution"] = supervision.execution(loop.state)
+        snapshot["supervision"] = supervision.record(loop.state)
         snapshot["spent"]["seconds"] = loop.state.session.seconds(time.time())
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
@@ -72,6 +74,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     ]
     course = loopstate.line(loop.state)
     lines += [course] if course else []
+    lines += supervision.lines(loop.state)
     for name, row in snapshot["reviews"].items():
         if name == "thorough":
             lines.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import approval, attempt, briefing, intake, planning, recovery, stage, supervised, verdict
+from . import approval, attempt, briefing, intake, planning, recovery, settings, stage, supervised, verdict
 from .attempt import Misfit
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -240,3 +240,37 @@ def phase(state: LoopState) -> str:
     if state.stage != stage.DECOMPOSE or supervised.planned(state) and state.tasks:
         return "execution"
     return "plan_review" if state.tasks and state.supervised.standing != supervised.REVISE else "planning"
+
+
+def record(state: LoopState) -> dict | None:
+    """Where supervision stands, for `status --json`; None in loops whose tasks need evidence alone."""
+    if approval.on_evidence(state):
+        return None
+    own = state.supervised
+    return {
+        "approval": state.approval,
+        "phase": phase(state),
+        "plan": own.standing or None,
+        "plan_score": (own.review or {}).get("score"),
+        "revisions": own.revisions,
+        "max_revisions": settings.of(state, "max_plan_revisions"),
+        "goal_score": (own.goal or {}).get("score"),
+        "level": own.level or None,
+        "warnings": warnings(state),
+        "due": [supervised.key(one.kind, one.task) for one in due(state)],
+        "out": [supervised.key(one.kind, one.task) for one in outstanding(state)],
+    }
+
+
+def lines(state: LoopState) -> list[str]:
+    """The same for people; no line in loops whose tasks need evidence alone."""
+    row = record(state)
+    if row is None:
+        return []
+    scores = [f"plan {row['plan'] or '–'}" + ("" if row["plan_score"] is None else f" ({row['plan_score']})")]
+    scores.append(f"revision {row['revisions']} of {row['max_revisions']}")
+    scores += [] if row["goal_score"] is None else [f"goal {row['goal_score']}"]
+    scores += [f"level {row['level']}"] if row["level"] else []
+    said = [f"Approval: {row['approval']} | {row['phase']}, " + ", ".join(scores)]
+    said += [f"Out: {', '.join(row['out'])}"] if row["out"] else []
+    return said + [f"Warning: {one}" for one in row["warnings"]]
