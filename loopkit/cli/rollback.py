@@ -11,7 +11,7 @@ from ..core.intake import Change
 from ..core.line import BEFORE, Checkpoint
 from ..core.state import LoopState
 from ..engine import checkpoints
-from . import app
+from . import app, recovering
 from .checkpoint import kept
 
 #: Files that are listed at most.
@@ -24,7 +24,7 @@ SHOWN = 25
 @click.option("--force", is_flag=True, help="Also overwrite files that were committed after the checkpoint.")
 @click.option("--undo", is_flag=True, help="Go back to what the newest rollback saved.")
 @click.option("--why", default="", metavar="TEXT", help="The reason, kept with the lesson.")
-def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo: bool, why: str) -> None:
+def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo: bool, why: str) -> int:
     """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD and branch stay as they
     are, .loop and ignored files too. Tasks completed after the checkpoint are open again.
     """
@@ -38,7 +38,7 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
         with loop.writing() as state:
             acting.prepare(state)
         call.answer(loop, acting.preview(loop.state), acting.row(loop.state, acting.rows), [])
-        return
+        return 0
 
     def decide(state: LoopState) -> list[Change]:
         acting.prepare(state)
@@ -47,7 +47,10 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
 
     changes = call.change(loop, decide)
     again = [data["id"] for kind, data in changes if kind == "task_reopened"]
-    call.answer(loop, acting.told(again), {**acting.row(loop.state, acting.rows), "reopened": again})
+    settled = recovering.settle(call, loop)  # after a flip-flop the person decides which way is right
+    row = {**acting.row(loop.state, acting.rows), "reopened": again, "question": settled.question}
+    call.answer(loop, "\n".join([acting.told(again), *settled.lines]), row)
+    return int(settled.exit)
 
 
 class _Rollback:

@@ -9,7 +9,7 @@ from ..core.course import PROGRESSING
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import app, checkpoint, experts, handout
+from . import app, checkpoint, experts, handout, recovering
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,11 +33,14 @@ def _next(call: app.App, sequential: bool) -> int:
     """
     loop = call.own_loop()
     intake.running(loop.state)
+    settled = recovering.settle(call, loop)
+    if settled.done:
+        call.answer(loop, "\n".join(settled.lines), {"question": settled.question})
+        return int(settled.exit)
+    recovery.check(loop.state)
     if supervision.wanted(loop.state):
         return _hand_out(call, loop)
     changes = call.change(loop, waves.next_wave, sequential)
-    if any(change[0] == "recovery" for change in changes):
-        return _recovered(call, loop, [], {}, changes)
     wave = loop.state.waves[-1]
     handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
     handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
@@ -105,27 +108,12 @@ def _close(call: app.App) -> int:
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
-    recovering = call.change(loop, recovery.settled) if recovery.due(loop.state) else []
-    if recovering:
-        return _recovered(call, loop, said, data, recovering)
-    play = recovery.due(loop.state)
-    if play is not None:
-        said.append(f"recovery: {play.why}")
-    if nextstep.unreviewed(loop.state) and recovery.command(loop.state) is None:
+    settled = recovering.settle(call, loop)
+    said += settled.lines
+    if settled.question is None and nextstep.unreviewed(loop.state) and recovery.command(loop.state) is None:
         said.append("light review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT)))
-    call.answer(loop, "\n".join(said), data)
-    return 0
-
-
-def _recovered(call: app.App, loop: Loop, said: list[str], data: dict, changes: list) -> int:
-    """Say what loopkit has done of a recovery. 1 where a person is asked and nobody can answer."""
-    asked = [change[1]["text"] for change in changes if change[0] == "question_asked"]
-    for kind, row in changes:
-        if kind == "task_changed":
-            said.append(f"{row['id']} waits for {', '.join(row['blockedBy'])} now")
-    question = asked[0] if asked else None
-    call.answer(loop, "\n".join([*said, *asked]), {**data, "question": question})
-    return 1 if asked and loop.state.session.unattended else 0
+    call.answer(loop, "\n".join(said), {**data, "question": settled.question})
+    return int(settled.exit)
 
 
 command.add_command(

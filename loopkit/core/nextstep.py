@@ -123,13 +123,13 @@ def _work(state: LoopState) -> str:
         ):
             return batch_review.line(state)
         return "loopkit wave next" if state.running or state.interrupted else "loopkit wave close"
+    play = recovery.command(state)
+    if play is not None:
+        return play
     if not approval.on_evidence(state):
         own = _judged(state)
         if own is not None:
             return own
-    play = recovery.command(state)
-    if play is not None:
-        return play
     if unreviewed(state):
         return _after_wave(state)
     if state.counts[tasks.FAILED]:
