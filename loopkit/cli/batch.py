@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core import announce, approval, batch_review, briefing, decisions, supervised, supervision
 from ..core import task as tasks
+from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..store.loop import Loop
 from . import app, decide
@@ -44,6 +45,8 @@ _SUBJECT = 100
 
 def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     """`review --plan`: ask for it, record it, or (`why`) let the plan pass as the person says."""
+    if why is not None and source is not None:
+        raise UsageFault("both --file and --waive", "a review is handed in, or the person lets the plan pass")
     loop = call.own_loop()
     if why is not None:
         call.change(loop, batch_review.waived, why)
