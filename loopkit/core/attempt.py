@@ -24,7 +24,7 @@ class Misfit(Exception):
 def coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
     """The coder's report. One that is blocked has failed: the chain of attempts comes to an end without a person."""
     status, reason = reply["status"], reply.get("blockReason") or ""
-    if kind == supervised.IMPLEMENTATION and task.revisions:
+    if kind == supervised.IMPLEMENTATION and task.judged is not None:
         kind = "revision"
     data = {
         "id": task.id,

@@ -168,10 +168,10 @@ def _coded(state: LoopState, data: dict, event: Event) -> None:
     if task is None:
         return
     state.records += 1
-    fix = data.get("kind") == FIX
+    fix, revision = data.get("kind") == FIX, data.get("kind") == "revision"
     state.supervised.settle(key(FIX if fix else IMPLEMENTATION, task.id))
     coded = {**data, "line": state.lines}
-    state._put(task._replace(coded=coded, turn=TEST, fixes=task.fixes + fix))
+    state._put(task._replace(coded=coded, turn=TEST, fixes=task.fixes + fix, revisions=task.revisions + revision))
 
 
 def _tested(state: LoopState, data: dict, event: Event) -> None:
@@ -191,10 +191,8 @@ def _judged(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
     state.supervised.level = data.get("level", "")
     state.supervised.settle(key(VERIFICATION, task.id))
-    again = data.get("band") == "revise"
-    turn = IMPLEMENTATION if again else ""
-    judged = {**data, "line": state.lines}
-    state._put(task._replace(judged=judged, turn=turn, revisions=task.revisions + again))
+    turn = IMPLEMENTATION if data.get("band") == "revise" else ""
+    state._put(task._replace(judged={**data, "line": state.lines}, turn=turn))
 
 
 def _diagnosed(state: LoopState, data: dict, event: Event) -> None:

@@ -49,8 +49,10 @@ def wanted(state: LoopState) -> list[Step]:
     if stage.confirmation(state):
         return []
     if state.stage == stage.DECOMPOSE:
-        return _planning(state)
-    if state.approval != approval.SUPERVISOR or state.stage not in (stage.EXECUTING, stage.REVIEW):
+        steps = _planning(state)
+        if steps or not state.tasks or not supervised.planned(state):
+            return steps
+    if state.approval != approval.SUPERVISOR or state.stage in (stage.INTENT, stage.SHAPE, stage.COMPLETE):
         return []
     if state.wave is not None:
         running = [state.tasks[one] for one in state.wave.tasks if one in state.running]
