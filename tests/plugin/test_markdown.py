@@ -29,7 +29,10 @@ ON_START = 4000
 #: Characters of a description at most: each costs every session.
 DESCRIPTION = 100
 #: Subcommands that only a person, or whoever watches the shell, may let run.
-GUARDED = ("verify", "run", "rollback", "confirm", "answer", "cancel", "pause", "review resolve", "resume --take-over")
+GUARDED = (
+    *("verify", "run", "rollback", "baseline", "wave merge", "confirm", "answer", "cancel", "pause", "review resolve"),
+    *("review --plan --waive", "resume --take-over", "resume --again", "resume --adopt"),
+)
 #: Subcommands that show when called bare, and record a person's decision with anything behind them.
 SHOWING = ("recall", "learn")
 PERSON_ONLY = {"start", "status", "resume", "pause", "cancel"}
@@ -137,7 +140,7 @@ def test_rules_name_safe_subcommands_one_by_one(document):
             wanted = words == f"{document.name} --soft" and f"loopkit {words}" in injections(document)
             assert wanted or not words.startswith(guarded), rule
         assert words.split()[0] not in SHOWING or words in SHOWING, rule
-        assert words.removesuffix(" *") not in ("start", "score", "review", "resume"), (
+        assert words.removesuffix(" *") not in ("start", "score", "review", "review --plan", "wave", "resume"), (
             f"{rule} lets a person's decision through"
         )
 
