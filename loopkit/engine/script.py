@@ -33,7 +33,8 @@ class Rule:
 class Script:
     """A script file: the task, rules for steps that need judgement, and each task's attempts.
 
-    An attempt is a list of edits; an edit maps a path, relative to the project, to the file's new text.
+    An attempt is a list of edits; an edit maps a path, relative to the project, to the file's new text, or a command that
+    the agent runs beside its own check (`loopkit verify T-001 -- …`) to the standard input of that.
     """
 
     task: str
@@ -73,6 +74,9 @@ class Script:
         told = ""
         for edit in attempts[min(number, len(attempts) - 1)]:
             for path, text in edit.items():
+                if path.startswith("loopkit "):
+                    tell(f"{task} runs {path}: {(call(words(path), text)[1].splitlines() or ['nothing said'])[0]}")
+                    continue
                 target = os.path.join(project, path)
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 atomic.write(target, text.encode())

@@ -97,3 +97,19 @@ def test_a_script_that_is_no_use_is_damaged(tmp_path: Path, text: str) -> None:
 def test_next_steps_are_the_last_block() -> None:
     assert script.next_steps("next: a\nsaid\nnext: b\nnext: c\n\n") == ["b", "c"]
     assert script.next_steps("next: a\nsaid\n") == script.next_steps("") == []
+
+
+def test_an_edit_may_be_a_call_of_the_agents_own(tmp_path: Path) -> None:
+    answers = loaded(tmp_path, TEXT.replace("a/b.txt: three", "loopkit verify T-002 -- grep -q x y: ''"))
+    answers.used["T-001"] = 1
+    calls: list[tuple] = []
+    told: list[str] = []
+
+    def call(arguments: list, given: str) -> tuple:
+        calls.append((arguments, given))
+        return 0, "fine\nnext: loopkit verify T-001 -- x" if arguments[0] == "task" else "T-00x: so it is"
+
+    answers.work("T-001", str(tmp_path), call, told.append)
+    assert calls[1:] == [(["verify", "T-002", "--", "grep", "-q", "x", "y"], ""), (["verify", "T-001", "--", "x"], "")]
+    assert told[0] == "T-001 runs loopkit verify T-002 -- grep -q x y: T-00x: so it is"
+    assert not (tmp_path / "loopkit verify T-002 -- grep -q x y").exists()
