@@ -229,7 +229,14 @@ def test_only_what_differs_is_written(repo: Repo) -> None:
 # -- bytes, whatever git is told to do with them
 
 
-ATTRIBUTES = "*.txt text=auto\n*.win text eol=crlf\n*.id ident\n*.utf16 text working-tree-encoding=UTF-16\n*.up filter=up\n*.big filter=lfs\n"
+ATTRIBUTES = """\
+*.txt text=auto
+*.win text eol=crlf
+*.id ident
+*.utf16 text working-tree-encoding=UTF-16
+*.up filter=up
+*.big filter=lfs
+"""
 
 
 @pytest.fixture
