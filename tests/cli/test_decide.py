@@ -221,7 +221,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(project: Project, tmp_pat
     (tmp_path / "elsewhere").mkdir()
     (project.root / project.name / "learnings").symlink_to(tmp_path / "elsewhere")
     answer = project.lk("decide", "--file", "-", given=ONE)
-    assert answer.exit == 0 and "decision not written" in answer.err
+    assert answer.exit == 0 and "learnings not written" in answer.err
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
