@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import impossible, settings, stage, supervised, verdict, work
+from . import decisions, impossible, settings, stage, supervised, verdict, work
 from .attempt import Misfit, judgement
 from .errors import Refused, UsageFault
 from .intake import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .state import LoopState
     from .task import Task
 
@@ -39,13 +41,27 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     said = {"warning": warning, "questions": questions, **{key: reply.get(key) for key in ("risks", "assumptions")}}
     drafts = [_row(one) for one in rows]
     try:
+        decided = _decisions(state, reply.get("decisions") or ())
         if not more:
-            return work.replaced(state, drafts, said)
+            return [*work.replaced(state, drafts, said), *decided]
         added = work.hand_in(state, drafts)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     lists = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
-    return [("plan_proposed", {"warning": "", **lists, "replaces": []}), *added]
+    return [("plan_proposed", {"warning": "", **lists, "replaces": []}), *added, *decided]
+
+
+def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
+    """The decisions that a plan rests on; one that stands already under its title is not recorded again."""
+    known = {one.get("title") for one in decisions.live(state)}
+    changes: list[Change] = []
+    for row in rows:
+        if " ".join(row["title"].split()) in known:
+            continue
+        given = {key: value for key, value in row.items() if value not in (None, "", [])}
+        for kind, data in decisions.recorded(state, given):
+            changes.append((kind, {**data, "number": data["number"] + len(changes)}))
+    return changes
 
 
 def _size(count: int) -> str:

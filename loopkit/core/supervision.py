@@ -78,7 +78,7 @@ def _between_waves(state: LoopState) -> list[Step]:
         return [step(REPLAN, one) for one in state.open if supervised.to_replan(state, state.tasks[one])]
     if not state.tasks:
         return []
-    if supervised.short(state.supervised):
+    if supervised.short(state.supervised) and state.supervised.worked < (state.supervised.goal or {}).get("line", 0):
         return [step(PLAN, None)]
     return [] if achieved(state) else [step(VERIFICATION, OF_GOAL)]
 
@@ -131,7 +131,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     own = next((one for one in now if one.task == target), None)
     name = supervised.key(kind, target)
     if own is not None:
-        raise Refused(f"no {name} is awaited, but a {own.kind}", f"next: {briefing.reply(own)}")
+        raise Refused(f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {briefing.reply(own)}")
     todo = nextstep.command(state)
     raise Refused(f"no {name} is awaited", f"next: {todo}" if todo else "see loopkit status")
 

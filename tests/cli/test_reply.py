@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +11,6 @@ from tests.cli.kit import Answer, Project
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "it does what was asked"}
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
 PASSED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
-FAILED = {
-    "status": "failed",
-    "testsRun": 1,
-    "testsPassed": 0,
-    "testsFailed": 1,
-    "failures": [{"testName": "limit", "error": "no 429", "severity": "critical"}],
-}
 DIAGNOSIS = {"decision": "retry", "reasoning": "the wrong file was written"}
 
 
@@ -143,7 +135,7 @@ def test_a_plan_without_a_known_test_command_is_refused_and_the_third_pauses(pro
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("test T-001", 1, "no test T-001 is awaited, but a implementation; next: loopkit reply implementation T-001"),
+        ("test T-001", 1, "no test T-001 is awaited, but implementation T-001; next: loopkit reply implementation T-001"),
         ("plan", 1, "no plan is awaited; next: loopkit wave next"),
         ("verification goal", 1, "no verification goal is awaited"),
         ("test T-009", 1, "there is no task T-009"),
@@ -184,47 +176,93 @@ def test_add_replace(project: Project) -> None:
     )
 
 
-# -- the always-failing task, by its `next:` lines only
+# -- the always-failing task
 
 
-def follow(project: Project, step: str, count: dict) -> Answer:
-    """Do what a next line says; every check fails, whatever the roles say of it."""
-    words = step.split()
-    if words[1] == "reply":
-        kind = words[2]
-        count[kind] = count.get(kind, 0) + 1
-        given: dict = {
-            "plan": plan(piece("the hopeless one", "false"), piece("later", "false", dependencies=[0]), piece("last")),
-            "verification": GOOD,
-            "implementation": IMPLEMENTED,
-            "fix": {"status": "fixed", "summary": "now it works", "testsPass": True},
-            "test": PASSED,
-            "diagnosis": {"decision": "impossible", "reasoning": "cannot be done", "blockers": ["no token"]},
-            "replan": {"analysis": "too large", "subtasks": [piece("smaller", "false"), piece("rest", "false")]},
-        }[kind]
-        return project.lk("reply", *words[2:], given=given)
-    if words[1] == "verify":
-        return project.lk("verify", words[2], "--", *words[4:])
-    return project.lk(*words[1:])
-
-
-def test_an_always_failing_task_by_its_next_lines(project: Project) -> None:
-    (project.root).mkdir()
-    (project.root / "config.toml").write_text("max_fix_cycles = 0\n")
+def test_an_always_failing_task_takes_18_executions_and_5_replans(project: Project) -> None:
+    """By the lines that are printed, a coder that is always blocked; the last reply exits 1."""
     supervised(project, "--iterations", "none")
-    project.write("limiter.txt")
-    count: dict[str, int] = {}
-    steps = ["loopkit wave next"]
-    for _ in range(600):
-        step = next(one for one in steps if not one.startswith("agent "))
-        answer = follow(project, step, count)
-        if answer.exit == 1 and "next: loopkit verify" in answer.err:
-            follow(project, answer.err.split("next: ")[1].strip(), count)
-            answer = follow(project, step, count)
-        steps = answer.steps
-        if not steps:
-            if project.status["status"] in ("failed", "completed"):
-                break
-            steps = [project.status["next"]]
-    assert project.status["verdict"] == "impossible" and project.status["execution"] == "failed"
-    assert len(project.of("task_failed")) >= 18
+    given = {
+        "plan": plan(piece("hopeless", "false"), piece("waits", dependencies=[0])),
+        "replan": {"analysis": "too large", "subtasks": [piece("smaller", "false")]},
+        "implementation": {"status": "blocked", "summary": "tried", "blockReason": "no service"},
+        "verification": GOOD,
+        "diagnosis": {"decision": "impossible", "reasoning": "there is no service", "blockers": ["a service"]},
+    }
+    count = dict.fromkeys(given, 0)
+    answer = project.ok("wave", "next")
+    while answer.steps:
+        words = next(one for one in answer.steps if not one.startswith("agent ")).split()[1:]
+        if words[0] == "reply":
+            count[words[1]] += 1
+        answer = project.lk(*words, given=given.get(words[1], ""))
+        assert answer.err == "", answer
+    assert (count["implementation"], count["replan"], count["verification"]) == (18, 5, 1)
+    assert answer.exit == 1
+    assert "diagnosed: impossible" in answer.out and "is over (impossible)" in answer.out
+    status = project.status
+    assert (status["status"], status["verdict"], status["execution"]) == ("failed", "impossible", "failed")
+    for words in ("goal: add rate limiting", "T-001 hopeless (3 attempts) → ", "no service", "blockers: a service"):
+        assert words in status["reason"]
+    project.refused(1, "reply", "verification", "goal", "--file", "-", given=GOOD, says="is over (impossible)")
+
+
+def test_a_diagnosis_as_a_record(executing: Project) -> None:
+    for number in (1, 2, 3):
+        blocked = {"status": "blocked", "summary": "s", "blockReason": "no token"}
+        reply(executing, f"implementation T-00{number}", blocked)
+    executing.ok("wave", "close")
+    executing.ok("wave", "next")
+    answer = executing.lk(
+        "reply", "diagnosis", "T-001", "--file", "-", "--json", given={**DIAGNOSIS, "decision": "replan"}
+    ).json
+    wanted = {"task": "T-001", "action": "retry", "clamped": True, "raised": False, "attempts": 1, "max_attempts": 3}
+    wanted |= {"depth": 0, "max_depth": 5, "level": "correct"}
+    assert {key: answer[key] for key in wanted} == wanted
+    assert answer["next"] == [f"loopkit reply diagnosis T-00{number} --file -" for number in (2, 3)]
+
+
+def test_questions_of_a_planner(project: Project) -> None:
+    supervised(project)
+    project.ok("wave", "next")
+    answer = reply(project, "plan", {"questions": ["Which table?"]})
+    assert answer.steps == ['loopkit answer "<what the person said>"'] and "Which table?" in answer.out
+    assert project.status["status"] == "awaiting_approval"
+    project.refused(1, "wave", "next", says="a question is open")
+    assert project.ok("answer", "the new one").steps == ["loopkit wave next"]
+    assert project.ok("wave", "next").steps[1] == "loopkit reply plan --file -"
+    brief = project.root / project.name / "briefs" / "plan-2.md"
+    assert "the new one" in brief.read_text()
+
+
+def test_what_is_out_is_told_and_not_handed_out_twice(executing: Project) -> None:
+    answer = executing.ok("wave", "next")
+    assert "3 replies are still out" in answer.out
+    assert answer.steps == [f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)]
+    reply(executing, "implementation T-002", IMPLEMENTED)
+    answer = executing.ok("wave", "next")
+    assert answer.steps[0].startswith("agent loop:tester: Test T-002") and len(answer.steps) == 2
+    assert "still out: implementation T-001, implementation T-003" in answer.out
+    assert executing.status["supervision"]["out"] == ["implementation T-001", "test T-002", "implementation T-003"]
+
+
+def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
+    supervised(project)
+    assert project.status["execution"] == "not_started"
+    project.ok("wave", "next")
+    reply(project, "plan", {"tasks": [piece("a"), piece("b")]})
+    project.ok("wave", "next")
+    reply(project, "verification plan", {**GOOD, "score": 55, "issues": ["no test", "no header"]})
+    said = project.ok("status").out
+    assert "Approval: supervisor | planning, plan revise (55), revision 0 of 3, level correct" in said
+    assert "Warning: the plan has 2 tasks, 3 to 8 are expected" in said
+    project.ok("pause")
+    assert project.status["execution"] == "paused"
+    project.ok("cancel")
+    assert project.status["execution"] == "aborted"
+
+
+def test_an_evidence_loop_knows_nothing_of_it(project: Project) -> None:
+    project.planned()
+    assert project.status["supervision"] is None and "Approval:" not in project.ok("status").out
+    assert project.ok("wave", "next").steps[0].endswith("Run `loopkit task show T-001` first.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core import nextstep, supervised, supervision, waves, work
+from loopkit.core import nextstep, resumption, supervised, supervision, waves, work
 from loopkit.core.supervision import Step
 from tests.core.kit import Book, outcome
 
@@ -56,6 +56,17 @@ class Roles(Book):
     def __init__(self, approval: str = "supervisor", **data: Any) -> None:
         super().__init__(approval=approval, **data)
         self.shaped()
+
+    def killed(self) -> bool:
+        """Whether the session dies before the next reply and another one goes on; never, unless a test says so."""
+        return False
+
+    def resume(self) -> None:
+        """Another session goes on with the loop of one that died."""
+        changes = self.do(resumption.reopened)
+        self.line("owner_changed", session_id=f"session-{len(self.events)}", client_pid=2)
+        self.line("resumed")
+        assert all(kind == "task_reopened" for kind, _ in changes)
 
     def reply(self, kind: str, target: str | None, given: dict) -> list:
         return self.do(supervision.answered, kind, target, given)
@@ -128,6 +139,8 @@ class Roles(Book):
             if not supervision.wanted(self.state):
                 self.wave()
             for one in self.ask() or supervision.outstanding(self.state):
+                if self.killed():
+                    return
                 if one in supervision.wanted(self.state):  # an earlier reply may have ended the loop
                     self.answer(one, answer(one))
         elif command == "loopkit wave close":
