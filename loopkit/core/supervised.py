@@ -111,6 +111,7 @@ def _plan_reviewed(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
     state.supervised.review = dict(data)
     state.supervised.standing = SETTLED if data.get("outcome") in _SETTLES else REVISE
+    state.supervised.level = data.get("level") or state.supervised.level
     state.supervised.settle(key(VERIFICATION, OF_PLAN))
 
 

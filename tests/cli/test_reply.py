@@ -253,7 +253,7 @@ def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
     reply(project, "plan", {"tasks": [piece("a"), piece("b")]})
     project.ok("wave", "next")
     reply(project, "verification plan", {**GOOD, "score": 55, "issues": ["no test", "no header"]})
-    said = project.ok("status").out
+    said = " ".join(project.ok("status").out.split())
     assert "Approval: supervisor | planning, plan revise (55), revision 0 of 3, level correct" in said
     assert "Warning: the plan has 2 tasks, 3 to 8 are expected" in said
     project.ok("pause")
