@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .intake import Change
     from .state import LoopState
     from .supervision import Step
-    from .task import Task
+    from .task import Evidence, Task
 
 SCAFFOLD = "scaffold"
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
@@ -203,7 +203,7 @@ def _done(state: LoopState, task: Task | None) -> list[dict]:
                 "id": one.id,
                 "subject": one.subject,
                 "verify": one.verify,
-                "evidence": None if seen is None else {"passed": seen.passed, "exit": seen.exit, "log": seen.log},
+                "evidence": None if seen is None else _seen(seen),
                 "score": (one.judged or {}).get("score"),
                 "summary": (one.coded or {}).get("summary", ""),
                 "files": list((one.coded or {}).get("files") or one.files),
@@ -220,13 +220,20 @@ def _history(state: LoopState, task: Task | None) -> list[dict]:
 
 def _work(state: LoopState, task: Task | None) -> dict:
     """What the present (or, once it has failed, the newest) attempt left: what the coder says, what the tester saw, the
-    newest check that ran."""
-    seen = task.evidence if task else None
+    newest check that ran; `fresh`: since the coder's report."""
+    if task is None:
+        return {"coded": None, "tested": None, "evidence": None}
+    since = (task.coded or {}).get("line", 0)
+    seen, tested = task.evidence, task.tested
     return {
-        "coded": (task.coded if task else None) or None,
-        "tested": (task.tested if task else None) or None,
-        "evidence": None if seen is None else {"passed": seen.passed, "exit": seen.exit, "log": seen.log},
+        "coded": task.coded,
+        "tested": None if tested is None else {**tested, "fresh": tested["line"] > since},
+        "evidence": None if seen is None else {**_seen(seen), "fresh": seen.line > since},
     }
+
+
+def _seen(evidence: Evidence) -> dict:
+    return {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log}
 
 
 def _judged(state: LoopState, task: Task | None) -> dict | None:

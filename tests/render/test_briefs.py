@@ -132,7 +132,7 @@ def test_a_diagnosis_has_goal_item_parent_history_counts_depth_and_advice_agains
     text = brief(one, "diagnosis", "T-004")
     assert f"> {GOAL}" in text and "First half" in text and "## Its parent T-001" in text
     assert "Attempt 1: rejected with 20" in text and "Attempt 2: rejected with 30" in text
-    assert "judged with 20" in text and "judged 30 of 100" in text
+    assert "judged with 20" in text and "score: 30 of 100" in text
     assert "0 completed, 0 failed" in text and "of 5" in text
     assert "Depth of this task: 1, at most 5" in text and "Its failed attempts: 2" in text
     assert "It has failed 2 times: do not advise `retry`" in text
@@ -170,6 +170,7 @@ def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
     answer(one, "implementation", "T-001", CODED)
     answer(one, "test", "T-001", BROKEN)
     text = brief(one, "fix", "T-001")
+    assert "The newest check, which ran before the coder's report" in text and "saw before that" not in text
     assert text.startswith("# Mend T-001, fix 1 of 3\n")
     assert "critical test_limit in tests/t.py:3: 200 != 429" in text and "reset at the full minute" in text
 
@@ -255,11 +256,11 @@ def steps(one: Book) -> list[Step]:
     return fixed + [supervision.step(kind, task_id) for task_id in one.state.tasks for kind in KINDS]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_template_renders_in_every_state(seed):
     chance = random.Random(seed)
     one = Book(approval="supervisor", task=GOAL, settings={"max_plan_revisions": 9}).shaped()
-    for _ in range(60):
+    for _ in range(45):
         for step in steps(one):
             text = briefs.render(one.state, step, FOLDER)
             assert text.startswith("# ") and len(text.encode()) <= briefs.LARGEST
