@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core import announce, gate
+from ..core import announce, gate, supervision
 from ..core.state import LoopState
 from . import text
 
@@ -36,7 +36,7 @@ def render(state: LoopState) -> str:
 
 def notes(state: LoopState) -> list[str]:
     """What the person should know beside the card: warnings that nobody answered, decisions that were made alone."""
-    rows = []
+    rows = [announce.clean(one, 300) for one in supervision.warnings(state)]
     for one in state.findings.values():
         if (one.resolution or {}).get("how") == "unattended":
             rows.append(f"{one.id} nobody could be asked about: {announce.clean(one.issue, 300)}")
