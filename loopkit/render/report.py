@@ -28,7 +28,7 @@ def render(state: LoopState) -> str:
         proofs=_listed(_proofs(state)),
         reviews=_listed(_reviews(state)),
         adherence=adherence(state)[:MOST],
-        lessons=_listed([decisions.line(one, 400) for one in state.trail.anti_patterns]),
+        lessons=_listed([line(decisions.line(one, 400), 400) for one in state.trail.anti_patterns]),
         summary=_summary(state),
     )
 

@@ -37,7 +37,9 @@ def test_a_decision_file_has_all_fields(project: Project) -> None:
     text = learnings(project)["001-stream-rows-client.md"]
     for name in ("Context", "Choice", "Alternatives Rejected", "Consequences", "Depends On", "Invalidated If", "Files"):
         assert f"**{name}**:" in text
-    assert text.startswith("# Decision 001: Stream rows to the client\n**Date**: 2") and "**Status**: DECISION\n" in text
+    assert (
+        text.startswith("# Decision 001: Stream rows to the client\n**Date**: 2") and "**Status**: DECISION\n" in text
+    )
     assert "- Temporary file: fills the disk when several exports run\n" in text and len(text.splitlines()) < 30
     assert f".loop/{project.name}/learnings/001-stream-rows-client.md" in answer.out
     assert answer.steps == ["loopkit wave next"]
@@ -231,3 +233,99 @@ def test_git_keeps_the_files(project: Project) -> None:
     words = ["git", "-C", str(project.folder), "status", "--porcelain", "-uall"]
     listed = subprocess.run(words, capture_output=True, text=True, check=True, env=project.env()).stdout
     assert "learnings/001-stream-rows-client.md" in listed and "ledger" not in listed
+
+
+# -- the loop's own files, derived
+
+
+def own(project: Project, name: str) -> str:
+    return (project.root / project.name / name).read_text(encoding="utf-8")
+
+
+def test_plan_and_context_follow_every_command(project: Project) -> None:
+    project.write("limiter.txt")
+    project.planned(task(group="Limits", files=["limiter.txt"]), task("doc", verify="false", blocked_by=[1]))
+    assert "Status: APPROVED" in own(project, "plan.md") and "Ready: 1.1 T-001" in own(project, "context.md")
+    decide(project)
+    assert "- 001: Stream rows to the client" in own(project, "context.md")
+    project.ok("wave", "next")
+    assert "Active: 1.1 T-001" in own(project, "context.md")
+    assert project.lk("verify", "1.1", "--", "test", "-f", "limiter.txt").exit == 0
+    assert "- [x] 1.1 write the limiter (T-001)" in own(project, "plan.md")
+    assert not (project.root / project.name / "report.md").exists()
+    before = (project.root / project.name / "plan.md").stat().st_mtime_ns
+    decide(project, "--avoid")
+    assert "- 002: the key was a header" in own(project, "context.md")
+    assert (project.root / project.name / "plan.md").stat().st_mtime_ns == before, "written only where it changed"
+
+
+def test_the_final_review_writes_the_report_with_the_adherence_table(project: Project) -> None:
+    project.worked()
+    decide(project)
+    row = {"severity": "BLOCKER", "issue": "rows go to a file", "place": "export.py:3", "verify": "test -f limiter.txt"}
+    project.review([{**row, "contradicts": [1]}])
+    assert "| 001 Stream rows to the client | no (F-001) | export.py:3 |" in own(project, "report.md")
+    project.ok("wave", "next")
+    project.verify("T-002")
+    project.ok("wave", "close")
+    project.review([])
+    assert project.gated().exit == 0
+    project.ok("complete")
+    text = own(project, "report.md")
+    assert "| 001 Stream rows to the client | yes, after F-001 | export.py:3 |" in text
+    assert "\n- completed" in text and "gate: SHIP" in text
+
+
+def test_what_was_gathered_stands_in_the_context(project: Project) -> None:
+    project.planned()
+    text = "```\n- touches: app/api.py:12 the router\n# heading\n" + "pattern: x\n" * 20
+    answer = project.ok("report", "gather", "--file", "-", given=text)
+    assert "10 patterns in context.md" in answer.out and answer.steps == []
+    assert "- touches: app/api.py:12 the router" in own(project, "context.md")
+    assert len(project.of("patterns_gathered")[0]["lines"]) == 10
+    project.ok("report", "security-reviewer", "--file", "-", given="x")
+    assert len(project.of("patterns_gathered")) == 1
+
+
+def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
+    """Everything derived is gone, another session comes: plan, context, decisions and the next step are what they were."""
+    project.write("limiter.txt")
+    project.planned(task(files=["limiter.txt"]), task("doc", verify="test -f doc.md", blocked_by=[1]))
+    decide(project, files=["limiter.txt"], invalidated_if="$ test -f background.py")
+    decide(project, "--avoid")
+    project.ok("report", "gather", "--file", "-", given="pattern: app/cache.py:8")
+    project.ok("wave", "next")
+    project.verify("T-001")
+    project.ok("wave", "close")
+    step, before = project.status["next"], project.files()
+    derived = [name for name in before if not name.endswith((".jsonl", ".toml", ".gitignore", ".log", "SHAPE.md"))]
+    derived = [name for name in derived if "/reports/" not in name]
+    assert {"plan.md", "context.md"} <= {Path(name).name for name in derived}
+    for name in derived:
+        (project.root / name).unlink()
+    answer = project.ok("resume", "--take-over", session="session-two")
+    assert answer.steps == [step]
+    after = project.files()
+    for name in derived:
+        if "learnings" in name or Path(name).name == "plan.md":
+            assert after[name] == before[name], name
+    lines = [
+        set(text.decode().splitlines())
+        for text in (before[f"{project.name}/context.md"], after[f"{project.name}/context.md"])
+    ]
+    assert not [one for one in lines[0] ^ lines[1] if not one.startswith("Updated: ")]
+    project.verify("M2", session="session-two")
+    project.lk("verify", "D1", "--", "test", "-f", "background.py", session="session-two")
+    project.ok(*"review --wave 1 --score 9 --issues 0 --blockers 0 --experts a,b".split(), session="session-two")
+    assert "Do T-002" in project.ok("wave", "next", session="session-two").steps[0]
+
+
+def test_a_derived_file_that_is_a_link_is_told_and_not_followed(project: Project, tmp_path: Path) -> None:
+    project.planned()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    path = project.root / project.name / "plan.md"
+    path.unlink()
+    path.symlink_to(victim)
+    answer = project.lk("wave", "next")
+    assert answer.exit == 0 and "plan.md not written" in answer.err and victim.read_text() == "mine"
