@@ -12,6 +12,7 @@ import itertools
 import json
 import re
 import secrets
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ LAUNCHED = "Async agent launched"
 BRIEF = re.compile(r"Read `([^`]*/briefs/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
 REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
 CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
-FENCE = re.compile(r"```yaml\n(.*?)\n```", re.S)
+FENCE = re.compile(r"^( *)```yaml\n(.*?)\n *```", re.S | re.M)
 SMALL_USAGE = {
     "input_tokens": 1000,
     "output_tokens": 50,
@@ -419,7 +420,7 @@ class Model:
                 asked[call_id] = tool
         said = [e.text for e in turn.events if e.kind in ("result", "notice") and e.call_id in asked]
         found = FENCE.search(said[-1]) if said else None
-        return found.group(1) if found else ""
+        return textwrap.dedent(found.group(2)) if found else ""  # the client indents what an agent says
 
     def _value(self, pattern: str, given: Any, turn: Turn) -> Any:
         if not callable(given):

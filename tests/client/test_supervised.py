@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import in_turn, write
 from tests.client.scenarios import PANEL, REQUEST, SHAPE, greetings
@@ -110,8 +108,7 @@ def kinds(here: Sandbox, task: str) -> list[str]:
     return [f"{one['role']}:{one['kind']}" for one in here.events("role_asked") if one.get("task") == task]
 
 
-@pytest.fixture
-def whole(place: Any) -> Sandbox:
+def test_a_supervised_loop_in_the_real_client(place: Any) -> None:
     here = supervised(place)
     here.model.scenario.answers |= {
         r"^loopkit review --thorough.*--file -": in_turn({**THOROUGH, "findings": [CONTRADICTED]}, THOROUGH),
@@ -120,11 +117,11 @@ def whole(place: Any) -> Sandbox:
     }
     here.model.scenario.replies["diagnosis T-003"] = "decision: perhaps\nreasoning: ''\n"  # then a panel is due
     here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
-    return here
+    it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here)
+    roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here)
 
 
-def test_a_supervised_loop_scaffolds_revises_rejects_replans_and_keeps_its_decisions(whole: Sandbox) -> None:
-    here = whole
+def it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here: Sandbox) -> None:
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
     # planned, reviewed, executed, verified, in this order
     phases = order_of(here, "plan_proposed", "plan_reviewed", "wave_opened", "goal_judged", "review_thorough")
@@ -161,8 +158,7 @@ def test_a_supervised_loop_scaffolds_revises_rejects_replans_and_keeps_its_decis
     assert here.model.unanswered == []
 
 
-def test_roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(whole: Sandbox) -> None:
-    here = whole
+def roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here: Sandbox) -> None:
     assert REQUEST in told(here, "verification-plan-1") and REQUEST in told(here, "verification-goal-1")
     assert REQUEST not in told(here, "verification-T-005-1")  # a subtask is judged against its parent
     assert "List greetings" in told(here, "verification-T-005-1")
