@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, decisions, nextstep, outline, pricing, verdict
+from ..core import announce, decisions, nextstep, outline, pricing, supervision, verdict
 from ..core import task as tasks
 from ..core.state import LoopState
 from . import text
@@ -66,6 +66,11 @@ def _proofs(state: LoopState) -> list[str]:
 
 def _reviews(state: LoopState) -> list[str]:
     rows = []
+    for name, judged in (("plan", state.supervised.review), ("goal", state.supervised.goal)):
+        if judged is not None and judged.get("score") is not None:
+            how = "approved" if judged.get("approved") else "not approved"
+            rows.append(f"{name}: {judged['score']} of 100, {how}")
+    rows += [f"warning: {line(one, LONGEST)}" for one in supervision.warnings(state)]
     for name, one in state.reviews.items():
         score = "" if one.get("score") is None else f"{one['score']}/10, "
         counts = (
