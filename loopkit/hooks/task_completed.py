@@ -29,8 +29,12 @@ def handle(call: Call) -> dict | None:
         full = state.planned >= settings.MOST_TASKS  # what is left out then is Claude's own
         return None if full else _not_taken_in(call, found, name)
     evidence = task.evidence
-    if task.status == "completed" or (evidence is not None and evidence.passed and not task.stale):
+    if task.status == "completed":
         return None
+    if evidence is not None and evidence.passed and not task.stale:
+        if state.approval == "evidence":
+            return None
+        return reply.refuse(f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next")
     if task.verify:
         way = f"run on a line of its own: loopkit verify {task.id} -- {announce.clean(task.verify, 300)}"
     else:

@@ -319,6 +319,16 @@ def test_completion_without_evidence_is_refused(project: Project) -> None:
     assert project.hook("task_completed", {"task_id": "T-001"}).silent
 
 
+@pytest.mark.parametrize("approval", ["review", "supervisor"])
+def test_evidence_completes_nothing_where_somebody_has_to_approve(project: Project, approval: str) -> None:
+    project.start(approval=approval)
+    project.record("task_verified", id="T-001", passed=True, exit=0, log="x")
+    reason = project.hook("task_completed", {"task_id": "T-001"}).json["reason"]
+    assert reason == "T-001 has passed its check and stays open until it is approved; run loopkit wave next"
+    project.record("task_completed", id="T-001")
+    assert project.hook("task_completed", {"task_id": "T-001"}).silent
+
+
 def test_a_task_that_was_taken_in_needs_evidence_too(project: Project) -> None:
     project.start()
     project.native("1")
