@@ -252,3 +252,21 @@ def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
         kit.whole(listed)
 
     killed(listed, tally, act, after)
+
+
+def test_decide_and_what_it_supersedes(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    row = {"title": "Stream the rows", "context": "c", "choice": "x", "alternatives": ["a file: too large"]}
+    listed.ok("decide", "--file", "-", given=row)
+
+    def after(done: bool) -> None:
+        listed.ok("decide", "--file", "-", given={**row, "title": "One more after it"})
+        numbers = [one["number"] for one in listed.of("decision_recorded")]
+        assert numbers == list(range(1, len(numbers) + 1))
+        names = sorted(one.name for one in (listed.root / listed.name / "learnings").glob("*.md"))
+        assert [int(name[:3]) for name in names] == numbers
+        first = (listed.root / listed.name / "learnings" / names[0]).read_text()
+        assert ("SUPERSEDED by 002" in first) == (len(numbers) == 3)
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("decide", "--file", "-", given={**row, "supersedes": 1}), after)
