@@ -20,6 +20,7 @@ PROGRESSING, STALLED, BLOCKED, REGRESSING, FLIP_FLOPPING = (
 )
 STATUSES = (BLOCKED, FLIP_FLOPPING, REGRESSING, STALLED, PROGRESSING)
 INITIALIZING = "INITIALIZING"
+CONFIDENCES, TRENDS = ("high", "medium", "low"), ("improving", "stable", "declining")
 
 #: What a task came to in a batch. A blocked one was no attempt.
 PASSED, FAILED, HELD_UP = "passed", "failed", "blocked"
@@ -145,16 +146,19 @@ def _closed(state: LoopState, data: dict, event: Event) -> None:
         outcomes.update((one, Outcome(FAILED)) for one in data.get("failed", ()))
     else:
         outcomes = {one: Outcome(row["result"], row.get("signature", "")) for one, row in rows.items()}
-    said = [data.get(name, "") for name in ("status", "confidence", "trend", "recommendation")]
-    course.batches.append(Batch(data.get("wave"), outcomes, *said))
+    said = [data.get(name) for name in ("status", "confidence", "trend", "recommendation")]
+    known = [one if one in words else "" for one, words in zip(said, (STATUSES, CONFIDENCES, TRENDS))]
+    course.batches.append(Batch(data.get("wave"), outcomes, *known, said[3] or ""))
     course.standing = "" if course.status == PROGRESSING else course.status
     course.rolled_back = False
 
 
 def _recovery(state: LoopState, data: dict, event: Event) -> None:
     course = state.course
+    if data.get("play") not in (WAIT, ASK):  # the others have lines of their own
+        return
     if course.standing or course.rolled_back:
-        course.recovered(data.get("play", ""), bool(data.get("counted")))
+        course.recovered(data["play"], bool(data.get("counted")))
     course.rolled_back = False
     course.asking = data.get("play") == ASK
 

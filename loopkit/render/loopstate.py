@@ -34,7 +34,7 @@ def render(state: LoopState) -> str:
         signature=announce.clean(signature, SIGNATURE),
         trend=(last.trend if last else "") or "stable",
         recoveries=announce.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
-        recommendation=(last.recommendation if last else "") or "continue",
+        recommendation=announce.clean(last.recommendation if last else "", NOTE) or "continue",
     )
 
 
