@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from loopkit.core import escalation, events, nextstep, stop, supervision, waves, work
+from loopkit.core import checkpoints, escalation, events, nextstep, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import LimitReached, Refused, UsageFault
 from loopkit.core.state import LoopState
@@ -796,3 +796,17 @@ def test_no_history_of_replies_gets_stuck(seed: int) -> None:
     assert json.dumps(again(book).supervised.__dict__, default=str) == json.dumps(
         book.state.supervised.__dict__, default=str
     )
+
+
+def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None:
+    book = Roles().approved(piece("large", complexity="complex"), piece("b", dependencies=[0]))
+    book.line("checkpoint_made", number=1, sha="a" * 40, tree="b" * 40, label="start", tasks=[], parent=None, good=True)
+    book.reply("replan", "T-001", replan())
+    completed(book)
+    assert book.state.counts["completed"] == 4
+    book.do(checkpoints.rolled_back, book.state.line.checkpoints[0], 2, ["a.py"], False)
+    assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == ("blocked", "split")
+    assert [one.status for one in book.state.tasks.values()][1:] == ["pending"] * 3 and book.state.free == 2
+    book.line("recovery", status="REGRESSING", play="rollback", wave=1, counted=True)
+    completed(book)
+    assert book.state.tasks["T-001"].status == "completed"
