@@ -65,7 +65,9 @@ def take(call: app.App, loop: Loop, label: str, wave: int | None) -> Checkpoint:
     """Take the tree, keep and record it. Raises Unavailable, GitFault, Late, Damaged."""
     project = call.project
     lines = loop.state.lines
-    snapshot = checkpoints.snapshot(project, call.environment, [loop.root])
+    newest = loop.state.line.checkpoints[-1:]
+    plain = newest[0].plain if newest else None
+    snapshot = checkpoints.snapshot(project, call.environment, [loop.root], plain)
 
     def decide(state: LoopState) -> list[Change]:
         return kept(call, state, snapshot, label, lines=lines, wave=wave)
@@ -80,9 +82,7 @@ def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label:
     A ref that is taken belongs to a checkpoint whose record was cut off, or to an older loop of this name.
     """
     project, environment = call.project, call.environment
-    place = checkpoints.repository(project, environment)
-    now = checkpoints.head(project, environment)
-    before = rules.parent(state)
+    before, now = rules.parent(state), snapshot.place.head
     wave = facts.get("wave")
     text = rules.message(label, rules.worked_on(state, wave if isinstance(wave, int) else None))
     sha = checkpoints.commit(project, snapshot.tree, before.sha if before else now, text, environment)
@@ -100,7 +100,8 @@ def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label:
         label=label,
         left_out=snapshot.left_out,
         head=now,
-        place=checkpoints.place_of(place),
+        place=checkpoints.place_of(snapshot.place),
+        plain=snapshot.plain,
         **facts,  # type: ignore[arg-type]
     )
 

@@ -98,6 +98,7 @@ def made(
     wave: int | None = None,
     target: int | None = None,
     undo: bool = False,
+    plain: str | None = None,
 ) -> list[Change]:
     """The line of a checkpoint that has been made. lines: of the journal when its tree was taken."""
     before = parent(state)
@@ -115,6 +116,7 @@ def made(
         "wave": wave,
         "place": place,
         "line": lines,
+        "plain": plain,
     }
     if label == BEFORE:
         data |= {"target": target, "undo": undo}
@@ -274,7 +276,12 @@ def rolled_back(
     if not undo and (files or again) and state.session.status not in verdict.FINAL:
         changes.append(("anti_pattern_recorded", _lesson(state, goal, again, files, why)))
     reason = f"rolled back to checkpoint {goal.number}"
-    changes += [("task_reopened", {"id": one, "reason": reason}) for one in again]
+    for one in again:
+        below = [other for other in again if state.tasks[other].parent == one]
+        if below:  # what was split waits for its subtasks again
+            changes.append(("task_split", {"id": one, "subtasks": below}))
+        else:
+            changes.append(("task_reopened", {"id": one, "reason": reason}))
     shown = files[: MOST_FILES * 5]
     data = {"number": goal.number, "sha": goal.sha, "saved": saved, "files": shown, "count": len(files)}
     return [*changes, ("rolled_back", {**data, "reopened": again, "undo": undo})]
@@ -294,7 +301,7 @@ def _lesson(state: LoopState, goal: Checkpoint, again: list[str], files: list[st
     return {
         "number": trail.next_number(state),
         "title": f"Rolled back to checkpoint {goal.number} ({goal.label})",
-        "what": announce.clean(f"this work was taken back: {work}", decisions.LONGEST),
+        "what": announce.clean(f"rolled back to checkpoint {goal.number}: {work}", decisions.LONGEST),
         "why": announce.clean(": ".join(one for one in reasons if one) or "it did not hold", decisions.LONGEST),
         "avoid": announce.clean(
             "the same way again: " + "; ".join(ways[:NAMED]) if ways else "the same again; take another approach",

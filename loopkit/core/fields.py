@@ -254,7 +254,7 @@ _LINES = {
     ),
     "task_started": _record({"id": _text, "wave": _count_or_none}),
     "tasks_handed": _record({"ids": _texts}),
-    "task_verified": _record({"id": _text, "signature": _text, **_EVIDENCE}),
+    "task_verified": _record({"id": _text, "worktree": _text_or_none, "signature": _text, **_EVIDENCE}),
     "task_completed": _record({"id": _text}),
     "task_failed": _record(
         {
@@ -273,9 +273,12 @@ _LINES = {
     "task_split": _record({"id": _text}),
     "task_reopened": _record({"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}),
     "attempts_reset": _record({"ids": _texts}),
+    "worktree_made": _record(dict.fromkeys(("task", "path", "branch", "base", "tree"), _text), ("task", "path")),
+    "worktree_merged": _record({"task": _text, "path": _text, "files": _texts, "tree": _text}),
+    "worktree_removed": _record({"task": _text, "path": _text}),
     "baseline_recorded": _record({"command": _text, "exit": _whole, "failures": _texts, "log": _text}),
     "task_removed": _record({"id": _text}),
-    "wave_opened": _record({"wave": _count_or_none, "tasks": _texts}),
+    "wave_opened": _record({"wave": _count_or_none, "worktrees": _flag, "tasks": _texts}),
     "wave_closed": _record(
         {
             "wave": _count_or_none,
@@ -301,6 +304,7 @@ _LINES = {
             "line": _count,
             "target": _count_or_none,
             "undo": _flag,
+            "plain": _text_or_none,
         },
         ("number", "sha", "tree"),
     ),

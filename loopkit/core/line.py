@@ -26,7 +26,7 @@ class Checkpoint(Record):
     tree, sha: object ids of the tree and its commit · head: the commit that HEAD named then · tasks: what the batch
     worked on · parent: number of the one before it · good: no task of its batch failed · wave: the wave it was made
     after · place: the working tree, "." for the main one · line: journal lines when the tree was taken · target, undo:
-    of a BEFORE one, the rollback that it was saved for.
+    of a BEFORE one, the rollback that it was saved for · plain: see engine/checkpoints.py.
     """
 
     number: int
@@ -43,6 +43,7 @@ class Checkpoint(Record):
     line: int = 0
     target: int | None = None
     undo: bool = False
+    plain: str | None = None
     at: str = ""
 
 

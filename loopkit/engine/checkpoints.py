@@ -19,25 +19,32 @@ import tempfile
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from ..core.errors import Damaged, Refused
 from . import process
 
-#: tree: its object id · left_out: what is not in it, `path (why)`.
-Snapshot = namedtuple("Snapshot", "tree left_out")
+#: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken · plain: the checksum of the
+#: person's index if every entry of it holds a file's own bytes and belongs to the tree, else None.
+Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 #: paths: what was written or deleted · left: what was not touched though the trees differ there, `path (why)`.
 Restored = namedtuple("Restored", "paths left")
-#: Where a project's repository is: root of the working tree, its git folder, the folder that all working trees share.
-Repository = namedtuple("Repository", "top folder common")
+#: tree: what two trees come to · conflicts: paths that contradict each other; then the tree is of no use.
+Merged = namedtuple("Merged", "tree conflicts")
+#: Where a project's repository is: root of the working tree, its git folder, the folder that all working trees share, the
+#: commit that HEAD names or None.
+Repository = namedtuple("Repository", "top folder common head")
 
 #: Seconds that one call of git may take, and one that reads or hashes many files.
 SECONDS, LONG_SECONDS = 60.0, 300.0
+#: The first git that merges trees by themselves.
+MERGES = (2, 38)
 #: Bytes of an untracked file at most.
 LARGEST = 100_000_000
 #: Where checkpoints are kept: `refs/loopkit/<loop>/<number>`.
 REFS = "refs/loopkit/"
 
-_LINK, _MODULE, _RUN = "120000", "160000", "100755"
+_LINK, _MODULE, _RUN = "120000", b"160000", "100755"
 #: Nothing of git's that runs programs, waits for somebody or writes what was not asked for.
 _QUIET = (
     "--no-pager",
@@ -53,9 +60,10 @@ _QUIET = (
 )
 _NOBODY = ("loopkit", "loopkit@localhost")
 _PREFIX = "loopkit-"
-#: Settings of the repository that a tree depends on; none of them runs anything.
+#: Settings of the repository that a tree depends on; none of them runs anything in our hands.
 _SETTINGS = (
-    r"^(core\.(filemode|symlinks|ignorecase|precomposeunicode|sharedrepository|excludesfile)|extensions\.objectformat)$"
+    r"^(core\.(filemode|symlinks|ignorecase|precomposeunicode|sharedrepository|excludesfile)"
+    r"|extensions\.objectformat|filter\..*\.(clean|process))$"
 )
 #: A row of `ls-files -v -s --debug -z`.
 _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size: (\d+)\t.*\n")
@@ -91,7 +99,7 @@ def git(
     given: bytes = b"",
     seconds: float | None = None,
     answers: tuple = (0,),
-    output: object = subprocess.PIPE,
+    output: Any = subprocess.PIPE,
 ) -> bytes:
     """What `git arguments…` prints in `project`, with nothing that could prompt or run a program of somebody's.
 
@@ -110,37 +118,43 @@ def _call(
     given: bytes = b"",
     seconds: float | None = None,
     answers: tuple = (0,),
-    output: object = subprocess.PIPE,
+    output: Any = subprocess.PIPE,
 ) -> bytes:
     limit = SECONDS if seconds is None else seconds
     said = f"git {arguments[0]}"
-    try:
-        child = subprocess.Popen(
-            ["git", *_QUIET, *arguments],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
-            stdout=output,  # type: ignore[call-overload]
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        if not os.path.isdir(folder):
-            raise Unavailable(f"there is no folder {folder}") from None
-        raise Unavailable("checkpoints need git, and none is found", "install git to have them") from None
-    except OSError as error:
-        raise GitFault(f"cannot start git in {folder}: {error.strerror}", "see loopkit doctor") from None
-    try:
-        out, err = child.communicate(given or None, limit)
-    except subprocess.TimeoutExpired:
-        raise Late(f"{said} did not end within {limit:g} s and was stopped", f"try it in {folder}") from None
-    finally:
-        if child.poll() is None:
-            process.end_group(child, 1.0)
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+    with contextlib.ExitStack() as opened:
+        source: Any = subprocess.DEVNULL
+        if given:  # a file: much would pass slowly through a pipe, and could get stuck in it
+            source = opened.enter_context(tempfile.TemporaryFile())
+            source.write(given)
+            source.seek(0)
+        try:
+            child = subprocess.Popen(
+                ["git", *_QUIET, *arguments],
+                cwd=folder,
+                env=environment,
+                stdin=source,
+                stdout=output,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            if not os.path.isdir(folder):
+                raise Unavailable(f"there is no folder {folder}") from None
+            raise Unavailable("checkpoints need git, and none is found", "install git to have them") from None
+        except OSError as error:
+            raise GitFault(f"cannot start git in {folder}: {error.strerror}", "see loopkit doctor") from None
+        try:
+            out, err = child.communicate(None, limit)
+        except subprocess.TimeoutExpired:
+            raise Late(f"{said} did not end within {limit:g} s and was stopped", f"try it in {folder}") from None
+        finally:
+            if child.poll() is None:
+                process.end_group(child, 1.0)
+            for pipe in (child.stdout, child.stderr):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
     if child.returncode not in answers:
         first = next((row for row in err.decode("utf-8", "replace").splitlines() if row.strip()), "no word why")
         raise GitFault(f"{said} fails in {folder}: {first[:300]}", "see git status there")
@@ -179,18 +193,18 @@ def repository(project: str, environment: dict[str, str]) -> Repository:
     """The repository whose working tree holds `project`. Raises Unavailable with the reason, GitFault, Late."""
     here = os.path.realpath(project)
     asked = ("--is-inside-work-tree", "--is-bare-repository", "--show-cdup", "--absolute-git-dir", "--git-common-dir")
-    try:
-        said = git(here, "rev-parse", *asked, environment=environment, answers=(0, 128))
-        rows = said.split(b"\n")[:-1]
-        if len(rows) < 3 or rows[0] != b"true":
-            raise _none(here, rows, environment)
-        if len(rows) != len(asked):  # a line break in one of the names
-            rows[2:] = [git(here, "rev-parse", one, environment=environment)[:-1] for one in asked[2:]]
-    except NotADirectoryError:
-        raise Unavailable(f"{here} is no folder") from None
-    up, folder, common = (os.fsdecode(one) for one in rows[2:])
+    commit = ("--revs-only", "HEAD^{commit}")
+    said = git(here, "rev-parse", *asked, *commit, environment=environment, answers=(0, 128))
+    rows = said.split(b"\n")[:-1]
+    if len(rows) < 3 or rows[0] != b"true":
+        raise _none(here, rows, environment)
+    if len(rows) - len(asked) not in (0, 1):  # a line break in one of the names
+        rows[2:] = [git(here, "rev-parse", one, environment=environment)[:-1] for one in asked[2:]]
+        rows += git(here, "rev-parse", *commit, environment=environment).split(b"\n")[:-1]
+    up, folder, common = (os.fsdecode(one) for one in rows[2:5])
     top = os.path.normpath(os.path.join(here, up))
-    return Repository(top, folder, os.path.normpath(os.path.join(here, common)))
+    head = rows[5].decode("ascii", "replace") if len(rows) > 5 else None
+    return Repository(top, folder, os.path.normpath(os.path.join(here, common)), head)
 
 
 def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavailable:
@@ -208,8 +222,7 @@ def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavaila
 
 def head(project: str, environment: dict[str, str]) -> str | None:
     """The commit that HEAD names; None where there is none yet."""
-    said = git(project, "rev-parse", "--verify", "-q", "HEAD^{commit}", environment=environment, answers=(0, 1, 128))
-    return said.decode("ascii", "replace").strip() or None
+    return repository(project, environment).head
 
 
 def under_way(place: Repository) -> str | None:
@@ -228,42 +241,60 @@ def place_of(place: Repository) -> str:
 # -- taking a tree
 
 
-def snapshot(project: str, environment: dict[str, str], apart: Iterable[str] = ()) -> Snapshot:
+def snapshot(
+    project: str, environment: dict[str, str], apart: Iterable[str] = (), plain: str | None = None
+) -> Snapshot:
     """The working files as a tree: tracked and untracked ones, without ignored files and whatever is named `.loop`.
 
-    apart: absolute paths that are left out too. Untracked files over LARGEST, repositories in the repository and files
+    apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves looking through the same
+    index once more. Untracked files over LARGEST, repositories in the repository and files
     that cannot be read are left out and named. Raises Unavailable, GitFault, Late.
     """
     place = repository(project, environment)
     apart = [os.path.relpath(os.path.realpath(one), place.top) for one in apart]
     try:
-        return _taken(place, environment, apart)
+        return _taken(place, environment, apart, plain)
     except Late:
         raise
     except GitFault:  # a file may have changed while it was read
-        return _taken(place, environment, apart)
+        return _taken(place, environment, apart, plain)
     except OSError as error:
         raise GitFault(f"cannot make a checkpoint: {error.filename or place.folder}: {error.strerror}") from None
 
 
-def _taken(place: Repository, environment: dict[str, str], apart: list[str]) -> Snapshot:
-    def ours(path: str) -> bool:
-        return ".loop" in path.split("/") or any(path == one or path.startswith(one + "/") for one in apart)
+def _taken(place: Repository, environment: dict[str, str], apart: list[str], plain: str | None) -> Snapshot:
+    def ours(path: bytes) -> bool:
+        if not apart and b".loop" not in path:
+            return False
+        name = os.fsdecode(path)
+        return ".loop" in name.split("/") or any(name == one or name.startswith(one + "/") for one in apart)
 
     left = []
-    with _workshop(place, environment) as run:
-        rows = _ROW.findall(run("ls-files", "-v", "-s", "--debug", "-z"))
-        again = _to_read_again(place, environment, run, rows)
-        entries = []
-        for _, mode, name, stage, path, _ in rows:
-            if ours(os.fsdecode(path)):
-                entries.append(b"0 %s\t%s" % (b"0" * len(name), path))
-            elif mode == _MODULE.encode():
-                left.append(f"{os.fsdecode(path)} (a submodule)")
-            elif stage == b"0" and path in again:
-                entries.append(b"%s %s 0\t%s" % (mode, name, path))  # such an entry has no times: it is read again
-        if entries:
-            run("update-index", "-z", "--index-info", given=b"\0".join(entries) + b"\0")
+    settings = _settings(place, environment)
+    with _workshop(place, environment, settings) as run:
+        filters = any(name.startswith("filter.") for name in settings)
+        known = _checksum(os.path.join(run.folder, "index"))
+        if filters or known is None or known != plain:
+            rows = _ROW.findall(run("ls-files", "-v", "-s", "--debug", "-z"))
+            again = _to_read_again(place, run, rows)
+            if filters or _has_attributes(place, rows):
+                unlike = _converted(place, environment, [row[4] for row in rows])
+                filters = filters or bool(unlike)
+                again |= unlike
+            entries = []
+            for tag, mode, name, stage, path, _ in rows:
+                if ours(path):
+                    entries.append(b"0 %s\t%s" % (b"0" * len(name), path))
+                elif mode == _MODULE:
+                    left.append(f"{os.fsdecode(path)} (a submodule)")
+                elif stage == b"0" and path in again:
+                    entries.append(b"%s %s 0\t%s" % (mode, name, path))  # such an entry has no times: it is read again
+                if tag != b"H":
+                    known = None
+            if entries:
+                run("update-index", "-z", "--index-info", given=b"\0".join(entries) + b"\0")
+            if entries or left or filters:
+                known = None
         gone, wanted = [], []
         changes = run("diff-files", "-z", "--name-status", "--ignore-submodules=all").split(b"\0")
         for status, path in zip(changes[::2], changes[1::2], strict=False):
@@ -273,64 +304,73 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str]) -> 
                 left.append(f"{os.fsdecode(path)} (unreadable)")
             else:
                 wanted.append(path)
+        fresh = []
         for path in run("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop").split(b"\0"):
-            name = os.fsdecode(path)
-            if not path or ours(name.rstrip("/")):
+            if not path or ours(path.rstrip(b"/")):
                 continue
             why = _unfit(place.top, path)
             if why:
-                left.append(f"{name.rstrip('/')} ({why})")
+                left.append(f"{os.fsdecode(path.rstrip(b'/'))} ({why})")
             else:
-                wanted.insert(0, path)
+                fresh.append(path)
         if gone:
             run("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(gone) + b"\0")
-        if wanted:
-            feed = b"\0".join(wanted) + b"\0"
+        if fresh or wanted:  # what is new first: it may take the place of what was
+            feed = b"\0".join([*fresh, *wanted]) + b"\0"
             run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=feed, seconds=LONG_SECONDS)
         tree = run("write-tree", "--missing-ok").decode().strip()
-    return Snapshot(tree, tuple(sorted(left)))
+    return Snapshot(tree, tuple(sorted(left)), place, known)
 
 
-def _to_read_again(
-    place: Repository, environment: dict[str, str], run: Callable[..., bytes], rows: list[tuple]
-) -> set[bytes]:
-    """Paths whose index entry may hold other bytes than the file though their times agree: it went through a conversion
-    (line ends, encodings, filters), or the person asked git not to look."""
+def _checksum(index: str) -> str | None:
+    """The checksum that an index ends with; None where it has none."""
+    try:
+        with open(index, "rb") as file:
+            file.seek(-20, os.SEEK_END)  # of a longer one this much is as good
+            found = file.read(20)
+    except OSError:
+        return None
+    return found.hex() if any(found) else None
+
+
+def _to_read_again(place: Repository, run: _Workshop, rows: list[tuple]) -> set[bytes]:
+    """Paths whose index entry may hold other bytes than the file though their times agree: line ends or an encoding were
+    converted, which shows in the size, or the person asked git not to look."""
     top = os.fsencode(place.top)
-    files = [row for row in rows if row[3] == b"0" and row[1] != _MODULE.encode()]
-    names = list(dict.fromkeys(row[2] for row in files))
-    sizes: dict[bytes, int] = {}
+    names = list(dict.fromkeys([row[2] for row in rows if row[1] != _MODULE]))
+    sizes: dict[bytes, bytes] = {}
     if names:
-        said = run("cat-file", "--batch-check=%(objectname) %(objectsize)", given=b"\n".join(names) + b"\n")
-        for row in said.splitlines():
-            name, _, size = row.partition(b" ")
-            if size.isdigit():
-                sizes[name] = int(size) & 0xFFFFFFFF  # as the index has it
+        said = run("cat-file", "--batch-check=%(objectsize)", given=b"\n".join(names) + b"\n")
+        sizes = dict(zip(names, said.split(b"\n"), strict=False))
     again = set()
-    for tag, _, name, _, path, size in files:
-        if tag.islower() or tag == b"S" and os.path.lexists(os.path.join(top, path)):
+    for tag, mode, name, _, path, size in rows:
+        if mode == _MODULE:
+            continue
+        there = sizes.get(name, b"")
+        if tag != b"H" and (tag.islower() or tag == b"S" and os.path.lexists(os.path.join(top, path))):
             again.add(path)
-        elif sizes.get(name, int(size)) != int(size):
+        elif there != size and (not there.isdigit() or int(there) & 0xFFFFFFFF != int(size)):  # as the index has it
             again.add(path)
-    return again | _filtered(place, environment, [row[4] for row in files])
+    return again
 
 
-def _filtered(place: Repository, environment: dict[str, str], paths: list[bytes]) -> set[bytes]:
-    """Paths that a filter of the repository's applies to; a filter may keep a file's size."""
-    drivers = git(
-        place.top, "config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$",
-        environment=environment, answers=(0, 1),
-    )  # fmt: skip
-    if not drivers or not paths:
+def _has_attributes(place: Repository, rows: list[tuple]) -> bool:
+    """Whether the repository says what its files are."""
+    if any(row[4].endswith(b".gitattributes") for row in rows):
+        return True
+    return os.path.exists(os.path.join(place.common, "info", "attributes"))
+
+
+def _converted(place: Repository, environment: dict[str, str], paths: list[bytes]) -> set[bytes]:
+    """Paths that a filter or an encoding of the repository's applies to; either may keep a file's size."""
+    if not paths:
         return set()
     said = git(
-        place.top, "check-attr", "-z", "--stdin", "filter", environment=environment, given=b"\0".join(paths) + b"\0"
-    ).split(b"\0")
-    return {
-        path
-        for path, value in zip(said[::3], said[2::3], strict=False)
-        if value not in (b"unspecified", b"unset", b"set", b"")
-    }
+        place.top, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding",
+        environment=environment, given=b"\0".join(paths) + b"\0",
+    ).split(b"\0")  # fmt: skip
+    plain = (b"unspecified", b"unset", b"set", b"")
+    return {path for path, value in zip(said[::3], said[2::3], strict=False) if value not in plain}
 
 
 def _readable(top: str, path: bytes) -> bool:
@@ -351,15 +391,29 @@ def _unfit(top: str, path: bytes) -> str:
     return "" if _readable(top, path) else "unreadable"
 
 
+class _Workshop:
+    """`run("write-tree")` calls git with a git folder of ours, `folder`, for a working tree, `top`."""
+
+    def __init__(self, folder: str, top: str, environment: dict[str, str]) -> None:
+        self.folder, self.top, self.environment = folder, top, environment
+
+    def __call__(
+        self, *arguments: str, given: bytes = b"", seconds: float | None = None, answers: tuple = (0,)
+    ) -> bytes:
+        return _call(self.top, arguments, self.environment, given, seconds, answers)
+
+
 @contextlib.contextmanager
-def _workshop(place: Repository, environment: dict[str, str]) -> Iterator[Callable[..., bytes]]:
+def _workshop(
+    place: Repository, environment: dict[str, str], settings: dict[str, str] | None = None
+) -> Iterator[_Workshop]:
     """`git` in a git folder of our own: the repository's objects, a copy of its index, nothing else of it."""
     _sweep(place.folder)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place.folder, ignore_cleanup_errors=True) as own:
         for name in ("refs", "info"):
             os.mkdir(os.path.join(own, name))
         _write(own, "HEAD", "ref: refs/heads/none\n")
-        _write(own, "config", _config(place, environment))
+        _write(own, "config", _config(place, environment, settings or _settings(place, environment)))
         _write(own, "info/attributes", "* -text -ident -filter !eol !crlf !working-tree-encoding\n")
         with contextlib.suppress(OSError):
             shutil.copyfile(os.path.join(place.common, "info", "exclude"), os.path.join(own, "info", "exclude"))
@@ -382,10 +436,7 @@ def _workshop(place: Repository, environment: dict[str, str]) -> Iterator[Callab
             "GIT_OBJECT_DIRECTORY": os.path.join(place.common, "objects"),
         }
 
-        def run(*arguments: str, given: bytes = b"", seconds: float | None = None) -> bytes:
-            return _call(place.top, arguments, surroundings, given, seconds)
-
-        yield run
+        yield _Workshop(own, place.top, surroundings)
 
 
 def _write(folder: str, name: str, text: str) -> None:
@@ -393,17 +444,17 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _config(place: Repository, environment: dict[str, str]) -> str:
+def _settings(place: Repository, environment: dict[str, str]) -> dict[str, str]:
+    """The repository's settings that _SETTINGS names."""
+    said = git(place.top, "config", "-z", "--get-regexp", _SETTINGS, environment=environment, answers=(0, 1))
+    rows = (os.fsdecode(row).partition("\n") for row in said.split(b"\0")[:-1])
+    return {name: value for name, _, value in rows}
+
+
+def _config(place: Repository, environment: dict[str, str], settings: dict[str, str]) -> str:
     """The settings of our git folder: those of the repository that say what a file is here, and what is ignored."""
-    said = git(
-        place.top, "config", "-z", "--get-regexp", _SETTINGS, environment=environment, answers=(0, 1)
-    )  # fmt: skip
-    rows = {}
-    for row in said.split(b"\0")[:-1]:
-        name, _, value = os.fsdecode(row).partition("\n")
-        rows[name] = value
-    kind = rows.pop("extensions.objectformat", None)
-    ignored = rows.pop("core.excludesfile", None)
+    rows = {name: value for name, value in settings.items() if name.startswith("core.")}
+    kind, ignored = settings.get("extensions.objectformat"), rows.pop("core.excludesfile", None)
     if ignored is None:
         base = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME", ""), ".config")
         ignored = os.path.join(base, "git", "ignore")
@@ -503,9 +554,36 @@ def _differences(project: str, before: str, after: str, environment: dict[str, s
     found = []
     for row, path in zip(said[::2], said[1::2], strict=False):
         old_mode, mode, old, new, status = row.decode("ascii").lstrip(":").split(" ")
-        if _MODULE not in (old_mode, mode):
+        if _MODULE.decode() not in (old_mode, mode):
             found.append(_Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
     return found
+
+
+# -- two trees that began as one
+
+
+def merged(project: str, base: str, ours: str, theirs: str, environment: dict[str, str]) -> Merged:
+    """What two trees come to that both began as `base`: file by file, line by line; no file of the person is read or
+    written, and no merge driver runs. Raises Unavailable, also where git is too old, GitFault, Late."""
+    place = repository(project, environment)
+    check_version(project, environment)
+    root = commit(project, base, None, "base", environment)
+    sides = [commit(project, tree, root, "side", environment) for tree in (ours, theirs)]
+    with _workshop(place, environment) as run:
+        said = run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides,
+                   seconds=LONG_SECONDS, answers=(0, 1)).split(b"\0")  # fmt: skip
+    return Merged(said[0].decode("ascii", "replace"), sorted({os.fsdecode(one) for one in said[1:] if one}))
+
+
+def check_version(project: str, environment: dict[str, str]) -> None:
+    """Raises Unavailable where git cannot merge trees."""
+    said = git(project, "version", environment=environment).decode("ascii", "replace").strip()
+    found = re.search(r"(\d+)\.(\d+)", said)
+    if found is None or (int(found[1]), int(found[2])) < MERGES:
+        wanted = ".".join(map(str, MERGES))
+        raise Unavailable(
+            f"worktrees need git {wanted} or newer, this is {said[:40]}", "without them: loopkit wave next"
+        )
 
 
 # -- putting a tree back

@@ -176,7 +176,7 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
     [written] = (two.root / two.name / "learnings").glob("*.md")
     assert "ANTI-PATTERN" in written.read_text() and "T-002 second" in written.read_text()
     two.ok("wave", "next")
-    assert "Rolled back to checkpoint 2" in (two.root / two.name / "context.md").read_text()
+    assert "rolled back to checkpoint 2: T-002 second" in (two.root / two.name / "context.md").read_text()
     [recorded] = two.of("rolled_back")
     assert recorded["number"] == 2 and recorded["reopened"] == ["T-002"] and recorded["undo"] is False
     assert recorded["saved"] == 4 and two.of("checkpoint_made")[3]["label"] == "before-rollback"

@@ -48,8 +48,8 @@ class Repo:
 
     # -- calls under test
 
-    def take(self) -> checkpoints.Snapshot:
-        return checkpoints.snapshot(str(self.folder), self.environment)
+    def take(self, plain: str | None = None) -> checkpoints.Snapshot:
+        return checkpoints.snapshot(str(self.folder), self.environment, (), plain)
 
     def restore(self, before: str, after: str) -> checkpoints.Restored:
         return checkpoints.restore(str(self.folder), before, after, self.environment)
@@ -280,6 +280,35 @@ def test_conversions_and_filters_change_no_byte(converting: Repo, crlf: str) -> 
     converting.restore(second.tree, first.tree)
     assert converting.files() == files
     assert converting.take().tree == first.tree
+
+
+def test_an_encoding_that_keeps_the_size(repo: Repo) -> None:
+    repo.write(".gitattributes", "*.txt text working-tree-encoding=UTF-16LE\n")
+    held = "слово".encode("utf-16-le")
+    repo.write("word.txt", held)
+    repo.commit()
+    assert repo.git("cat-file", "-s", "HEAD:word.txt").strip() == str(len(held))
+    first = repo.take().tree
+    repo.write("word.txt", "other\n")
+    repo.back(first)
+    assert (repo.folder / "word.txt").read_bytes() == held
+
+
+def test_an_index_is_looked_through_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.write("a.txt", "1\n")
+    repo.commit()
+    first = repo.take()
+    calls = []
+    real = checkpoints._call
+    monkeypatch.setattr(checkpoints, "_call", lambda *given: (calls.append(given[1][0]), real(*given))[1])
+    repo.write("a.txt", "22\n")
+    second = repo.take(first.plain)
+    assert second.tree != first.tree and second.plain == first.plain and "cat-file" not in calls
+    repo.git("config", "core.autocrlf", "input")
+    repo.write("b.txt", b"1\r\n")
+    repo.git("add", "b.txt")
+    assert repo.git("cat-file", "-s", repo.take(first.plain).tree + ":b.txt").strip() == "3"
+    assert "cat-file" in calls and repo.take(first.plain).plain is None
 
 
 def test_attributes_that_changed_since_are_no_matter(converting: Repo) -> None:
