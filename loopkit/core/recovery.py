@@ -126,13 +126,18 @@ def _dependencies(state: LoopState, task_id: str) -> list[str]:
     import re  # no hook pays for it
 
     named = dict.fromkeys(re.findall(r"\bT-\d{1,10}\b", task.block_text.upper()))
+    waits = {name: list(one.blocked_by) for name, one in state.tasks.items()}
+    for name, other in state.tasks.items():
+        if other.parent in waits:  # a task that was split waits for its subtasks
+            waits[other.parent].append(name)
     found = []
     for one in named:
         if one not in state.tasks or one == task_id:
             continue
-        blockers = {name: state.tasks[name].blocked_by for name in state.tasks}
-        blockers[task_id] = (*task.blocked_by, one)
-        if not graph.cycle_from(task_id, blockers):
+        waits[task_id].append(one)
+        if graph.cycle_from(task_id, waits):
+            waits[task_id].pop()
+        else:
             found.append(one)
     return found
 

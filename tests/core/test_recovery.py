@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
-from loopkit.core import intake, nextstep, panel, recovery, stop, waves, work
+from loopkit.core import gate, intake, nextstep, panel, recovery, review, stop, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import Refused
-from tests.core.kit import PANEL, Book, task
+from loopkit.core.state import LoopState
+from tests.core.kit import PANEL, Book, outcome, task
 
 ANSWER = 'loopkit answer "<what the person said>"'
 
@@ -450,3 +452,80 @@ def test_a_status_nobody_knows_asks_for_nothing(book: Book) -> None:
     batch(book, "WOBBLING", T001="failed")
     assert play(book) is None
     assert panel.advice(book.state, "T-001") is None
+
+
+# -- whatever happens, following the next step leads on
+
+
+def follow(book: Book, choose: random.Random, checkpoints: bool) -> set[str]:
+    """Do what the next steps say while tasks pass, fail and block as `choose` has it; gives the kinds of steps taken."""
+    taken: set[str] = set()
+    for _ in range(600):
+        command = step(book)
+        if command is None or command in ("loopkit status", "loopkit review --thorough"):
+            return {*taken, command or "end"}
+        words = command.split()
+        taken.add(" ".join(words[1:3]) if words[1] in ("wave", "task", "rollback") else words[1])
+        if words[1] == "wave":
+            advance(book, choose, checkpoints)
+        elif words[1] == "panel":
+            book.panel(words[2])
+        elif words[1:3] == ["task", "split"]:
+            book.do(work.split, words[3], [task("smaller"), task("the rest")])
+        elif words[1:3] == ["task", "unblock"]:
+            book.do(work.unblocked, words[3])
+        elif words[1] == "rollback":
+            parents = {one.parent for one in book.state.tasks.values()}
+            done = [one.id for one in book.state.tasks.values() if one.status == "completed" and one.id not in parents]
+            for name in done[-1:]:
+                book.line("task_reopened", id=name, reason="rolled back to checkpoint 1")
+            rolled_back(book, reopened=done[-1:])
+        elif words[1] == "answer":
+            assert len(book.state.session.question.splitlines()) <= 40
+            book.line("question_answered", text="go on")
+        elif words[1] == "verify":
+            book.do(gate.criterion_verified, words[2], outcome())
+        elif words[1] == "review":
+            book.do(review.light, int(words[3]), {"score": 9, "issues": 0, "blockers": 0, "experts": ["a", "b"]})
+        else:
+            raise AssertionError(command)
+    raise AssertionError(f"no end: {command}")
+
+
+def advance(book: Book, choose: random.Random, checkpoints: bool) -> None:
+    if book.state.wave is None:
+        book.wave()
+        return
+    for name in list(book.state.running):
+        if book.state.session.status == "failed":
+            return
+        what = choose.random()
+        if what < 0.4:
+            book.verify(name)
+        elif what < 0.9:
+            book.verify(name, passed=False, output=choose.choice(["ValueError: 3", "TypeError: x", ""]))
+            book.do(work.failed, name, "no", None)
+        else:
+            book.do(work.blocked, name, choose.choice(["dependency", "external"]), choose.choice(["T-002", "a key"]))
+    if book.state.session.status == "failed":
+        return
+    done = [one for one in book.state.tasks.values() if one.status == "completed"]
+    if done and choose.random() < 0.3:
+        book.verify(choose.choice(done).id, passed=False, output="ValueError: broken")
+    book.do(waves.closed)
+    if checkpoints and book.state.session.status == "running":
+        checkpoint(book)
+    book.do(recovery.settled)
+
+
+def test_following_the_next_step_never_goes_round_in_circles() -> None:
+    taken: set[str] = set()
+    for seed in range(60):
+        book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#1"]), task("d", blocked_by=["#2"]))
+        taken |= follow(book, random.Random(seed), checkpoints=seed % 2 == 0)
+        again = LoopState("001-limiter")
+        for event in book.events:
+            again.apply(event)
+        assert again.course.__dict__ == book.state.course.__dict__
+    assert taken >= {"end", "loopkit review --thorough", "answer", "panel", "task split", "rollback last-good"}
+    assert "rollback ~2" in taken and "loopkit status" not in taken
