@@ -98,8 +98,17 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
 # -- a batch
 
 
-def of_batch(call: app.App, wave: int | None, scaffold: bool, source: str | None, brief: str | None) -> None:
-    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the reviewer, or record."""
+def of_batch(
+    call: app.App, wave: int | None, scaffold: bool, source: str | None, brief: str | None, light: dict
+) -> None:
+    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the reviewer, or record.
+
+    light: what was given as for a light review, which this is not.
+    """
+    if light:
+        raise UsageFault(
+            "a batch review decides, so it needs verdicts", "hand it in with --file -; without it: its form"
+        )
     kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
     if brief is not None:
         loop = call.loop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ..core import approval, stage
 from ..store import decisions, derived
 from ..store.loop import Loop
 
@@ -15,7 +16,8 @@ def follow(loop: Loop) -> None:
     name = decisions.FOLDER
     try:
         decisions.write(loop.folder, rows, state.trail.superseded)
-        if not state.tasks:
+        judged = not approval.on_evidence(state) and state.stage == stage.DECOMPOSE
+        if not state.tasks and not judged:
             return
         from ..render import context, loopstate, plan, report
 

@@ -76,7 +76,7 @@ def command(
         batch.of_plan(call, source, waive)
         return
     if scaffold or wave is not None and call.loop().state.approval == approval.REVIEW:
-        batch.of_batch(call, wave, scaffold, source, brief)
+        batch.of_batch(call, wave, scaffold, source, brief, _options(given))
         return
     if brief is not None:
         loop = call.loop()

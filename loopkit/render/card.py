@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core import announce, gate, supervision
+from ..core import announce, decisions, gate, supervision
 from ..core.state import LoopState
 from . import text
 
@@ -35,12 +35,20 @@ def render(state: LoopState) -> str:
 
 
 def notes(state: LoopState) -> list[str]:
-    """What the person should know beside the card: warnings that nobody answered, decisions that were made alone."""
+    """What the person should know beside the card: warnings that nobody answered, what reviews decided by themselves, and
+    where to read what was decided on purpose."""
     rows = [announce.clean(one, 300) for one in supervision.warnings(state)]
     for one in state.findings.values():
         if (one.resolution or {}).get("how") == "unattended":
             rows.append(f"{one.id} nobody could be asked about: {announce.clean(one.issue, 300)}")
+    own = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
+    if own:
+        rows.append(
+            f"{announce.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says which were kept"
+        )
     for row in state.decisions:
+        if row in own:
+            continue
         rows.append(f"decision {row.get('number', 0):03d}: {announce.clean(str(row.get('title', '')), 300)}")
     return rows
 

@@ -197,3 +197,24 @@ def test_in_a_loop_on_evidence_nothing_of_this_holds(project: Project) -> None:
     project.refused(1, "review", "--scaffold", says="approval = review, this one has evidence")
     answer = project.ok(*"review --wave 1 --score 8 --issues 2 --blockers 0 --experts a,b".split())
     assert "review of wave 1 recorded: 8/10, 2 issues, 0 blockers" in answer.out
+
+
+def test_what_belongs_to_another_review_is_refused(project: Project) -> None:
+    reviewed(project)
+    words = ("review", "--plan", "--file", "-", "--waive", "x")
+    project.refused(2, *words, given={"findings": []}, says="both --file and --waive")
+    project.ok("review", "--plan", "--file", "-", given={"findings": []})
+    project.ok("wave", "next")
+    project.refused(2, "review", "--wave", "1", "--score", "9", says="a batch review decides, so it needs verdicts")
+
+
+def test_a_plan_that_asks_first_is_shown_as_such(project: Project) -> None:
+    project.shaped(words=("--approval", "review"))
+    project.ok("wave", "next")
+    project.ok("reply", "plan", "--file", "-", given={"tasks": [], "questions": ["per key or per address?"]})
+    text = (project.root / project.name / "plan.md").read_text(encoding="utf-8")
+    assert "Status: NEEDS_CLARIFICATION" in text and "- per key or per address?" in text
+    project.ok("answer", "per address")
+    project.ok("wave", "next")
+    project.ok("reply", "plan", "--file", "-", given=PLAN)
+    assert "Status: DRAFT" in (project.root / project.name / "plan.md").read_text(encoding="utf-8")
