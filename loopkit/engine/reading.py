@@ -14,6 +14,8 @@ LARGEST = 100_000
 ERROR_LENGTH = 400
 #: Records that are looked for in a reply with prose around them.
 _TRIES = 20
+#: More brackets in a row than any reply has; the reader of records would take seconds over thousands.
+_DEEP = re.compile(r"(?:[\[{]\s*){30}")
 
 
 class Unfit(Exception):
@@ -32,6 +34,8 @@ def record(text: str, names: list[str]) -> dict:
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not text.strip():
         raise Unfit(f"the reply is empty; its fields: {', '.join(names)}")
+    if _DEEP.search(text):
+        raise Unfit("the reply is nested too deep")
     fenced, rest = _fences(text)
     found: list[dict | str] = [one for one in fenced if _opens(one, names)]
     objects, rest = _objects(rest, names)

@@ -16,9 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from loopkit.core import announce, events, shape, snapshot
+from loopkit.core import announce, approval, events, shape, snapshot, supervised
 from loopkit.core.errors import Damaged, LoopError, UsageFault
 from loopkit.core.events import Event
+from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import progress
 from loopkit.store import config, journal, learnings, loops, native, records, transcript, trust
@@ -339,7 +340,7 @@ def record(raw: bytes) -> None:
     (here.root / "config.toml").write_bytes(raw)
     try:
         found = config.read(str(here.root))
-        assert found["approval"] == "evidence" and 1 <= found["max_idle_stops"] <= 7
+        assert found["approval"] in approval.POLICIES and 1 <= found["max_idle_stops"] <= 7
     except (Damaged, UsageFault) as error:
         assert "config.toml" in str(error)
     learnings.user_too(str(here.root))
@@ -361,4 +362,19 @@ def record(raw: bytes) -> None:
     loops.fold(str(here.root), NAME)
 
 
-ALL = {one.__name__: one for one in (hook, book, state_file, shape_file, native_list, usage, record)}
+def reply(raw: bytes) -> None:
+    """What roles answer: read to fields that fit once more, or refused on one short line; nothing is read out of noise."""
+    text = raw.decode("utf-8", "replace")
+    for kind in supervised.KINDS:
+        try:
+            found = replies.parse(kind, text)
+        except replies.Unfit as error:
+            assert error.error and "\n" not in error.error and len(error.error) <= reading.ERROR_LENGTH
+        else:
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+            assert replies.parse(kind, json.dumps(found)) == found
+        listed = replies.fallback(kind, text, "pytest -q")
+        assert listed is None or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= replies.MOST_LISTED
+
+
+ALL = {one.__name__: one for one in (hook, book, state_file, shape_file, native_list, usage, record, reply)}

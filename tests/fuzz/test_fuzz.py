@@ -30,6 +30,7 @@ INPUTS = {
     "native_list": 100,
     "usage": 400,
     "record": 40,
+    "reply": 60,
 }
 FILES = [pytest.param(name, path, id=f"{name}/{path.name}") for name in targets.ALL for path in run.corpus(name)]
 HAS_ATHERIS = (
