@@ -28,6 +28,7 @@ COMMANDS = {
     "baseline": "How a check stood before the work; --check: is it worse now?",
     "wave": "Open the next wave of tasks, close the open one",
     "reply": "Hand in what a role answered: plan, test, judgement …",
+    "worktree": "Worktrees of tasks: list them, remove clean ones",
     "review": "Record expert reviews and settle findings",
     "decide": "Record a decision and the ways that were rejected",
     "report": "Keep a long report of an agent in a file",

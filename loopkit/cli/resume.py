@@ -12,7 +12,7 @@ from ..core.session import Session
 from ..core.state import LoopState
 from ..store import native, place, prompts, transcript, trust
 from ..store.loop import Loop, unwritable
-from . import app, which
+from . import app, which, worktree
 
 
 @app.command("resume", "loopkit resume --iterations +25")
@@ -81,7 +81,7 @@ def _resume(
         call.follow(loop)
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
     said = f"loop {name} goes on" + (" in this session" if other else "") + (f"; {aside} is paused" if aside else "")
-    call.answer(loop, said + "\n" + "\n".join(_stand(loop)))
+    call.answer(loop, said + "\n" + "\n".join([*_stand(loop), *worktree.left(call, loop)]))
     return 0
 
 

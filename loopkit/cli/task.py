@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, clarify, decisions, graph, panel, work
+from ..core import announce, clarify, decisions, graph, panel, work, worktrees
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from . import app
@@ -107,6 +107,10 @@ def show(call: app.App, task_id: str) -> None:
     lines += [f"{what}: {announce.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
     if task.description:
         lines.append(app.quoted(task.description, work.LONGEST_TEXT))
+    row = worktrees.apart(state, task.id)
+    if row:
+        lines.append(f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing outside it;")
+        lines.append("  its check runs there; what it needs and git does not know is not there; no commit is needed")
     if task.files:
         lines.append("files: " + announce.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]

@@ -6,13 +6,13 @@ import os
 
 import click
 
-from ..core import approval, decisions, gate, outline, settings, supervised, tiers, work
+from ..core import approval, decisions, gate, outline, settings, supervised, tiers, work, worktrees
 from ..core import task as tasks
-from ..core.errors import UsageFault
+from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
 from ..store.loop import Loop
-from . import app
+from . import app, worktree
 from .gate import next_check
 
 
@@ -37,10 +37,10 @@ def command(call: app.App, target: str, words: tuple) -> int:
     raise UsageFault(f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>")
 
 
-def _run(call: app.App, loop: Loop, name: str, line: str, files: list) -> dict:
+def _run(call: app.App, loop: Loop, name: str, line: str, files: list, tree: str | None = None) -> dict:
     environment = {key: value for key, value in call.environment.items() if not key.startswith("LOOPKIT_REPAIRED")}
     seconds = settings.of(loop.state, "verify_seconds")
-    return runner.run(call.project, loop.folder, name, line, files, seconds, environment)
+    return runner.run(tree or call.project, loop.folder, name, line, files, seconds, environment)
 
 
 def _shown(loop: Loop, outcome: dict) -> str:
@@ -51,10 +51,19 @@ def _shown(loop: Loop, outcome: dict) -> str:
 
 def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     task = work.check_verify(loop.state, target, words)
-    outcome = _run(call, loop, task.id, task.verify, list(task.files))
+    row = worktrees.apart(loop.state, task.id)
+    tree = os.path.join(loop.folder, row.path) if row else None
+    if tree and not os.path.isdir(tree):
+        raise Refused(f"the worktree of {task.id} is gone: {tree}", f"give the attempt up: loopkit task fail {task.id}")
+    outcome = _run(call, loop, task.id, task.verify, list(task.files), tree)
+    if row:
+        outcome["worktree"] = row.path
 
     def decide(state: LoopState) -> list:
         again = work.check_verify(state, target, words)  # the state may have moved while the check ran
+        now = worktrees.apart(state, again.id)
+        if (now.path if now else None) != (row.path if row else None):
+            raise Refused(f"{again.id} was handed out anew while its check ran", "next: loopkit wave next")
         return work.verified(state, again, outcome)
 
     changes = call.change(loop, decide)
@@ -66,7 +75,9 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         return _judged_later(call, loop, after, outcome)
     if outcome["passed"]:
         again = "completed" if "task_completed" in kinds else "verified again"
-        if after.status == tasks.IN_PROGRESS:
+        if row:
+            again = "has passed in its worktree, nothing is merged yet"
+        elif after.status == tasks.IN_PROGRESS:
             again = "has passed, its judgement is still to come"
         said = f"{task.id} {again}: {shown}"
         parents = [
@@ -112,7 +123,13 @@ def _report(call: app.App, loop: Loop, said: str, row: dict) -> None:
     left = approval.at_work(loop.state)
     if wave and left:
         said += f"\nwave {wave.number}: {', '.join(left)} still to report"
-    call.answer(loop, said, row, [] if left else next_check(call, loop) or None)
+    steps = [] if left else next_check(call, loop) or None
+    place = loop.state.worktrees.of(row["task"])
+    if place is not None and not place.merged:  # an agent reports, and whoever started it brings the results together
+        steps = []
+    elif worktrees.used(loop.state):
+        steps = worktree.following(loop.state)
+    call.answer(loop, said, row, steps)
 
 
 def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, approval, briefing, intake, nextstep, recovery, supervision, waves
+from ..core import announce, approval, briefing, intake, nextstep, outline, recovery, supervision, waves
 from ..core.course import PROGRESSING
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import app, checkpoint, experts, handout, recovering
+from . import app, checkpoint, experts, handout, recovering, worktree
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,7 +26,7 @@ NO_TASK_TOOLS = (
 )
 
 
-def _next(call: app.App, sequential: bool) -> int:
+def _next(call: app.App, sequential: bool, apart: bool) -> int:
     """Open the next wave and hand out its tasks; while one is open, show who still has to report.
 
     Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test, judgement, diagnosis.
@@ -40,7 +40,7 @@ def _next(call: app.App, sequential: bool) -> int:
     recovery.check(loop.state)
     if supervision.wanted(loop.state):
         return _hand_out(call, loop)
-    changes = call.change(loop, waves.next_wave, sequential)
+    changes = worktree.opener(call, loop, sequential, apart)
     wave = loop.state.waves[-1]
     handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
     handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
@@ -55,9 +55,11 @@ def _next(call: app.App, sequential: bool) -> int:
         call.answer(loop, f"wave {wave.number} is open: all have reported")
         return 0
     again = not any(change[0] == "wave_opened" for change in changes)
-    said = f"wave {wave.number} {'goes on' if again else 'opened'}: {', '.join(handed)}"
+    phase = f" ({outline.phase(loop.state)})" if loop.state.approval == approval.REVIEW else ""
+    said = f"wave {wave.number} {'goes on' if again else 'opened'}{phase}: {', '.join(handed)}"
     if not again:
         said = "\n".join(filter(None, (said, checkpoint.make(call, loop))))
+    said = "\n".join(filter(None, (said, worktree.note(call, loop, changes))))
     if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS
     if loop.state.approval == approval.SUPERVISOR:
@@ -70,6 +72,7 @@ def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = Non
     """The agent lines of all that is due, then a line for each reply; where all is out, the replies that are."""
     due, out = supervision.due(loop.state), supervision.outstanding(loop.state)
     if not due:
+        call.change(loop, lambda state: [])  # what is derived follows, should whoever handed it out have died
         waiting = f"{announce.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
         call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
@@ -98,13 +101,22 @@ def _tell_about_tools(call: app.App, loop: Loop) -> bool:
     return True
 
 
+def _merge(call: app.App, task_id: str | None, base: str | None) -> int:
+    """Bring the result of a task that worked in a worktree into the project's own tree, one after the other.
+
+    Its check has passed in the worktree; it runs again in the project's own tree before the task counts as completed.
+    """
+    return worktree.merge(call, task_id, base)
+
+
 def _close(call: app.App) -> int:
     """Close the wave: tasks without passing evidence have failed; with the last task the loop goes on to review."""
     loop = call.own_loop()
     changes = call.change(loop, waves.closed)
     data = next(change[1] for change in changes if change[0] == "wave_closed")
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
-    said = [f"wave {data['wave']} closed: {counts}", *filter(None, [checkpoint.make(call, loop)])]
+    said = [f"wave {data['wave']} closed: {counts}"]
+    said += filter(None, [checkpoint.make(call, loop), worktree.tidy(call, loop)])
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
@@ -118,7 +130,16 @@ def _close(call: app.App) -> int:
 
 command.add_command(
     app.command("next", "loopkit wave next")(
-        click.option("--sequential", is_flag=True, help="One task only, as a panel may advise.")(_next)
+        click.option("--sequential", is_flag=True, help="One task only, as a panel may advise.")(
+            click.option("--worktrees", "apart", is_flag=True, help="Each task in a git worktree of its own.")(_next)
+        )
+    )
+)
+command.add_command(
+    app.command("merge", "loopkit wave merge T-003")(
+        click.argument("task_id", required=False)(
+            click.option("--base", metavar="COMMIT", help="The commit that its worker says it began with.")(_merge)
+        )
     )
 )
 command.add_command(app.command("close", "loopkit wave close")(_close))

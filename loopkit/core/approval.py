@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import task as tasks
+from . import worktrees
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ def undecided(state: LoopState) -> list[str]:
 
 def at_work(state: LoopState) -> list[str]:
     """Running tasks of the open wave that have not come so far as to be judged: where a review decides, those without a
-    check that has passed since they were handed out."""
+    check that has passed since they were handed out. Nobody is at work on what waits to be merged."""
     if state.wave is None:
         return []
-    running = [state.tasks[one] for one in state.wave.tasks if one in state.running]
+    waiting = worktrees.unmerged(state)
+    running = [state.tasks[one] for one in state.wave.tasks if one in state.running and one not in waiting]
     if state.approval != REVIEW:
         return [one.id for one in running]
     return [one.id for one in running if not proven(one)]

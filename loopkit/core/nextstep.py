@@ -16,6 +16,7 @@ from . import (
     supervised,
     supervision,
     verdict,
+    worktrees,
 )
 from . import task as tasks
 
@@ -115,6 +116,10 @@ def light_review(number: int) -> str:
 def _work(state: LoopState) -> str:
     wave = state.wave
     if wave is not None:
+        if worktrees.used(state) and not approval.at_work(state):
+            together = worktrees.command(state)
+            if together is not None:
+                return together
         if (
             state.approval == approval.REVIEW
             and state.running
@@ -183,18 +188,24 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
     return task is None or task.status != tasks.COMPLETED
 
 
-def agent(task: Task, role: str = "coder") -> str:
-    """The line that hands a task to a subagent."""
+def agent(task: Task, role: str = "coder", place: str = "") -> str:
+    """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from the project's root."""
     subject = task.subject if len(task.subject) <= 100 else task.subject[:99] + "…"
-    return f"agent loop:{role}: Do {task.id} ({subject}). Run `loopkit task show {task.id}` first."
+    where = f" in `{place}`, a worktree of its own" if place else ""
+    return f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` first."
 
 
 def hand_out(state: LoopState, ids: list[str]) -> list[str]:
     """The lines that give these tasks to agents, and what follows when all have reported."""
-    if state.approval != approval.REVIEW:
-        return [*[agent(state.tasks[one]) for one in ids], "loopkit wave close"]
-    roles = {True: "scaffold", False: "coder"}
-    return [*[agent(state.tasks[one], roles[state.tasks[one].scaffold]) for one in ids], batch_review.line(state)]
+    judged = state.approval == approval.REVIEW
+    lines = []
+    for task in (state.tasks[one] for one in ids):
+        row = worktrees.apart(state, task.id)
+        place = f".loop/{state.name}/{row.path}" if row else ""
+        lines.append(agent(task, "scaffold" if judged and task.scaffold else "coder", place))
+    if worktrees.used(state):
+        return [*lines, worktrees.MERGE]
+    return [*lines, batch_review.line(state) if judged else "loopkit wave close"]
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:

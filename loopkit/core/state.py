@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import course, line, stage, supervised, trail
+from . import course, line, stage, supervised, trail, worktrees
 from . import task as tasks
 from .events import SESSION_TYPES, Event
 from .session import Session, await_person
@@ -27,7 +27,7 @@ INTERRUPTED = "interrupted"
 
 #: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
 _FOLDS: dict = {}
-for _part in (supervised, course, line, trail):
+for _part in (supervised, course, line, trail, worktrees):
     for _type, _fold in _part.FOLDS.items():
         _FOLDS.setdefault(_type, []).append(_fold)
 
@@ -93,6 +93,7 @@ class LoopState:
         self.course = course.Course()
         self.line = line.Line()
         self.trail = trail.Trail()
+        self.worktrees = worktrees.Worktrees()
         self.lines = 0
         self.idle_at = 0
 
@@ -343,6 +344,8 @@ class LoopState:
         self.evidence_count += 1
         evidence = evidence_of(data, event, self.lines)
         cycles, failing = (task.fix_cycles, 0) if evidence.passed else (task.fix_cycles + 1, task.failing + 1)
+        if data.get("worktree"):  # it says nothing of the project's own tree: see worktrees
+            evidence = task.evidence  # type: ignore[assignment]
         run = data.get("run", task.runs + 1)
         self._put(task._replace(evidence=evidence, runs=run, fix_cycles=cycles, failing=failing, stale=False))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised
+from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised, worktrees
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import Refused
@@ -44,8 +44,8 @@ def startable(state: LoopState, task: Task) -> bool:
     return state.is_free(task) and not task.panel_due and task.id not in state.narrow and bool(task.verify)
 
 
-def opened(state: LoopState, chosen: list[Task], sequential: bool) -> list[Change]:
-    """Lines that open a wave with these tasks and start each; the stage follows."""
+def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool = False) -> list[Change]:
+    """Lines that open a wave with these tasks and start each; the stage follows. `apart`: each in a worktree."""
     recovery.check(state)
     number = len(state.waves) + 1
     changes: list[Change] = []
@@ -64,6 +64,7 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool) -> list[Chang
     if "wave" in score.needs(state.shape) and stage.wave_key(state) not in state.confirmed:
         raise Refused(f"the person has not confirmed wave {number}", "next: loopkit confirm wave")
     data = {"wave": number, "tasks": [task.id for task in chosen], "sequential": sequential}
+    data.update({"worktrees": True} if apart else {})
     changes.append(("wave_opened", data))
     changes += [("task_started", {"id": task.id, "wave": number}) for task in chosen]
     return changes
@@ -76,10 +77,11 @@ def lost(state: LoopState) -> list[str]:
     return [one for one in state.wave.tasks if one in state.running and state.tasks[one].handed < state.idle_at]
 
 
-def next_wave(state: LoopState, sequential: bool) -> list[Change]:
+def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
     """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is.
 
-    What loopkit does by itself of a recovery that is due comes first, and is all then.
+    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself of a recovery that is due
+    comes first, and is all then.
     """
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
@@ -103,7 +105,7 @@ def next_wave(state: LoopState, sequential: bool) -> list[Change]:
         from .nextstep import command
 
         raise Refused(f"no task is ready ({len(state.open)} open)", f"next: {command(state)}")
-    return opened(state, chosen, sequential)
+    return opened(state, chosen, sequential, apart)
 
 
 def closed(state: LoopState) -> list[Change]:
@@ -114,6 +116,7 @@ def closed(state: LoopState) -> list[Change]:
     wave = state.wave
     if wave is None:
         raise Refused("no wave is open", "next: loopkit wave next")
+    worktrees.check_settled(state)
     waiting = approval.undecided(state)
     if waiting:
         from . import nextstep

@@ -323,11 +323,15 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
 
 
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
-    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines)."""
+    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines).
+
+    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it is merged.
+    """
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify, "tier": tiers.due(task.failing), **data}
     mark = {} if outcome["passed"] else {"signature": outcome.get("signature") or _signature(outcome["output"])}
-    changes: list[Change] = [("task_verified", {**row, **mark})]
+    apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
+    changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
     if task.status == tasks.COMPLETED:
@@ -338,7 +342,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
                 changes.append(intake.move(state, stage.EXECUTING))
         return changes
     if outcome["passed"]:
-        return [*changes, *completed(state, task)] if approval.on_evidence(state) else changes
+        return [*changes, *completed(state, task)] if approval.on_evidence(state) and not apart else changes
     cycles = task.fix_cycles + 1
     if state.approval == approval.SUPERVISOR:  # the tester's reply decides, and counts its own fixes
         return changes

@@ -1,0 +1,226 @@
+"""Tasks that are worked on in git worktrees of their own: where each one is, what may be merged, what may go."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from . import task as tasks
+from . import verdict
+from .errors import Refused
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .events import Event
+    from .intake import Change
+    from .state import LoopState
+    from .task import Task
+
+#: A worktree. path: relative to the loop's folder · branch: its name · base: the commit it began with · tree: of its
+#: files then · passed: the task's check has passed in it · merged: the tree that was merged, "" if none was · checked:
+#: the check has run in the project's own tree since.
+Row = namedtuple("Row", "task path branch base tree passed merged checked")
+
+#: Seconds without a line in the journal after which a session is no longer taken to be at work, unless its client lives.
+HEARTBEAT = 120
+#: Brings the next result into the project's own tree; says so where there is none.
+MERGE = "loopkit wave merge"
+#: Paths that a line names at the most.
+NAMED = 10
+
+
+class Worktrees:
+    """Worktrees of one loop; changed only by FOLDS.
+
+    rows: {path: Row} of those that were made and not removed · current: {task: path} while an attempt in it goes on ·
+    wave: the number of the newest wave that works in worktrees.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.current: dict[str, str] = {}
+        self.wave = 0
+
+    def of(self, task_id: str) -> Row | None:
+        """The worktree in which a task is worked on; None without one."""
+        return self.rows.get(self.current.get(task_id, ""))
+
+
+# -- the fold
+
+
+def _opened(state: LoopState, data: dict, event: Event) -> None:
+    if data.get("worktrees"):
+        state.worktrees.wave = len(state.waves)
+
+
+def _made(state: LoopState, data: dict, event: Event) -> None:
+    own = state.worktrees
+    task, path, branch, base, tree = (data.get(name, "") for name in ("task", "path", "branch", "base", "tree"))
+    row = Row(task, path, branch, base, tree, False, "", False)
+    own.rows[row.path] = row
+    own.current[row.task] = row.path
+
+
+def _verified(state: LoopState, data: dict, event: Event) -> None:
+    own = state.worktrees
+    row = own.of(data.get("id", ""))
+    if row is None:
+        return
+    if data.get("worktree"):
+        own.rows[row.path] = row._replace(passed=bool(data.get("passed")))
+    elif row.merged:
+        own.rows[row.path] = row._replace(checked=True)
+
+
+def _merged(state: LoopState, data: dict, event: Event) -> None:
+    row = state.worktrees.of(data.get("task", ""))
+    if row is not None:
+        state.records += 1
+        state.worktrees.rows[row.path] = row._replace(merged=data.get("tree", "") or "-", checked=False)
+
+
+def _removed(state: LoopState, data: dict, event: Event) -> None:
+    own = state.worktrees
+    row = own.rows.pop(data.get("path", ""), None)
+    if row is not None and own.current.get(row.task) == row.path:
+        del own.current[row.task]
+
+
+def _ended(state: LoopState, data: dict, event: Event) -> None:
+    """An attempt is over: the next one has a worktree of its own."""
+    state.worktrees.current.pop(data.get("id", ""), None)
+
+
+def _closed(state: LoopState, data: dict, event: Event) -> None:
+    state.worktrees.current.clear()
+
+
+#: {type of a journal line: (state, data, event) → None}.
+FOLDS: dict[str, Callable] = {
+    "wave_opened": _opened,
+    "worktree_made": _made,
+    "task_verified": _verified,
+    "worktree_merged": _merged,
+    "worktree_removed": _removed,
+    "task_failed": _ended,
+    "task_completed": _ended,
+    "task_removed": _ended,
+    "wave_closed": _closed,
+}
+
+
+# -- what others ask
+
+
+def used(state: LoopState) -> bool:
+    """Whether the open wave works in worktrees."""
+    return state.wave is not None and state.worktrees.wave == len(state.waves)
+
+
+def apart(state: LoopState, task_id: str) -> Row | None:
+    """The worktree in which a task's check runs; None where it runs in the project's own tree: without one, or merged."""
+    row = state.worktrees.of(task_id)
+    return row if row is not None and not row.merged else None
+
+
+def unmerged(state: LoopState) -> list[str]:
+    """Running tasks whose check has passed in their worktree and that wait to be merged."""
+    own = state.worktrees
+    found = [own.rows[path] for task, path in own.current.items() if path in own.rows and task in state.running]
+    return [row.task for row in found if row.passed and not row.merged]
+
+
+def unchecked(state: LoopState) -> list[str]:
+    """Running tasks that were merged and whose check has not run in the project's own tree yet."""
+    own = state.worktrees
+    found = [own.rows[path] for task, path in own.current.items() if path in own.rows and task in state.running]
+    return [row.task for row in found if row.merged and not row.checked]
+
+
+def command(state: LoopState) -> str | None:
+    """What brings the open wave's work together: a check that is due after a merge, then the next merge; or None."""
+    for one in unchecked(state):
+        return f"loopkit verify {one} -- {state.tasks[one].verify}"
+    for one in unmerged(state):
+        return f"{MERGE} {one}"
+    return None
+
+
+def check_policy(state: LoopState) -> None:
+    """Raises Refused where a wave cannot work in worktrees by the loop's approval policy."""
+    if state.approval == "supervisor":
+        raise Refused(
+            "worktrees are for loops in which the check decides: a tester and a supervisor would look elsewhere",
+            "next: loopkit wave next",
+        )
+
+
+def check_settled(state: LoopState) -> None:
+    """Raises Refused where work of the open wave is still to be brought together."""
+    step = command(state)
+    if step is None:
+        return
+    names, what = unchecked(state), "merged and not checked since"
+    if not names:
+        names, what = unmerged(state), "passed in a worktree and not merged"
+    raise Refused(f"{', '.join(names)} {what}", f"next: {step}; to give an attempt up: loopkit task fail {names[0]}")
+
+
+def check_merge(state: LoopState, task: Task) -> Row:
+    """The worktree of a task that may be merged now. Raises Refused: none, merged already, not passed, another one's
+    check is due first."""
+    row = state.worktrees.of(task.id)
+    if row is None or task.status != tasks.IN_PROGRESS:
+        raise Refused(f"{task.id} has no worktree that is worked in", "see loopkit worktree list")
+    again = f"loopkit verify {task.id} -- {task.verify}"
+    if row.merged:
+        raise Refused(f"{task.id} is merged already", f"next: {again}")
+    if not row.passed:
+        raise Refused(f"the check of {task.id} has not passed in its worktree", f"next: {again}")
+    for one in unchecked(state):
+        step = f"loopkit verify {one} -- {state.tasks[one].verify}"
+        raise Refused(f"{one} was merged and its check has not run since", f"next: {step}")
+    return row
+
+
+def merged(row: Row, files: list[str], tree: str) -> list[Change]:
+    """`wave merge`: these files are in the project's own tree now."""
+    return [("worktree_merged", {"task": row.task, "path": row.path, "files": files, "tree": tree})]
+
+
+def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
+    """A result that began at another commit than it was given: one attempt, both commits named."""
+    from . import work
+
+    error = f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
+    return work.failure(state, task, "began at another commit than it was given", error)
+
+
+def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
+    """A result that contradicts what others have done meanwhile: one attempt, the paths as its error."""
+    from . import work
+
+    error = f"changed meanwhile by others as well: {', '.join(paths)}; do it again on top of what is there now"
+    return work.failure(state, task, "cannot be merged", error)
+
+
+def named(paths: list[str]) -> str:
+    """A few paths for one line."""
+    more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(paths[:NAMED]) + more
+
+
+def in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
+    """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session lives or did just now.
+
+    age: seconds since the newest line of the journal · alive: whether the owner's client runs.
+    """
+    if state.session.status in verdict.FINAL:
+        return False
+    task = next((one for one, place in state.worktrees.current.items() if place == path), None)
+    if task is None or task not in state.tasks:
+        return False
+    going_on = state.tasks[task].status == tasks.IN_PROGRESS or state.tasks[task].interrupted
+    return going_on and (alive or age < HEARTBEAT)
