@@ -21,9 +21,13 @@ SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 #: parent without the goal, a task by its own criteria, a plan without evidence, the goal by what was completed.
 FACTS: dict[str, tuple[str, ...]] = {
     "plan": ("goal", "success", "must_nots", "review", "answers", "short", "plan_tasks", "done", "reasons", "sizes"),
-    "replan": ("goal", "item", "parent", "must_nots", "history", "diagnosis", "advice", "place", "reasons", "sizes"),
-    "implementation": ("goal", "item", "parent", "must_nots", "history", "diagnosis", "judged", "advice", "reasons"),
-    "fix": ("item", "parent", "must_nots", "work", "cycles", "advice", "reasons"),
+    "replan": (
+        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "advice", "said", "place", "reasons", "sizes"),
+    ),
+    "implementation": (
+        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "judged", "advice", "said", "reasons"),
+    ),
+    "fix": ("item", "parent", "must_nots", "work", "cycles", "advice", "said", "reasons"),
     "test": ("item", "parent", "must_nots", "work"),
     "diagnosis": ("goal", "item", "parent", "history", "work", "counts", "place", "late"),
     "verification subtask": ("item", "parent", "work", "bands"),
@@ -256,6 +260,11 @@ def _advice(state: LoopState, task: Task | None) -> dict | None:
     return panel.advice(state, task.id) if task else None
 
 
+def _said(state: LoopState, task: Task | None) -> str:
+    """What the person answered when a recovery asked last."""
+    return state.course.answer
+
+
 def _counts(state: LoopState, task: Task | None) -> dict:
     """completed, failed, pending, total."""
     done, failed = state.counts[tasks.COMPLETED], state.counts[tasks.FAILED]
@@ -329,6 +338,7 @@ _GIVEN = {
     "cycles": _cycles,
     "diagnosis": _diagnosis,
     "advice": _advice,
+    "said": _said,
     "counts": _counts,
     "place": _place,
     "late": _late,

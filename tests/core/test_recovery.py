@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import gate, intake, nextstep, panel, recovery, review, stop, waves, work
+from loopkit.core import gate, intake, nextstep, panel, recovery, review, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import Refused
 from loopkit.core.state import LoopState
+from loopkit.render import briefs
 from tests.core.kit import PANEL, Book, outcome, task
 
 ANSWER = 'loopkit answer "<what the person said>"'
@@ -147,6 +148,14 @@ def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
     book.panel("T-001")
     batch(book, "STALLED", T001="failed")
     assert play(book) == ("STALLED", "panel", "T-001")
+
+
+@pytest.mark.parametrize("kind", ["implementation", "fix", "replan"])
+def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str) -> None:
+    assert "What the person answered" not in briefs.render(book.state, supervision.step(kind, "T-001"), "f")
+    book.state.course.answer = "use the other parser"
+    assert "use the other parser" in briefs.render(book.state, supervision.step(kind, "T-001"), "f")
+    assert "use the other parser" not in briefs.render(book.state, supervision.step("test", "T-001"), "f")
 
 
 def test_answers_to_other_questions_are_no_advice(book: Book) -> None:
