@@ -106,7 +106,10 @@ def test_the_person_is_asked_when_the_revisions_are_used_up(project: Project) ->
 
 def test_a_whole_loop_with_scaffold_and_batches(project: Project) -> None:
     approved(project)
-    assert project.ok("wave", "next").steps[0].startswith("agent loop:scaffold: Do T-001 ")
+    opened = project.ok("wave", "next")
+    assert (
+        opened.steps[0].startswith("agent loop:scaffold: Do T-001 ") and "wave 1 opened (SCAFFOLD): T-001" in opened.out
+    )
     project.write("base.txt")
     passed = project.verify("T-001")
     assert "its judgement is still to come" in passed.out and passed.steps == ["loopkit review --scaffold"]
