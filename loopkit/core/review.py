@@ -94,7 +94,7 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
     if category not in (*CATEGORIES, OTHER):
         raise UsageFault(f"{what} has category {row.get('category')!r}", "use " + ", ".join((*CATEGORIES, OTHER)))
     found = str(row.get("place") or "").strip() or place_in(texts["issue"]) or (files[0] if len(files) == 1 else "")
-    result = {
+    result: dict = {
         "id": f"F-{len(state.findings) + place:03d}",
         "severity": severity,
         "issue": texts["issue"],

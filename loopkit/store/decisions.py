@@ -104,7 +104,7 @@ def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | Non
 
 def _there(folder: str) -> dict[str, str]:
     """{number as written: name} of the files that are there."""
-    found = {}
+    found: dict[str, str] = {}
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for entry in sorted(os.listdir(os.path.join(folder, FOLDER))):
             if entry.endswith(".md") and entry[:3].isdigit():
