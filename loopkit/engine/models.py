@@ -34,6 +34,11 @@ def _said(value: str) -> str:
     return value
 
 
+def _nothing(value: Any) -> Any:
+    """What does not apply stays empty."""
+    return None if isinstance(value, str) and value.strip().lower() in ("", "none", "n/a") else value
+
+
 def _whole(value: Any) -> Any:
     """82.0 is a whole number, 82.5 and "82" are none."""
     return int(value) if isinstance(value, float) and math.isfinite(value) and value == int(value) else value
@@ -57,8 +62,12 @@ def _word(value: Any) -> Any:
     return value.strip().lower().replace(" ", "_") if isinstance(value, str) else value
 
 
+def _grade(value: Any) -> Any:
+    return "major" if _nothing(value) is None else _word(value)
+
+
 def _list(value: Any) -> Any:
-    return [] if value is None else value
+    return [] if value is None or value == "" else value
 
 
 def _reason(value: Any) -> Any:
@@ -97,6 +106,7 @@ Texts = Annotated[list[Text], BeforeValidator(_list), Field(max_length=MOST)]
 Paths = Annotated[list[Annotated[Text, AfterValidator(_inside)]], BeforeValidator(_list), Field(max_length=MOST)]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, strict=True)]
 Score = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100, strict=True)]
+Percent = Annotated[float, BeforeValidator(_amount), Field(ge=0, le=100, allow_inf_nan=False)]
 Flag = Annotated[bool, BeforeValidator(_truth), Field(strict=True)]
 Gist = Annotated[Said, Field(max_length=decisions.LONGEST)]
 Reason = Annotated[Gist, BeforeValidator(_reason)]
@@ -197,8 +207,8 @@ class Fix(Reply):
     status: Annotated[Literal["fixed", "still_failing", "blocked"], BeforeValidator(_word)]
     summary: Said
     filesModified: Texts = []
-    testsRun: Count | None = None
-    testsPass: Flag | None = None
+    testsRun: Annotated[Count | None, BeforeValidator(_nothing)] = None
+    testsPass: Annotated[Flag | None, BeforeValidator(_nothing)] = None
     remainingIssues: Texts = []
     blockReason: Text = ""
 
@@ -210,7 +220,7 @@ class Failure(Reply):
     error: Said
     file: Text = ""
     stackTrace: Text = ""
-    severity: Annotated[Literal["critical", "major", "minor", "suggestion"], BeforeValidator(_word)] = "major"
+    severity: Annotated[Literal["critical", "major", "minor", "suggestion"], BeforeValidator(_grade)] = "major"
 
 
 class Test(Reply):
@@ -223,7 +233,7 @@ class Test(Reply):
     testsPassed: Count
     testsFailed: Count
     failures: Annotated[list[Failure], BeforeValidator(_list), Field(max_length=MOST)] = []
-    coverage: Annotated[float | None, BeforeValidator(_amount), Field(ge=0, le=100, allow_inf_nan=False)] = None
+    coverage: Annotated[Percent | None, BeforeValidator(_nothing)] = None
     fixPlan: Text = ""
     blockReason: Text = ""
 
@@ -245,7 +255,9 @@ class Verification(Reply):
     approved: Flag
     recommendation: Annotated[Literal["approve", "revise", "reject"], BeforeValidator(_word)]
     feedback: Said
-    completeness: Annotated[Literal["complete", "partial", "insufficient"] | None, BeforeValidator(_word)] = None
+    completeness: Annotated[
+        Literal["complete", "partial", "insufficient"] | None, BeforeValidator(_nothing), BeforeValidator(_word)
+    ] = None
     issues: Texts = []
     missingElements: Texts = []
     risks: Texts = []

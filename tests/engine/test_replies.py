@@ -241,6 +241,16 @@ def test_coverage_may_have_a_fraction(given):
     assert replies.parse("test", text)["coverage"] == 87.5
 
 
+def test_what_does_not_apply_may_stay_empty():
+    text = "status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\n"
+    for nothing in ("", '""', "null"):
+        found = replies.parse("test", f"{text}coverage: {nothing}\nfailures: {nothing}\nfixPlan: {nothing}\n")
+        assert (found["coverage"], found["failures"], found["fixPlan"]) == (None, [], "")
+        found = replies.parse("fix", f"status: fixed\nsummary: x\ntestsRun: {nothing}\ntestsPass: {nothing}\n")
+        assert (found["testsRun"], found["testsPass"]) == (None, None)
+        assert replies.parse("verification", f"{YAML}completeness: {nothing}\nissues: {nothing}\n")["issues"] == []
+
+
 def piece(**fields) -> dict:
     return {"description": "Add it", "complexity": "simple", "verify": "pytest -q", **fields}
 
