@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..core import clock
+from ..core import task as tasks
 from ..core.errors import LoopError
 from . import atomic, native, place
 from .loop import Loop
@@ -40,10 +41,18 @@ def _own(loop: Loop, environment: dict) -> str:
     return os.path.join(place.config_dir(environment), "tasks", loop.name)
 
 
+def _file(folder: str, name: str) -> str:
+    return os.path.join(folder, f"{name}.json")
+
+
 def _bring_in_step(loop: Loop, folder: str) -> None:
     atomic.sweep(folder)
     begin = clock.epoch(loop.state.session.started_at)
     result = native.sync(native.rows(loop.state), folder, loop.name, since=begin)
+    if loop.state.highest > len(loop.state.tasks):
+        names = [tasks.make_id(number) for number in range(1, loop.state.highest + 1)]
+        gone = [one for one in names if one not in loop.state.tasks]
+        native.withdraw(folder, loop.name, names=[one for one in gone if os.path.lexists(_file(folder, one))])
     if not result.created and not result.conflicts:
         return
     with loop.writing() as state:

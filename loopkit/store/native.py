@@ -385,16 +385,20 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
     return True
 
 
-def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE) -> int:
-    """Take a loop's own unfinished tasks out of a list (cancelled or put away); tasks that Claude made stay, unmarked.
+def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE, names: list | None = None) -> int:
+    """Take a loop's own tasks out of a list (cancelled, put away, removed); tasks that Claude made stay, unmarked.
 
-    Returns how many files were changed. Never raises OSError.
+    names: of the files that are meant, None for all. Returns how many files were changed. Never raises OSError.
     """
     if path is None:
         return 0
     changed, waiting = 0, Patience(patience)
-    for name, record in read_tasks(path)[0].items():
-        if _metadata(record).get("loopId") != loop_name:
+    if names is None:
+        found: dict = read_tasks(path)[0]
+    else:
+        found = {name: read_task(os.path.join(path, f"{name}.json")) for name in names}
+    for name, record in found.items():
+        if record is None or _metadata(record).get("loopId") != loop_name:
             continue
         file = os.path.join(path, f"{name}.json")
         lock = f"{file}.lock"

@@ -44,10 +44,19 @@ def worth(call: kit.Call) -> bool:
     return bool(os.environ.get("LOOPKIT_TEST_LONG")) or call.name not in kit.LOOKS
 
 
-def killed(project: Project, tally: Counter, act: Callable[[], Answer], after: Callable[[bool], None]) -> None:
-    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had come to its end."""
+def killed(
+    project: Project,
+    tally: Counter,
+    act: Callable[[], Answer],
+    after: Callable[[bool], None],
+    wanted: Callable[[kit.Call], bool] = worth,
+) -> None:
+    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had come to its end.
+
+    wanted: at which calls.
+    """
     died = 0
-    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)] if worth(call) else []):
+    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)] if wanted(call) else []):
         assert outcome.killed, (call, outcome.code, outcome.said)
         died += 1
         kit.age(project)
@@ -270,3 +279,56 @@ def test_decide_and_what_it_supersedes(listed: Project, tally: Counter) -> None:
         kit.whole(listed)
 
     killed(listed, tally, lambda: listed.lk("decide", "--file", "-", given={**row, "supersedes": 1}), after)
+
+
+def supervised(project: Project) -> None:
+    """A loop under a supervisor whose first plan is to be revised."""
+    project.shaped(words=("--approval", "supervisor"))
+    project.ok("wave", "next")
+    project.ok("reply", "plan", "--file", "-", given=plan("old"))
+    project.ok("wave", "next")
+    judged = {"score": 40, "approved": True, "recommendation": "approve", "feedback": "too coarse"}
+    project.ok("reply", "verification", "plan", "--file", "-", given=judged)
+
+
+def changes(call: kit.Call) -> bool:
+    """Calls that change something; the others are looked at in the scenes above, which share them."""
+    return call.changing or bool(os.environ.get("LOOPKIT_TEST_LONG"))
+
+
+def plan(words: str) -> dict:
+    return {"tasks": [{"description": f"{words} {one}", "complexity": "simple", "verify": "true"} for one in "abc"]}
+
+
+def test_a_hand_out_and_its_brief(listed: Project, tally: Counter) -> None:
+    supervised(listed)
+
+    def after(done: bool) -> None:
+        steps = listed.ok("wave", "next").steps
+        assert steps[-1] == "loopkit reply plan --file -"
+        for row in listed.of("role_asked"):
+            brief = "-".join(filter(None, (row["kind"], row["task"], str(row["number"])))) + ".md"
+            assert (listed.root / listed.name / "briefs" / brief).read_text().startswith("#"), brief
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("wave", "next"), after, changes)
+
+
+def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None:
+    supervised(listed)
+    listed.ok("wave", "next")
+
+    def after(done: bool) -> None:
+        rows = {name: row["subject"][:3] for name, row in listed.tasks.items()}
+        assert rows in (
+            dict.fromkeys(("T-001", "T-002", "T-003"), "old"),
+            dict.fromkeys(("T-004", "T-005", "T-006"), "new"),
+        )
+        again = listed.lk("reply", "plan", "--file", "-", given=plan("new"))
+        assert again.exit == 0 or "no plan is awaited" in again.err, again
+        assert list(listed.tasks) == ["T-004", "T-005", "T-006"]
+        assert listed.ok("wave", "next").steps[-1] == "loopkit reply verification plan --file -"
+        assert set(kit.mirrored(listed)) == set(listed.tasks)
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("reply", "plan", "--file", "-", given=plan("new")), after, changes)

@@ -91,6 +91,18 @@ def test_what_claude_added_is_pulled_once_as_pending_without_a_command(tmp_path:
     ]
 
 
+def test_a_removed_task_leaves_the_list_and_claudes_own_stays(tmp_path: Path, env: dict) -> None:
+    folder, loop = made(env), begin(tmp_path)
+    add(loop, 1)
+    add(loop, 2)
+    row = {"id": "7", "subject": "mine", "description": "d", "status": "pending", "blocks": [], "blockedBy": []}
+    (folder / "7.json").write_text(json.dumps(row))
+    mirror.follow(loop, env)
+    loop.record([("task_removed", {"id": one}) for one in ("T-001", "T-003")], "person")
+    mirror.follow(loop, env)
+    assert listed(folder) == {"T-002": "pending", "7": "pending"}
+
+
 def test_emptying_the_list_harms_nothing(tmp_path: Path, env: dict) -> None:
     folder, loop = made(env), begin(tmp_path)
     add(loop, 1)
