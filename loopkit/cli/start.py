@@ -11,7 +11,7 @@ from ..core import announce, approval, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..store import config, loops, mirror, native, place, prompts, trust
 from ..store import loop as store
-from . import app, recall
+from . import app, recall, worktree
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
@@ -76,6 +76,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
     chosen = _limits(options, settings.pop("limits"))
     list_mode = _list_mode(call, options["list_mode"])
     store.prepare(root)
+    call.root = root
     with store.locked(root):
         _make_room(call, root, options)
         unattended = bool(options["unattended"]) or call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
@@ -90,7 +91,6 @@ def _start(call: app.App, options: dict, text: str) -> int:
         }
         loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)
     prompts.forget(place.data_dir(call.environment), call.session)
-    call.root = root
     native.ensure_folder(call.environment, call.session)
     try:
         mirror.make(loop, call.environment)
@@ -154,7 +154,7 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         if not options["fresh"]:
             raise
         snapshot = loops.read_snapshot(root)
-        store.archive(root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
+        _put_away(call, root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
         return
     if old is None or not old.ours:
         return
@@ -166,9 +166,11 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         return
     elsewhere = session.owner != call.session and place.alive(session.owner_pid)
     if options["fresh"] and not elsewhere:
+        if options["purge"]:
+            worktree.check_purge(call, old.name)
         old.record([("loop_cancelled", {"reason": "started afresh"})], call.by)
         native.withdraw(listed, old.name)
-        store.archive(root, old.name, bool(options["purge"]))
+        _put_away(call, root, old.name, bool(options["purge"]))
         if options["purge"]:
             trust.forget(session.token)
         return
@@ -193,6 +195,15 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         f"ask the person: {again}; {fresh}look: loopkit status; "
         "or work in a new worktree: git worktree add ../<name>, and start there",
     )
+
+
+def _put_away(call: app.App, root: str, name: str, purge: bool) -> None:
+    """Archive or delete a loop; worktrees in it that hold something go along, and git is told where they are now."""
+    if purge:
+        worktree.check_purge(call, name)
+    target = store.archive(root, name, purge)
+    if not purge:
+        worktree.moved(call, target)
 
 
 def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from ..core import announce, clock, limits, supervision, verdict
+from ..core import announce, clock, limits, supervision, verdict, waves
 from ..core import snapshot as snapshots
 from ..render import loopstate
 from ..store import loops, place
@@ -40,6 +40,7 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
         del snapshot["session"]
         del snapshot["check"]
         snapshot["ours"] = loop.ours
+        snapshot["lost"] = waves.lost(loop.state)
         snapshot["failure"] = loop.state.session.failure
         snapshot["question"] = loop.state.session.question
         snapshot["course"] = loopstate.record(loop.state)
@@ -75,6 +76,13 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     course = loopstate.line(loop.state)
     lines += [course] if course else []
     lines += supervision.lines(loop.state)
+    for task_id in waves.lost(loop.state):
+        since = clock.human(max(0, int(app.now()) - clock.epoch(loop.state.tasks[task_id].handed_at)))
+        lines.append(
+            f"Lost: {task_id}, given to an agent {since} ago that never reported; loopkit wave next gives it again"
+        )
+    if loop.state.worktrees.rows:
+        lines.append(f"Worktrees: {len(loop.state.worktrees.rows)}; see loopkit worktree list")
     for name, row in snapshot["reviews"].items():
         if name == "thorough":
             lines.append(

@@ -352,5 +352,32 @@ def tidy(call: app.App, loop: Loop) -> str:
         return f"worktrees were not tidied: {error}"
 
 
+def check_purge(call: app.App, name: str) -> None:
+    """Before a loop is deleted: its clean worktrees go; Refused where another holds something that is not merged.
+
+    The caller holds the lock.
+    """
+    folder = os.path.join(str(call.root), name)
+    if not engine.lying(folder):
+        return
+    try:
+        _remove(call, found(call, [name]), clean=False)
+    except OSError:  # its journal cannot be read: what lies there stays
+        pass
+    stay = engine.lying(folder)
+    if stay:
+        raise Refused(
+            f"worktrees of {name} hold work that is not merged: {rules.named(stay)}",
+            "see loopkit worktree list; without --purge they are archived with it",
+        )
+
+
+def moved(call: app.App, folder: str) -> None:
+    """A loop's folder lies elsewhere now; its worktrees are still good there."""
+    paths = [os.path.join(folder, one) for one in engine.lying(folder)]
+    with contextlib.suppress(LoopError):
+        engine.moved(call.project, paths, call.environment)
+
+
 command.add_command(list_)
 command.add_command(remove)

@@ -565,3 +565,70 @@ def test_json(project: Project) -> None:
         ("T-001", "changed", ["x.txt"]),
         ("T-002", "clean", []),
     ]
+
+
+# -- the loop is put away
+
+
+def test_an_archived_loop_takes_its_worktrees_along(project: Project) -> None:
+    apart(project)
+    (tree(project) / "x.txt").write_text("x\n")
+    old = project.name
+    project.start("another", "--fresh")
+    moved = project.root / "archive" / old / "worktrees" / "T-001"
+    assert git(project, "status", "--porcelain", cwd=moved) == "?? x.txt"
+    assert f".loop/archive/{old}/worktrees/T-001" in project.ok("worktree", "list").out
+    answer = project.lk("worktree", "remove", "--clean")
+    assert answer.exit == 1 and moved.exists() and not moved.with_name("T-002").exists()
+
+
+def test_a_purge_destroys_no_work(project: Project) -> None:
+    apart(project)
+    (tree(project) / "x.txt").write_text("x\n")
+    answer = project.lk("start", "--fresh", "--purge", "--task-file", "-", given="another")
+    assert answer.exit == 1 and "hold work that is not merged: worktrees/T-001" in answer.err
+    assert project.status["status"] == "running" and (tree(project) / "x.txt").exists()
+    os.unlink(tree(project) / "x.txt")
+    project.start("another", "--fresh", "--purge")
+    assert "worktrees" not in git(project, "worktree", "list") and git(project, "branch", "--list", "loopkit/*") == ""
+
+
+# -- reports, and agents that never came back
+
+
+def test_long_reports_stand_in_files_and_few_lines_come_back(project: Project) -> None:
+    """Case G9: 8 workers that return 40 KB each."""
+    apart(project, *[task(str(number), "true") for number in range(6)])
+    for number in range(8):
+        text = f"worker {number}\n" + "line of findings\n" * 2400
+        answer = project.ok("report", f"T-00{number}", "--file", "-", given=text)
+        lines = answer.out.splitlines()
+        path = project.folder / lines[0]
+        assert len(lines) <= 10 and path.read_text() == text and len(text) > 40_000
+    rule = (ROOT / "agents" / "coder.md").read_text()
+    assert "loopkit report" in rule and "lines" in rule
+
+
+def test_an_agent_that_never_came_back_is_listed_as_lost(project: Project) -> None:
+    """Case G12: its start was recorded 40 minutes ago, its stop never; a turn was held since."""
+    project.planned(task("a"), task("b"))
+    project.ok("wave", "next")
+    lines = project.ledger.read_text().splitlines()
+    at = "2026-01-01T12:00:00Z"
+    lines = [json.dumps({**json.loads(line), "at": at}) if '"task_started"' in line else line for line in lines]
+    project.ledger.write_text("".join(line + "\n" for line in lines))
+    (project.root / "workflow-state.json").unlink()
+    assert "Lost" not in project.ok("status").out
+    held = {
+        **project.lines[-1],
+        "type": "iteration_ended",
+        "by": "hook",
+        "data": {"decision": "hold", "fingerprint": "f"},
+    }
+    with open(project.ledger, "a", encoding="utf-8") as file:
+        file.write(json.dumps(held) + "\n")
+    out = project.ok("status").out
+    assert "Lost: T-001, given to an agent " in out and "Lost: T-002" in out
+    assert project.status["lost"] == ["T-001", "T-002"]
+    assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-001, T-002\n")
+    assert project.status["lost"] == []
