@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, approval, briefing, intake, nextstep, outline, recovery, supervision, waves
+from ..core import announce, approval, briefing, intake, nextstep, outline, recovery, supervision, waves, worktrees
 from ..core.course import PROGRESSING
 from ..render import loopstate
 from ..store import native
@@ -38,6 +38,8 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
         call.answer(loop, "\n".join(settled.lines), {"question": settled.question})
         return int(settled.exit)
     recovery.check(loop.state)
+    if apart:
+        worktrees.check_policy(loop.state)
     if supervision.wanted(loop.state):
         return _hand_out(call, loop)
     changes = worktree.opener(call, loop, sequential, apart)

@@ -21,7 +21,7 @@ from .course import (
     WAIT,
 )
 from .errors import Refused
-from .escalation import REPLAN
+from .escalation import IMPOSSIBLE, REPLAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
 def due(state: LoopState) -> Play | None:
     """The recovery that the last batch asks for and that has not been done; None while a wave is open."""
     course = state.course
-    if state.wave is not None:
+    if state.wave is not None or _is_over(state):
         return None
     if course.rolled_back:
         return _ask(FLIP_FLOPPING, "rolled back; which way is right")
@@ -69,6 +69,13 @@ def due(state: LoopState) -> Play | None:
     if status == FLIP_FLOPPING:
         return Play(status, ROLLBACK, None, "loopkit rollback ~2", "back two checkpoints, then the person decides")
     return Play(status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint")
+
+
+def _is_over(state: LoopState) -> bool:
+    """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody is asked before."""
+    if state.approval != approval.SUPERVISOR:
+        return False
+    return any(state.tasks[one].action == IMPOSSIBLE for one in state.open)
 
 
 def _ask(status: str, why: str) -> Play:

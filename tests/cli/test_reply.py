@@ -135,7 +135,11 @@ def test_a_plan_without_a_known_test_command_is_refused_and_the_third_pauses(pro
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("test T-001", 1, "no test T-001 is awaited, but implementation T-001; next: loopkit reply implementation T-001"),
+        (
+            "test T-001",
+            1,
+            "no test T-001 is awaited, but implementation T-001; next: loopkit reply implementation T-001",
+        ),
         ("plan", 1, "no plan is awaited; next: loopkit wave next"),
         ("verification goal", 1, "no verification goal is awaited"),
         ("test T-009", 1, "there is no task T-009"),
@@ -260,6 +264,27 @@ def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
     assert project.status["execution"] == "paused"
     project.ok("cancel")
     assert project.status["execution"] == "aborted"
+
+
+def test_the_settings_of_a_project_are_stored_and_hold(project: Project) -> None:
+    project.root.mkdir()
+    lines = ['approval = "supervisor"', "approval_threshold = 90", "revision_threshold = 80", "max_plan_revisions = 1"]
+    (project.root / "config.toml").write_text("\n".join([*lines, 'plan_review_failure = "stop"', ""]))
+    project.shaped()
+    settings = project.of("loop_started")[0]["settings"]
+    assert (settings["approval_threshold"], settings["plan_review_failure"]) == (90, "stop")
+    for _ in range(2):
+        project.ok("wave", "next")
+        reply(project, "plan", plan())
+        project.ok("wave", "next")
+        answer = project.lk("reply", "verification", "plan", "--file", "-", given=GOOD)
+    assert answer.exit == 1 and "not approved, and no revision is left: the loop is paused" in answer.out
+    assert project.status["status"] == "paused" and answer.waits == ["loopkit resume"]
+
+
+def test_no_worktrees_under_a_supervisor(project: Project) -> None:
+    supervised(project)
+    project.refused(1, "wave", "next", "--worktrees", says="worktrees are for loops in which the check decides")
 
 
 def test_an_evidence_loop_knows_nothing_of_it(project: Project) -> None:

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from loopkit.core import checkpoints, escalation, events, nextstep, stop, supervision, waves, work
+from loopkit.core import checkpoints, escalation, events, nextstep, recovery, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import LimitReached, Refused, UsageFault
 from loopkit.core.state import LoopState
@@ -810,3 +810,11 @@ def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None
     book.line("recovery", status="REGRESSING", play="rollback", wave=1, counted=True)
     completed(book)
     assert book.state.tasks["T-001"].status == "completed"
+
+
+@pytest.mark.parametrize("status", ["STALLED", "REGRESSING", "FLIP-FLOPPING", "BLOCKED"])
+def test_nothing_is_recovered_where_a_failure_is_impossible(status: str) -> None:
+    book, name = failing(3, 5)
+    book.state.course.standing = status
+    assert recovery.due(book.state) is None
+    assert book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"
