@@ -18,8 +18,8 @@ from . import app
 
 #: Checkpoints that `--list` shows at most.
 SHOWN = 30
-#: Numbers that are tried where refs of another loop of this name are in the way.
-_TRIES = 1000
+#: Numbers that are tried where others are quicker.
+_TRIES = 5
 _NOTICE = "no_checkpoints"
 
 
@@ -86,12 +86,13 @@ def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label:
     wave = facts.get("wave")
     text = rules.message(label, rules.worked_on(state, wave if isinstance(wave, int) else None))
     sha = checkpoints.commit(project, snapshot.tree, before.sha if before else now, text, environment)
-    first = rules.next_number(state)
-    for number in range(first, first + _TRIES):
+    number = rules.next_number(state)
+    for _ in range(_TRIES):
         if checkpoints.keep(project, state.name, number, sha, environment):
             break
+        number = max(number, checkpoints.highest(project, state.name, environment)) + 1
     else:
-        raise checkpoints.GitFault(f"{checkpoints.REFS}{state.name}/{first} and those after it are taken")
+        raise checkpoints.GitFault(f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more")
     return rules.made(
         state,
         number,

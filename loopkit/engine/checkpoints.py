@@ -513,6 +513,13 @@ def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, 
     return True
 
 
+def highest(project: str, loop: str, environment: dict[str, str]) -> int:
+    """The highest number that a ref of a loop has; 0 without one. Raises Unavailable, GitFault, Late."""
+    said = git(project, "for-each-ref", "--format=%(refname)", f"{REFS}{loop}/", environment=environment)
+    numbers = [row.rpartition(b"/")[2] for row in said.splitlines()]
+    return max((int(one) for one in numbers if one.isdigit()), default=0)
+
+
 def changed(project: str, before: str, after: str, environment: dict[str, str]) -> list[tuple[str, str]]:
     """What differs between two trees, submodules apart: (A, M, T or D, path), in the order of paths."""
     return [(one.status, one.path) for one in _differences(project, before, after, environment)]

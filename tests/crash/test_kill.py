@@ -108,6 +108,7 @@ def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
 
 
 def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None:
+    (listed.folder / ".git").rename(listed.folder.parent / "git")  # checkpoints are killed on their own
     listed.planned(task("first", "true"), task("second", "false"), task("third", "true"))
     listed.ok("wave", "next")
     listed.verify("T-001")
@@ -123,6 +124,37 @@ def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None
         add_and_look(listed, lambda rows: rows["T-001"]["status"] == "completed")
 
     killed(listed, tally, lambda: listed.lk("wave", "close"), after)
+
+
+def recording(call: kit.Call) -> bool:
+    """What writes the journal: to die anywhere else changes no record."""
+    return call.changing and "ledger.jsonl" in call.line
+
+
+def test_rollback_between_its_save_its_files_and_its_record(listed: Project, tally: Counter) -> None:
+    """Git folder and working tree are not put back from one death to the next: each rollback saves what the last left."""
+    listed.planned(task("first", "test -f one.txt"), task("second", "true", blocked_by=["T-001"]))
+    listed.ok("wave", "next")
+    listed.write("one.txt")
+    listed.verify("T-001")
+    listed.ok("wave", "close")
+    for call, _, outcome in kit.each(
+        listed, lambda: listed.lk("rollback", "1"), lambda call: [kit.kill_at(call)] if recording(call) else []
+    ):
+        assert outcome.killed, (call, outcome)
+        tally.update({"killed": 1, "survived": 1})
+        kit.age(listed)
+        saved = listed.of("checkpoint_made")[2:]
+        assert [one["label"] for one in saved] in ([], ["before-rollback"])
+        assert listed.tasks["T-001"]["status"] == ("pending" if listed.of("rolled_back") else "completed")
+        if saved:
+            listed.ok("rollback", "--undo")
+            assert (listed.folder / "one.txt").exists()
+        listed.write("one.txt")
+        assert listed.ok("rollback", "1").exit == 0
+        assert not (listed.folder / "one.txt").exists() and listed.tasks["T-001"]["status"] == "pending"
+        listed.write("one.txt")
+        kit.whole(listed)
 
 
 def test_start(listed: Project, tally: Counter) -> None:
