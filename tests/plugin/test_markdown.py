@@ -23,7 +23,7 @@ BUILT_IN = set(
     "verify workflows".split()
 )
 #: What a text calls by its bare name though it lies in a project's `.loop/`.
-LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml"}
+LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml", "plan.md", "context.md", "loop-state.md", "report.md"}
 #: Tokens at most (characters / 4) of `/loop:start` with the skills it pulls in and what it prints.
 ON_START = 4000
 #: Characters of a description at most: each costs every session.
