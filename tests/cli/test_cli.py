@@ -106,6 +106,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("panel", "T-001"), None, 0
     yield ("panel", "T-001", "--file", "-"), PANEL, 0
     yield ("task", "split", "T-001", "--file", "-"), [task("aa")], 0
+    decision = {"title": "t", "context": "c", "choice": "x", "alternatives": ["y: slow"], "invalidated_if": "$ false"}
+    yield ("decide",), None, 0
+    yield ("decide", "--file", "-"), decision, 0
+    yield ("decide", "--list"), None, 0
+    yield ("verify", "D1", "--", "false"), None, 0
     yield ("ask", "?"), None, 0
     yield ("answer", "!"), None, 0
     yield ("pause",), None, 0
