@@ -58,13 +58,14 @@ def scope(state: LoopState, step: Step) -> str:
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
     """All that a brief of this step may hold, by name; what is out of its scope has no name here.
 
-    Always there: loop, role, kind, scope, target (task id, "plan", "goal" or None), unfit (what was wrong with the last
-    reply, or ""), check (the line that verifies the task, or ""), and what `extra` brings.
+    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), unfit (what was wrong with
+    the last reply, or ""), check (the line that verifies the task, or ""), and what `extra` brings.
     """
     about = scope(state, step)
     name = f"{step.kind} {about}" if step.kind == supervised.VERIFICATION else step.kind
     row: dict[str, Any] = {
         "loop": state.name,
+        "approval": state.approval,
         "role": role(state, step),
         "kind": step.kind,
         "scope": about,

@@ -165,7 +165,7 @@ def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
     one.wave()
     attempt(one, "T-001", 65)
     text = brief(one, "implementation", "T-001")
-    assert text.startswith("# Improve T-001\n") and "65 of 100" in text and "judged with 65" in text
+    assert text.startswith("# Improve T-001\n") and "Score: 65 of 100" in text and "judged with 65" in text
     assert "Issue: no test" in text and "Missing: an expiry" in text
     answer(one, "implementation", "T-001", CODED)
     answer(one, "test", "T-001", BROKEN)
