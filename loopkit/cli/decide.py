@@ -9,6 +9,8 @@ from ..store import decisions as files
 from ..store.loop import Loop
 from . import app
 
+#: Decisions and anti-patterns that a list shows at the most; --json gives all.
+MOST_LISTED = 38
 FORM = """\
 title: "<what is decided, in a few words>"
 context: "<what it depends on, why it came up>"
@@ -97,4 +99,9 @@ def _list(call: app.App) -> None:
         title = announce.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
         lines.append(f"{number:03d} {status}{gone}: {title}")
         shapes.append({**{key: value for key, value in one.items() if key != "at"}, "status": status})
+    if len(lines) > MOST_LISTED:
+        lines = [
+            f"{announce.count(len(lines) - MOST_LISTED, 'earlier one')}: see .loop/{loop.name}/learnings/",
+            *lines[-MOST_LISTED:],
+        ]
     call.answer(loop, "\n".join(lines), {"decisions": shapes}, [])

@@ -241,6 +241,8 @@ def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
         *[f"criterion {one.id}: {one.text}" for one in state.criteria.values() if not one.must_not],
         *_context(state),
     ]
+    if wave is None and not approval.on_evidence(state):
+        lines.append("the build, the tests, lint and UI tests are run in this review: what fails is a BLOCKER")
     changed = experts.files(state)
     more = f" and {len(changed) - MOST_FILES} more" if len(changed) > MOST_FILES else ""
     lines.append("changed files: " + (", ".join(changed[:MOST_FILES]) + more if changed else "see git diff"))

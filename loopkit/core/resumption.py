@@ -18,14 +18,14 @@ def reopened(state: LoopState) -> list[Change]:
     """Lines that make work that was cut short pending again (rule: Resume); no attempt is counted for it.
 
     Completed tasks and tasks that wait for their subtasks stay as they are, and so does one whose check has passed
-    where that alone completes it: only the word is missing.
+    where that alone completes it, or leads to its review: only the word is missing.
     """
     parents = {task.parent for task in state.tasks.values()}
     changes: list[Change] = []
     for task in state.tasks.values():
         if task.status == tasks.IN_PROGRESS:
-            proven = task.evidence is not None and task.evidence.passed and approval.on_evidence(state)
-            if not proven:
+            passed = task.evidence is not None and task.evidence.passed and approval.on_evidence(state)
+            if not passed and not (state.approval == approval.REVIEW and approval.proven(task)):
                 changes.append(("task_reopened", {"id": task.id, "reason": INTERRUPTED}))
         elif task.status == tasks.FAILED:
             changes.append(("task_reopened", {"id": task.id, "reason": "resumed after its failure"}))

@@ -50,7 +50,7 @@ def _decision(state: LoopState, data: dict, event: Event) -> None:
     trail, number = state.trail, data["number"]
     trail.highest = max(trail.highest, number)
     words = data.get("invalidated_if", "")
-    if words.startswith(COMMAND):
+    if words.startswith(COMMAND) and len(words.splitlines()) == 1:
         trail.checks[number] = words[len(COMMAND) :].strip()
     for old in data.get("supersedes", ()):
         trail.superseded[old] = number

@@ -71,10 +71,11 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
 
 
 def lost(state: LoopState) -> list[str]:
-    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they were handed out."""
-    if state.wave is None:
-        return []
-    return [one for one in state.wave.tasks if one in state.running and state.tasks[one].handed < state.idle_at]
+    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they were handed out.
+
+    One that only waits for its review needs no agent any more.
+    """
+    return [one for one in approval.at_work(state) if state.tasks[one].handed < state.idle_at]
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:

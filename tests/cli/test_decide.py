@@ -329,3 +329,12 @@ def test_a_derived_file_that_is_a_link_is_told_and_not_followed(project: Project
     path.symlink_to(victim)
     answer = project.lk("wave", "next")
     assert answer.exit == 0 and "plan.md not written" in answer.err and victim.read_text() == "mine"
+
+
+def test_a_long_list_stays_on_one_screen(project: Project) -> None:
+    project.planned()
+    for place in range(40):
+        decide(project, "--avoid", title=f"lesson {place}")
+    rows = project.ok("decide", "--list").out.splitlines()
+    assert len(rows) == 39 and rows[0].startswith("2 earlier ones: ") and rows[-1].endswith("lesson 39")
+    assert len(project.ok("decide", "--list", "--json").json["decisions"]) == 40

@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import approval, batch_review, decisions, nextstep, outline, panel, supervision, waves, work
+from loopkit.core import (
+    approval,
+    batch_review,
+    decisions,
+    nextstep,
+    outline,
+    panel,
+    resumption,
+    supervision,
+    waves,
+    work,
+)
 from loopkit.core.errors import LoopError, Refused, UsageFault
 from tests.core.kit import Book, task
 
@@ -415,3 +426,28 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
     book.seen()
     assert nextstep.command(book.state) == "loopkit review --thorough"
     assert seen.count("loopkit review --scaffold") == 1 and len(book.state.waves) == 4
+
+
+def test_who_waits_for_the_review_is_not_handed_out_again() -> None:
+    """A stop lets the session go between the last check and the review: what was proven stays so."""
+    book = planned()
+    book.wave()
+    book.verify("T-001")
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
+    assert waves.lost(book.state) == ["T-002"]
+    book.do(waves.next_wave, False)
+    book.verify("T-002")
+    judge(book)
+    assert status(book) == "completed"
+
+
+def test_a_loop_that_is_resumed_keeps_what_waits_for_its_review() -> None:
+    book = planned()
+    book.wave()
+    book.verify("T-001")
+    book.do(resumption.reopened)
+    assert (status(book), status(book, "T-002")) == ("in_progress", "pending")
+    book.do(waves.next_wave, False)
+    book.verify("T-002")
+    judge(book)
+    assert book.state.counts["completed"] == 2
