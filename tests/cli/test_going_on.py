@@ -373,7 +373,7 @@ def test_a_loop_that_ends_impossible_says_so(project: Project) -> None:
     project.planned(task("one", "false"), task("two"))
     project.ok("wave", "next")
     answer = project.verify("T-001")
-    assert answer.exit == 1 and "is over (impossible): T-001 one" in answer.out and answer.steps == []
+    assert answer.exit == 1 and "is over (impossible): goal: add rate limiting" in answer.out and answer.steps == []
 
 
 def test_after_a_limit_the_next_step_raises_it(project: Project) -> None:

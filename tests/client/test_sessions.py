@@ -73,6 +73,22 @@ def test_killed_in_wave_two_a_new_terminal_finishes_it(place, tmux) -> None:
     assert_complete(here)
 
 
+def test_the_words_after_loop_resume_choose_the_loop(place) -> None:
+    here = place(greetings())
+    gone = "00000000-0000-4000-8000-000000000000"
+    for text, more in ((REQUEST, ()), ("Rename the logo", ("--beside",))):
+        done = here.loopkit("start", *more, "--task-file", "-", session=gone, given=text)
+        assert done.returncode == 0, done.stdout + done.stderr
+    pause = here.model.pause_before("loopkit score")
+    run = here.start("/loop:resume 001; $(touch pwned) `touch pwned` greet")
+    pause.wait()
+    here.kill(run)
+    pause.release()
+    assert here.state["loop"].startswith("001-") and here.state["owner"]["session_id"] == run.session
+    assert here.loopkit("status", "002", "--json").stdout.find('"status": "paused"') > 0
+    assert not (here.project / "pwned").exists()
+
+
 def interrupted(here: Sandbox) -> Terminal:
     """A terminal whose loop was interrupted between its two waves."""
     waves = []
