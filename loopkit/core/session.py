@@ -212,7 +212,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
     elif kind == "subagent_stopped":
         session.subagents[str(data.get("agent_id"))] = data.get("transcript")
     elif kind == "notice_given":
-        session.notices = session.notices + [data.get("name")]
+        session.notices = session.notices + [data.get("name", "")]
     elif kind == "native_seen":
         session.native_seen = True
     elif kind == "loop_started":

@@ -21,7 +21,7 @@ from loopkit.core.errors import Damaged, LoopError, UsageFault
 from loopkit.core.events import Event
 from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
-from loopkit.render import progress
+from loopkit.render import context, loopstate, plan, progress, report
 from loopkit.store import config, journal, learnings, loops, native, records, transcript, trust
 from tests.cli.kit import S1, Project
 
@@ -210,6 +210,13 @@ def book(raw: bytes) -> None:
     built = snapshot.build(state, tail.offset)
     assert snapshot.parse(json.dumps(built).encode()) == json.loads(json.dumps(built)), "not read back"
     check_text(progress.render(state))
+    course = loopstate.render(state)
+    check_text(course)
+    assert len(course.splitlines()) < 50, course
+    for view in (plan.render, context.render, report.render):
+        check_text(view(state))
+        assert len(view(state).encode("utf-8", "replace")) < 2_000_000
+    assert len(context.render(state)) < context.TOKENS * context.PER_TOKEN
     check_text(announce.resume(built, state.session, True))
     given = {"session_id": state.session.owner or S1, "cwd": str(here.folder), "transcript_path": str(here.transcript)}
     for event in ("session_start", "stop"):
