@@ -44,8 +44,8 @@ class Course:
     rolled_back: a flip-flop has been rolled back and the person has not been asked yet · used: {status: counted
     recoveries since a person's last answer} · answer: what the person said when a recovery asked last, or "".
 
-    Of the open wave: `completed` and `failed` tasks in it, `struck` {task: signature of its newest check, where that failed},
-    `broken` {task: signature} for tasks completed before it that were found broken in it.
+    Of the open wave: tasks of which an attempt `failed` in it, `struck` {task: signature of its newest check, where that
+    failed}, `broken` {task: signature} for completed ones that were found broken in it.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,6 @@ class Course:
         self.used: dict[str, int] = {}
         self.asking = False
         self.answer = ""
-        self.completed: set[str] = set()
         self.failed: set[str] = set()
         self.struck: dict[str, str] = {}
         self.broken: dict[str, str] = {}
@@ -100,12 +99,11 @@ class Course:
 
 def _opened(state: LoopState, data: dict, event: Event) -> None:
     course = state.course
-    course.completed, course.failed, course.struck, course.broken = set(), set(), {}, {}
+    course.failed, course.struck, course.broken = set(), {}, {}
 
 
 def _task_completed(state: LoopState, data: dict, event: Event) -> None:
     course, name = state.course, data.get("id", "")
-    course.completed.add(name)
     course._done.add(name)
     course.broken.pop(name, None)  # mended: there is nothing to recover
 
@@ -131,8 +129,7 @@ def _task_reopened(state: LoopState, data: dict, event: Event) -> None:
     course, name = state.course, data.get("id", "")
     if name in course._done:
         course._done.discard(name)
-        if name not in course.completed:
-            course.broken[name] = data.get("signature", "")
+        course.broken[name] = data.get("signature", "")
 
 
 # -- batches and recoveries
@@ -202,6 +199,12 @@ def _diagnosed(state: LoopState, data: dict, event: Event) -> None:
     _panel(state, {"task": data.get("id")}, event)
 
 
+def _reset(state: LoopState, data: dict, event: Event) -> None:
+    """A failed loop goes on, as a person has decided anew."""
+    course = state.course
+    course.used, course.since, course.standing, course.rolled_back = {}, len(course.batches), "", False
+
+
 def _answered(state: LoopState, data: dict, event: Event) -> None:
     course = state.course
     course.used = {}
@@ -224,4 +227,5 @@ FOLDS: dict[str, Callable] = {
     "task_diagnosed": _diagnosed,
     "question_asked": _asked,
     "question_answered": _answered,
+    "attempts_reset": _reset,
 }

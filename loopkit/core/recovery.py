@@ -209,15 +209,17 @@ def question(state: LoopState, play: Play) -> str:
     rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
         rows.append(f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[:ERROR_LENGTH])
-    first = about[0] if about else "T-001"
     rows.append("options:")
     if play.status == BLOCKED:
-        rows.append(f"- give what is needed: loopkit answer, then loopkit task unblock {first}")
+        rows.append(f"- give what is needed, then: loopkit task unblock {about[0]}")
     elif play.status == FLIP_FLOPPING:
         rows.append("- say which of the ways is right; the next attempt is told")
     else:
         rows.append("- say how to do it; the next attempt is told")
-    rows.append(f"- another check or other blockers: loopkit task set {first}; without it: loopkit task remove {first}")
+    if about:
+        rows.append(
+            f"- another check, other blockers: loopkit task set {about[0]}; without it: loopkit task remove {about[0]}"
+        )
     if state.line.checkpoints and play.status != BLOCKED:
         rows.append("- go back first: loopkit rollback last-good")
     rows.append("- end the loop, the work stays: loopkit cancel")

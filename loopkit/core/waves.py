@@ -125,7 +125,7 @@ def closed(state: LoopState) -> list[Change]:
         raise Refused(f"nobody has judged {', '.join(waiting)}", f"next: {nextstep.command(state)}")
     changes: list[Change] = []
     failed, done, held_up = [], [], []
-    struck = dict(state.course.struck)
+    struck = {**state.course.broken, **state.course.struck}
     for task_id in wave.tasks:
         task = state.tasks.get(task_id)
         if task is None:
@@ -145,11 +145,11 @@ def closed(state: LoopState) -> list[Change]:
             changes += work.failure(state, task, "closed without passing evidence", what)
             failed.append(task_id)
             struck.setdefault(task_id, what)
-        elif task_id in state.course.failed:
-            failed.append(task_id)
         elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
             held_up.append(task_id)
-    failed += [one for one in state.course.broken if one in state.open and one not in wave.tasks]
+        elif task_id in state.course.failed:
+            failed.append(task_id)
+    failed += [one for one in state.course.broken if one in state.open and one not in (*failed, *held_up)]
     over = any(change[0] == "loop_failed" for change in changes)
     data = {"wave": wave.number, "completed": done, "failed": failed}
     changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
@@ -162,7 +162,7 @@ def closed(state: LoopState) -> list[Change]:
 def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
     """What each task came to, and what the detectors say of it with the batches before; for the line of a closed wave.
 
-    Tasks completed before this wave and found broken in it count as failed in it (rule: Detectors).
+    Tasks completed earlier and found broken in this wave count as failed in it (rule: Detectors).
     """
     from . import monitor, work
 
@@ -176,7 +176,6 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
             known = signature.of(str(history[-1]["error"]))
         outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
     outcomes.update((one, Outcome(HELD_UP)) for one in held_up)
-    outcomes.update((one, Outcome(FAILED, mark)) for one, mark in state.course.broken.items() if one in state.tasks)
     batches = [*state.course.window, Batch(len(state.waves), outcomes)] if outcomes else []
     said = monitor.judge(batches, state.course.used)
     rows = {one: {key: value for key, value in row._asdict().items() if value} for one, row in outcomes.items()}

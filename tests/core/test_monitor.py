@@ -215,6 +215,25 @@ def test_a_task_completed_earlier_and_found_broken_counts_as_failed() -> None:
     assert monitor.rate(book.state.course.batches[-1]) == 0.5
 
 
+def test_a_task_that_passed_and_broke_within_its_batch_counts_as_failed() -> None:
+    book = second_wave()
+    book.verify("T-002")
+    book.verify("T-002", passed=False, output="ValueError: 3")
+    data = closed(book)
+    assert data["outcomes"] == {"T-002": {"result": "failed", "signature": "valueerror: <n>"}}
+    assert data["failed"] == ["T-002"] and book.state.stage == "executing"
+
+
+def test_a_task_that_failed_and_is_blocked_now_is_blocked() -> None:
+    book = Book().planned()
+    book.wave()
+    book.do(work.failed, "T-001", "no", None)
+    book.panel("T-001")
+    book.do(work.started, "T-001")
+    book.do(work.blocked, "T-001", "permission", "sign")
+    assert closed(book)["outcomes"] == {"T-001": {"result": "blocked"}}
+
+
 def test_what_is_mended_within_the_batch_has_not_failed() -> None:
     book = second_wave()
     book.verify("T-002")

@@ -158,6 +158,14 @@ def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str
     assert "use the other parser" not in briefs.render(book.state, supervision.step("test", "T-001"), "f")
 
 
+def test_a_failed_loop_that_is_resumed_starts_anew(book: Book) -> None:
+    batch(book, "STALLED", T001="failed")
+    book.panel("T-001")
+    batch(book, "STALLED", T001="failed")
+    book.line("attempts_reset", ids=["T-001"])
+    assert play(book) is None and book.state.course.used == {} and book.state.course.window == []
+
+
 def test_answers_to_other_questions_are_no_advice(book: Book) -> None:
     book.line("question_asked", text="which table?")
     book.line("question_answered", text="the newer one")
