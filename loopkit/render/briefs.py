@@ -64,9 +64,12 @@ class _Quotes:
 
     def __init__(self, most: int, entries: int) -> None:
         self.most, self.entries = most, entries
+        self.dropped = 0
 
     def helpers(self) -> dict:
-        return {"quote": self.quote, "line": self.line, "entry": self.entry, "rows": self.rows, "last": self.last}
+        """The functions by the names that templates call them by."""
+        own = (self.quote, self.line, self.entry, self.rows, self.last, self.note)
+        return {one.__name__: one for one in own}
 
     def quote(self, words: object) -> str:
         """Every line behind `> `."""
@@ -87,11 +90,19 @@ class _Quotes:
 
     def rows(self, entries: Any) -> list:
         """The first entries of a list."""
-        return list(entries)[: self.entries]
+        found = list(entries)
+        self.dropped += max(0, len(found) - self.entries)
+        return found[: self.entries]
 
     def last(self, entries: Any) -> list:
         """The newest entries of a list."""
-        return list(entries)[-self.entries :]
+        found = list(entries)
+        self.dropped += max(0, len(found) - self.entries)
+        return found[-self.entries :]
+
+    def note(self) -> str:
+        """What the lists so far leave out."""
+        return f"The lists above leave out {announce.count(self.dropped, 'entry', 'entries')}." if self.dropped else ""
 
 
 def _squeezed(brief: str) -> str:

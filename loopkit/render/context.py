@@ -67,7 +67,7 @@ def _head(state: LoopState) -> dict:
         "wave": len(state.waves),
         "active": _named(state, active),
         "ready": _named(state, ready),
-        "updated": state.session.last_updated,
+        "updated": line(state.session.last_updated, 40),
     }
 
 

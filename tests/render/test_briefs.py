@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -351,4 +352,5 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     if target and kind != "plan":
         assert "loopkit verify T-001 -- true" in text or kind in ("replan", "verification", "diagnosis")
     if kind == "diagnosis":
-        assert "Attempt 119" in text, "the newest stay"
+        assert "Attempt 119" in text and "Attempt 2:" not in text, "the newest stay"
+        assert re.search(r"\nThe lists above leave out \d+ entries\.\n", text)
