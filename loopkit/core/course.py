@@ -143,9 +143,12 @@ def _closed(state: LoopState, data: dict, event: Event) -> None:
         outcomes.update((one, Outcome(FAILED)) for one in data.get("failed", ()))
     else:
         outcomes = {one: Outcome(row["result"], row.get("signature", "")) for one, row in rows.items()}
-    said = [data.get(name) for name in ("status", "confidence", "trend", "recommendation")]
-    known = [one if one in words else "" for one, words in zip(said, (STATUSES, CONFIDENCES, TRENDS))]
-    course.batches.append(Batch(data.get("wave"), outcomes, *known, said[3] or ""))
+    status, confidence, trend = [
+        data[name] if data.get(name) in words else ""
+        for name, words in (("status", STATUSES), ("confidence", CONFIDENCES), ("trend", TRENDS))
+    ]
+    said = data.get("recommendation", "")
+    course.batches.append(Batch(data.get("wave"), outcomes, status, confidence, trend, said))
     course.standing = "" if course.status == PROGRESSING else course.status
     course.rolled_back = False
 
