@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/checkpoints.py [CHECKPOINTS]
 
-A repository of 5,000 files, one of them changed and one new before each checkpoint. Ours is what the command does but
+A repository of 5,000 files, 20 of them changed and 20 new ones beside them. Ours is what the command does but
 for the start of its interpreter: the tree, the commit, the ref, the journal's line.
 """
 
@@ -24,6 +24,8 @@ from loopkit.engine import checkpoints
 from loopkit.store.loop import Loop
 
 FILES, FOLDER = 5000, 50
+#: Files that differ from the commit, and as many new ones; one of each is written before every checkpoint.
+CHANGED = 20
 #: Checkpoints at each end.
 END = 20
 
@@ -80,9 +82,15 @@ def main() -> int:
                 ["git", "stash", "create"], cwd=project, env=environment, check=True, stdout=subprocess.DEVNULL
             )
 
+        def change(number: int) -> None:
+            place = number % CHANGED
+            (project / f"src/d{place}/f{place * FOLDER}.py").write_text(f"value = {number}\n" * 21)
+            (project / f"new{place}.txt").write_text(f"{number}\n")
+
+        for number in range(CHANGED):  # from the first to the last as many files differ from the commit
+            change(-number)
         for number in range(count):
-            (project / f"src/d{number % 90}/f{number % 90 * FOLDER}.py").write_text(f"value = {number}\n" * 21)
-            (project / f"new{number % 100}.txt").write_text(f"{number}\n")
+            change(number)
             acts = [(ours, lambda: keep(loop, str(project), environment))]
             if number < END or number >= count - END:
                 acts.insert(number % 2, (theirs, stash))

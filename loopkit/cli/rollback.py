@@ -33,7 +33,7 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
             "give a checkpoint, or --undo alone", "loopkit rollback last-good | ~2 | NUMBER | SHA | --undo"
         )
     loop = call.own_loop()
-    acting = _Rollback(call, target, force, undo, why)
+    acting = _Rollback(call, loop.root, target, force, undo, why)
     if dry_run:
         with loop.writing() as state:
             acting.prepare(state)
@@ -56,8 +56,8 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
 class _Rollback:
     """One rollback: what it is about, step by step. The caller holds the lock."""
 
-    def __init__(self, call: app.App, target: str | None, force: bool, undo: bool, why: str) -> None:
-        self.call = call
+    def __init__(self, call: app.App, root: str, target: str | None, force: bool, undo: bool, why: str) -> None:
+        self.call, self.root = call, root
         self.target, self.force, self.undo, self.why = target, force, undo, why
         self.project, self.environment = call.project, call.environment
         self.rows: list[tuple[str, str]] = []
@@ -74,7 +74,7 @@ class _Rollback:
         rules.check(state, self.goal, checkpoints.place_of(place))
         rules.check_conflict(checkpoints.under_way(place), [], self.force)
         checkpoints.check_there(self.project, self.goal.tree, self.goal.number, self.environment)
-        self.snapshot = checkpoints.snapshot(self.project, self.environment, [self.call.root or ""])
+        self.snapshot = checkpoints.snapshot(self.project, self.environment, [self.root])
         self.rows = checkpoints.changed(self.project, self.snapshot.tree, self.goal.tree, self.environment)
         rules.check_conflict(None, self._committed(), self.force)
 

@@ -26,7 +26,7 @@ LONGEST_LABEL = 60
 SHORTEST_SHA, SHOWN_SHA = 4, 12
 #: Files and tasks that one line names at most.
 NAMED = 5
-#: Files that an anti-pattern of a rollback is tied to at most.
+#: Files that an anti-pattern of a rollback is tied to at most, and that a checkpoint names as left out.
 MOST_FILES = 40
 NONE = "NO_CHECKPOINTS: this loop has none"
 
@@ -101,7 +101,8 @@ def made(
     plain: str | None = None,
 ) -> list[Change]:
     """The line of a checkpoint that has been made. lines: of the journal when its tree was taken."""
-    before = parent(state)
+    before, left = parent(state), list(left_out)
+    more = len(left) - MOST_FILES
     failed = next((one.failed for one in state.waves if one.number == wave), ()) if wave else ()
     data = {
         "number": number,
@@ -111,7 +112,7 @@ def made(
         "tasks": list(worked_on(state, wave)),
         "parent": before.number if before else None,
         "good": label == START or wave is not None and not failed,
-        "left_out": list(left_out),
+        "left_out": [*left[:MOST_FILES], *([f"{more} more"] if more > 0 else [])],
         "head": head,
         "wave": wave,
         "place": place,

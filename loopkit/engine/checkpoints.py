@@ -17,7 +17,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -65,6 +65,8 @@ _SETTINGS = (
     r"^(core\.(filemode|symlinks|ignorecase|precomposeunicode|sharedrepository|excludesfile)"
     r"|extensions\.objectformat|filter\..*\.(clean|process))$"
 )
+#: An object's id.
+_ID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
 #: A row of `ls-files -v -s --debug -z`.
 _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size: (\d+)\t.*\n")
 #: Names of operations in progress, and the file or folder that git keeps meanwhile.
@@ -125,9 +127,14 @@ def _call(
     with contextlib.ExitStack() as opened:
         source: Any = subprocess.DEVNULL
         if given:  # a file: much would pass slowly through a pipe, and could get stuck in it
-            source = opened.enter_context(tempfile.TemporaryFile())
-            source.write(given)
-            source.seek(0)
+            try:
+                source = opened.enter_context(tempfile.TemporaryFile())
+                source.write(given)
+                source.seek(0)
+            except OSError as error:
+                raise GitFault(
+                    f"cannot hand git its input: {error.strerror}", "make room for temporary files"
+                ) from None
         try:
             child = subprocess.Popen(
                 ["git", *_QUIET, *arguments],
@@ -198,7 +205,8 @@ def repository(project: str, environment: dict[str, str]) -> Repository:
     rows = said.split(b"\n")[:-1]
     if len(rows) < 3 or rows[0] != b"true":
         raise _none(here, rows, environment)
-    if len(rows) - len(asked) not in (0, 1):  # a line break in one of the names
+    commits = [row for row in rows[len(asked) :] if _ID.fullmatch(row)]
+    if len(rows) != len(asked) + len(commits) or len(commits) > 1:  # a line break in one of the names
         rows[2:] = [git(here, "rev-parse", one, environment=environment)[:-1] for one in asked[2:]]
         rows += git(here, "rev-parse", *commit, environment=environment).split(b"\n")[:-1]
     up, folder, common = (os.fsdecode(one) for one in rows[2:5])
@@ -665,9 +673,11 @@ class _Restoring:
         self.modes = modes  # whether the right to run a file means something here
         self.paths: list[str] = []
         self.left: list[str] = []
-        self.real = {""}  # folders below the top that are no links
+        self.real: set[str] = set()  # folders below the top that are no links
+        self.uses: Counter[str] = Counter()  # how many files still need an object
 
     def run(self, rows: list[_Difference], ready: dict[str, str]) -> Restored:
+        self.uses.update(row.new for row in rows if row.status != "D" and row.mode != _LINK)
         needed = {above for row in rows if row.status != "D" for above in _above(row.path)}
         emptied: set[str] = set()
         for row in rows:
@@ -720,7 +730,7 @@ class _Restoring:
         if row.mode == _LINK:
             self._link(ready, full)
         else:
-            self._file(ready, full, row.mode == _RUN)
+            self._file(row.new, ready, full, row.mode == _RUN)
         return ""
 
     def _link(self, ready: str, full: str) -> None:
@@ -730,10 +740,13 @@ class _Restoring:
         os.symlink(target, os.fsencode(made))
         self._move(made, full)
 
-    def _file(self, ready: str, full: str, run: bool) -> None:
-        """A copy of `ready` in place of whatever `full` is; of a file that was there it keeps who may read and write."""
-        made = f"{ready}.{len(self.paths)}.copy"
-        shutil.copyfile(ready, made)
+    def _file(self, name: str, ready: str, full: str, run: bool) -> None:
+        """`ready` in place of whatever `full` is; of a file that was there it keeps who may read and write."""
+        made = ready
+        self.uses[name] -= 1
+        if self.uses[name]:  # another file has the same content
+            made = f"{ready}.{len(self.paths)}.copy"
+            shutil.copyfile(ready, made)
         try:
             old = os.lstat(full)
             mode = stat.S_IMODE(old.st_mode) if stat.S_ISREG(old.st_mode) else None

@@ -184,6 +184,7 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
 
 def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     two.write("größe und\nmehr.txt", "x\n")
+    two.write(os.fsdecode(b"latin-\xe9.txt"), "no name in UTF-8\n")
     os.symlink("one.txt", two.folder / "link")
     (two.folder / "two.txt").chmod(0o755)
     before, held = tree(two), two.files()

@@ -533,6 +533,24 @@ def test_repositories_in_it_are_left_alone_and_named(repo: Repo, tmp_path: Path)
     assert (repo.folder / "vendor/nested/n.txt").read_text() == "changed\n"
 
 
+@pytest.mark.parametrize("commits", [0, 1])
+def test_a_folder_with_a_line_break_in_its_name(tmp_path: Path, home: Path, commits: int) -> None:
+    repo = Repo(tmp_path / "a\nb \x1b")
+    repo.write("a.txt")
+    if commits:
+        repo.commit()
+    assert ("parent" in repo.git("cat-file", "commit", kept(repo))) == bool(commits)
+
+
+def test_pipes_and_empty_repositories_are_no_files(repo: Repo) -> None:
+    os.mkfifo(repo.folder / "pipe")
+    Repo(repo.folder / "begun").write("i.txt")
+    repo.write("a.txt")
+    snapshot = repo.take()
+    assert repo.names(snapshot.tree) == {"a.txt"}
+    assert snapshot.left_out == ("begun (a repository of its own)",)
+
+
 def test_ignored_by_every_kind_of_list(repo: Repo, home: Path) -> None:
     (repo.folder / ".git/info/exclude").write_text("excluded.txt\n")
     (home / ".config/git").mkdir(parents=True)
@@ -700,6 +718,30 @@ def test_a_failure_leaves_nothing_behind(broken: Repo) -> None:
     with pytest.raises(LoopError):
         broken.take()
     assert sorted(os.listdir(broken.folder / ".git")) == before
+
+
+def test_no_room_is_one_line(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    repo.write("a.txt", "1\n")
+    first = repo.take()
+    monkeypatch.setattr(checkpoints.tempfile, "TemporaryFile", full)
+    with pytest.raises(checkpoints.GitFault, match="No space left"):
+        checkpoints.commit(str(repo.folder), first.tree, None, "x", repo.environment)
+    monkeypatch.setattr(checkpoints.tempfile, "TemporaryDirectory", full)
+    with pytest.raises(checkpoints.GitFault, match="No space left"):
+        repo.take()
+
+
+def test_files_of_one_content_come_back_each(repo: Repo) -> None:
+    for number in range(3):
+        repo.write(f"f{number}.txt", "same\n", 0o755 if number else 0o644)
+    first, files = repo.take().tree, repo.files()
+    for number in range(3):
+        (repo.folder / f"f{number}.txt").unlink()
+    repo.back(first)
+    assert repo.files() == files
 
 
 def test_what_a_killed_one_left_is_swept(repo: Repo) -> None:
