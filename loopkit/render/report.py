@@ -133,7 +133,7 @@ def _summary(state: LoopState) -> list[str]:
     ended = session.status in verdict.FINAL
     rows = [
         f"{session.status}"
-        + (f" ({session.verdict})" if ended and session.verdict else "")
+        + (f" ({line(session.verdict, 40)})" if ended and session.verdict else "")
         + (f": {line(session.reason, 600)}" if session.reason and ended else ""),
         f"{state.counts[tasks.COMPLETED]} of {announce.count(len(state.tasks), 'task')} completed in "
         f"{announce.count(len(state.waves), 'wave')}, {announce.count(state.attempts, 'failed attempt')}, "
@@ -141,6 +141,6 @@ def _summary(state: LoopState) -> list[str]:
     ]
     if (state.gate or {}).get("passed"):
         gate = state.gate or {}
-        rows.append(f"gate: {gate.get('card', '')}, confidence {gate.get('confidence', 0)} %")
+        rows.append(f"gate: {line(gate.get('card', ''), 40)}, confidence {gate.get('confidence', 0)} %")
         rows += [f"{key}: {line(gate[key], LONGEST)}" for key in ("alternative", "risk") if gate.get(key)]
     return rows

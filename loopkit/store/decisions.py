@@ -42,7 +42,7 @@ def _decision(row: dict, status: str) -> list[str]:
     older = ", ".join(f"{one:03d}" for one in row.get("supersedes", ()))
     return [
         f"# Decision {_number(row)}: {_line(row, 'title')}",
-        f"**Date**: {str(row.get('at', ''))[:10]}",
+        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
         f"**Status**: {status}",
         f"**Context**: {_line(row, 'context')}",
         f"**Choice**: {_line(row, 'choice')}",
@@ -58,7 +58,7 @@ def _decision(row: dict, status: str) -> list[str]:
 def _lesson(row: dict) -> list[str]:
     return [
         f"# Anti-Pattern {_number(row)}: {_line(row, 'title')}",
-        f"**Date**: {str(row.get('at', ''))[:10]}",
+        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
         "**Status**: ANTI-PATTERN",
         f"**Source**: {_line(row, 'source')}",
         f"**What**: {_line(row, 'what')}",
