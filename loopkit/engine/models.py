@@ -102,7 +102,7 @@ def _inside(value: str) -> str:
 
 Text = Annotated[str, BeforeValidator(_text), Field(max_length=LONGEST)]
 Said = Annotated[Text, AfterValidator(_said)]
-Texts = Annotated[list[Text], BeforeValidator(_list), Field(max_length=MOST)]
+Texts = Annotated[list[Annotated[Text, BeforeValidator(_reason)]], BeforeValidator(_list), Field(max_length=MOST)]
 Paths = Annotated[list[Annotated[Text, AfterValidator(_inside)]], BeforeValidator(_list), Field(max_length=MOST)]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, strict=True)]
 Score = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100, strict=True)]

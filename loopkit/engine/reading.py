@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Callable
 
 from ..core.errors import UsageFault
 from ..store import records
@@ -27,8 +29,11 @@ class Unfit(Exception):
         super().__init__(self.error)
 
 
-def record(text: str, names: list[str]) -> dict:
-    """The one record with these fields in a text. Raises Unfit for none, several, or one that cannot be read."""
+def record(text: str, names: list[str], mend: Callable[[str], str] = str) -> dict:
+    """The one record with these fields in a text. Raises Unfit for none, several, or one that cannot be read.
+
+    mend: what is done to block YAML first; where that cannot be read, it is read as it stands.
+    """
     if len(text) > LARGEST:
         raise Unfit(f"the reply has {len(text):,} characters, at most {LARGEST:,}; put long output into a file")
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
@@ -44,7 +49,7 @@ def record(text: str, names: list[str]) -> dict:
     if len(found) > 1:
         raise Unfit(f"the reply holds {len(found)} records; answer with one and nothing else")
     one = found[0] if found else text
-    value = _read(one) if isinstance(one, str) else one
+    value = _read(one, mend) if isinstance(one, str) else one
     if not set(value) & set(names):
         raise Unfit(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
     return value
@@ -149,7 +154,10 @@ def _block(text: str, names: list[str]) -> str:
     return "\n".join(lines[first : last + 1]) + "\n"
 
 
-def _read(text: str) -> dict:
+def _read(text: str, mend: Callable[[str], str]) -> dict:
+    if text.lstrip()[:1] != "{":
+        with contextlib.suppress(UsageFault):
+            return records.parse(mend(text), "the reply", dict)
     try:
         value = records.parse(text, "the reply", dict)
     except UsageFault as error:

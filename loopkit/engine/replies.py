@@ -8,7 +8,7 @@ import re
 from pydantic import ValidationError
 
 from ..core.errors import UsageFault
-from . import models, reading
+from . import mending, models, reading
 from .reading import Unfit
 
 __all__ = ["Unfit", "fallback", "form", "parse", "schema"]
@@ -48,11 +48,20 @@ def parse(kind: str, text: str) -> dict:
     is refused.
     """
     model = _model(kind)
-    value = reading.record(text, list(model.model_fields))
+    fields, texts = _names(kind)
+    value = reading.record(text, list(model.model_fields), lambda one: mending.quoted(one, fields, texts))
     try:
         return model.model_validate(value).model_dump(mode="json")
     except ValidationError as error:
         raise Unfit(_words(error)) from None
+
+
+def _names(kind: str) -> tuple[set[str], set[str]]:
+    """Every field of a reply, at whatever depth, and those that hold somebody's words."""
+    whole = schema(kind)
+    rows = [one["properties"] for one in (whole, *whole.get("$defs", {}).values())]
+    words = {name for row in rows for name, one in row.items() if one.get("type") == "string" and "enum" not in one}
+    return {name for row in rows for name in row}, words
 
 
 # -- faults in words

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from loopkit.core.errors import UsageFault
-from loopkit.engine import models, replies
+from loopkit.engine import mending, models, replies
 
 KINDS = list(models.MODELS)
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "C1 holds: tests/test_limits.py:12"}
@@ -170,7 +170,7 @@ REFUSED = {
     "curly quotes around keys": ("{“score”: 82, “approved”: true}", "straight quotes"),
     "tabs": ("score: 82\nissues:\n\t- one\n", "indent with blanks"),
     "cut off": ('{"score": 82, "approved": tr', "cannot|line 1|expected"),
-    "a text with a colon": ("score: 82\nfeedback: limits: too low\n", "line 2"),
+    "a word with a colon": (YAML.replace("approve\n", "approve: yes\n"), "line 3"),
     "82.5": (YAML.replace("82", "82.5"), "score: '82.5' is no whole number"),
     "82 as a text": (json.dumps({**GOOD, "score": "82"}), "score: '82' is no whole number, written without quotes"),
     "101": (YAML.replace("82", "101"), "score: 101 is above 100"),
@@ -187,7 +187,7 @@ REFUSED = {
     "wrapped": (json.dumps({"verification": GOOD}), "none of the fields score"),
     "no feedback": (YAML.replace("all of it is there", '""'), "feedback: says nothing"),
     "issues as a text": (YAML + "issues: none\n", "issues: 'none' is no list"),
-    "issues as records": (YAML + "issues:\n- severity: high\n", "issues.0: .* is no text"),
+    "issues as records": (YAML + 'issues: [{"severity": "high", "issue": "x"}]\n', "issues.0: .* is no text"),
     "an alias": (YAML + "issues: &a [x]\nrisks: *a\n", "aliases"),
     "half a surrogate": (json.dumps({**GOOD, "feedback": "\ud800"}), "cannot be written"),
     "too long": (YAML + "#" * 100_000, "at most 100,000"),
@@ -241,6 +241,70 @@ def test_coverage_may_have_a_fraction(given):
     assert replies.parse("test", text)["coverage"] == 87.5
 
 
+MEANT = """\
+score: 65
+approved: false
+recommendation: revise  # as I see it
+feedback: The limit holds: but two clients behind one proxy share it,
+  see bug #12 for that.
+issues:
+- app/limits.py:31 the key is a header: clients set it
+- see issue #3
+  and what follows: more
+- "quoted: fine"
+- severity: high
+missingElements: [a test]
+risks:
+- |
+  feedback: stays: as it is # yes
+"""
+
+
+def test_a_colon_or_a_hash_in_a_text_breaks_nothing_and_loses_nothing():
+    found = replies.parse("verification", f"Here:\n\n{MEANT}\nThat is all.")
+    assert found["feedback"] == "The limit holds: but two clients behind one proxy share it, see bug #12 for that."
+    assert found["recommendation"] == "revise"
+    assert found["issues"] == [
+        "app/limits.py:31 the key is a header: clients set it",
+        "see issue #3 and what follows: more",
+        "quoted: fine",
+        "severity: high",
+    ]
+    assert found["risks"] == ["feedback: stays: as it is # yes\n"]
+
+
+def test_a_plan_whose_texts_have_colons_keeps_its_structure_and_its_commands():
+    text = """\
+tasks:
+- description: |
+    Add the store: one class
+    # with a heading
+  subject: Store: first
+  complexity: simple  # really
+  verify: pytest -q -k "a: b"
+- description: Note it
+  complexity: simple
+  verify: pytest -q  # quick
+- description: Call it: in the route
+  complexity: medium
+  verify: grep -q "x # y" a.txt
+  dependencies: [0]
+  verificationCriteria:
+  - answer: 429
+"""
+    first, noted, second = replies.parse("plan", text)["tasks"]
+    assert first["description"] == "Add the store: one class\n# with a heading\n" and first["subject"] == "Store: first"
+    assert (first["complexity"], first["verify"]) == ("simple", 'pytest -q -k "a: b"')
+    assert second["description"] == "Call it: in the route" and second["verificationCriteria"] == ["answer: 429"]
+    assert noted["verify"] == "pytest -q"
+    assert second["verify"] == 'grep -q "x # y" a.txt'
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_good_record_is_not_touched(kind):
+    assert mending.quoted(replies.form(kind), *replies._names(kind)) == replies.form(kind)
+
+
 def test_what_does_not_apply_may_stay_empty():
     text = "status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\n"
     for nothing in ("", '""', "null"):
@@ -287,7 +351,14 @@ def test_a_decision_of_a_plan_needs_a_rejected_alternative():
 
 def test_reading_what_is_never_closed_comes_to_an_end():
     # by the square of its length each of these would take minutes
-    for text in ("```a\n" * 19_000, "{\n" * 45_000, "score:\n" * 14_000, "x\n\n" * 30_000, "{" * 99_000):
+    for text in (
+        "```a\n" * 19_000,
+        "{\n" * 45_000,
+        "score:\n" * 14_000,
+        "x\n\n" * 30_000,
+        "feedback: a\n\n" * 7_000,
+        "{" * 99_000,
+    ):
         with pytest.raises(replies.Unfit):
             replies.parse("verification", text)
 

@@ -1,0 +1,105 @@
+"""What block YAML would misread in a model's words, quoted: a plain text with `: ` is no record, one with ` #` loses its end."""
+
+from __future__ import annotations
+
+import json
+import re
+
+#: The field that holds a command line.
+COMMAND = "verify"
+#: What a plain text does not begin with.
+_PLAIN = re.compile(r"""[^\s"'\[\]{}|>&*!%@`#,?-]|-(?=\S)""")
+_KEY = re.compile(r"([A-Za-z_]\w*):(?:[ \t]+(.*))?$")
+_BLOCK = re.compile(r"(?:^|[:\-]\s+)[|>][+-]?\d*[+-]?\s*(?:#.*)?$")
+
+
+def quoted(text: str, fields: set[str], texts: set[str]) -> str:
+    """The same record with such texts in double quotes. fields: every field's name · texts: those that hold a text.
+
+    Looked at are values of `texts` and entries of lists that begin with no field; what goes on over further lines is
+    put on one, as YAML reads it. Literal blocks and what is quoted already stay as they are.
+    """
+    lines = text.split("\n")
+    made: list[str] = []
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        place += 1
+        if _BLOCK.search(line):
+            depth = _depth(line)
+            made.append(line)
+            while place < len(lines) and (not lines[place].strip() or _indent(lines[place]) > depth):
+                made.append(lines[place])
+                place += 1
+            continue
+        head, value, depth = _value(line, fields, texts)
+        if value is None:
+            made.append(line)
+            continue
+        words = [value.strip()]
+        while place < len(lines) and _goes_on(lines[place], depth, fields):
+            words.append(lines[place].strip())
+            place += 1
+        if place < len(lines) and not lines[place].strip() and _goes_on(_next(lines, place), depth, fields):
+            made += [line, *lines[place - len(words) + 1 : place]]  # paragraphs: left to whoever reads it
+            continue
+        whole = " ".join(words)
+        needs = ": " in whole or " #" in whole or whole.endswith(":")
+        if head.endswith(f"{COMMAND}: ") and _comment(whole):
+            needs = False  # a note behind a command is none of its arguments
+        made += [head + json.dumps(whole, ensure_ascii=False)] if needs else lines[place - len(words) : place]
+    return "\n".join(made)
+
+
+def _comment(command: str) -> bool:
+    """Whether ` #` stands in a command line outside of quotes."""
+    quote = ""
+    for before, letter in zip(" " + command, command, strict=False):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter == "#" and before == " ":
+            return True
+    return False
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _depth(line: str) -> int:
+    """The indentation that what belongs to a line must exceed: of its key, which may stand behind a list's mark."""
+    found = re.match(r" *(?:- +)?", line)
+    assert found is not None
+    return found.end() if _KEY.match(line[found.end() :]) else _indent(line)
+
+
+def _next(lines: list[str], place: int) -> str:
+    while place < len(lines) and not lines[place].strip():
+        place += 1
+    return lines[place] if place < len(lines) else ""
+
+
+def _value(line: str, fields: set[str], texts: set[str]) -> tuple[str, str | None, int]:
+    """(what stands before a plain text, the text, the indentation that what goes on must exceed); no text: None."""
+    found = re.match(r"( *)((?:- +)?)", line)
+    assert found is not None
+    head, rest = found[0], line[found.end() :]
+    key = _KEY.match(rest)
+    if key is not None and key[1] in fields:
+        if key[1] not in texts or not key[2] or not _PLAIN.match(key[2]):
+            return "", None, 0
+        return f"{head}{key[1]}: ", key[2], len(head)
+    if found[2] and _PLAIN.match(rest):
+        return head, rest, len(found[1])
+    return "", None, 0
+
+
+def _goes_on(line: str, depth: int, fields: set[str]) -> bool:
+    """Whether a line belongs to the plain text above it, which begins at this depth."""
+    bare = line.strip()
+    if not bare or _indent(line) <= depth or bare.startswith("- "):
+        return False
+    key = _KEY.match(bare)
+    return key is None or key[1] not in fields
