@@ -116,20 +116,35 @@ def of_batch(
         call.answer(loop, "\n".join(_brief(loop.state, waiting)), None, [])
         return
     loop = call.own_loop()
-    waiting = batch_review.check_batch(loop.state, wave, kind)
-    own = batch_review.line(loop.state)
     if source is None:
-        number = loop.state.wave.number if loop.state.wave else 0
-        bare = [one for one in waiting if not approval.proven(loop.state.tasks[one])]
-        said = f"one review of the whole batch: {', '.join(waiting)}"
-        if bare:
-            said += f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for its report"
-        agent = f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief batch` first."
-        call.answer(loop, said, {"tasks": waiting}, [agent, f"{own} --file -"])
+        _ask_batch(call, loop, wave, kind)
         return
     changes = call.change(loop, batch_review.judged, wave, kind, app.read_record(source, dict))
     data = changes[0][1]
     call.answer(loop, "\n".join(_said(loop, data, changes)), {name: data[name] for name in ("verdicts", "findings")})
+
+
+def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
+    """Give the batch to one reviewer; while it is there nobody else is asked."""
+    anew = call.change(loop, batch_review.asked, wave, kind)
+    own, waiting = batch_review.line(loop.state), approval.undecided(loop.state)
+    data = {"tasks": waiting, "asked": bool(anew)}
+    if not anew:
+        said = f"loop:review has been asked; hand its answer in as block YAML:\n{_form(waiting)}"
+        call.answer(loop, said, data, [f"{own} --file -"])
+        return
+    bare = [one for one in waiting if not approval.proven(loop.state.tasks[one])]
+    said = f"one review of the whole batch: {', '.join(waiting)}"
+    if bare:
+        said += f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for its report"
+    number = loop.state.wave.number if loop.state.wave else 0
+    agent = f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief batch` first."
+    call.answer(loop, said, data, [agent, f"{own} --file -"])
+
+
+def _form(waiting: list[str]) -> str:
+    verdicts = "\n".join(f"  {one}: <{' | '.join(batch_review.VERDICTS)}>" for one in waiting)
+    return FORM.format(verdicts=verdicts)
 
 
 def _said(loop: Loop, data: dict, changes: list) -> list[str]:
@@ -146,7 +161,7 @@ def _said(loop: Loop, data: dict, changes: list) -> list[str]:
             lines.append(f"{announce.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
         elif kind == "paused":
             lines.append(f"the loop is paused: {announce.clean(row['reason'], 300)}")
-    lines += [f"{row['id']} {row['severity']}: {announce.clean(row['issue'], 120)}" for row in data["findings"][:20]]
+    lines += [f"{row['id']} {row['severity']}: {announce.clean(row['issue'], 120)}" for row in data["findings"][:12]]
     return lines
 
 
@@ -169,9 +184,7 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
         lines += _told(state.tasks[task_id], approval.proven(state.tasks[task_id]))
     lines += reasons(state, files)
     lines.append("other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is")
-    verdicts = "\n".join(f"  {one}: <{' | '.join(batch_review.VERDICTS)}>" for one in waiting)
-    lines.append("answer in this form, what does not apply left out; nothing found: findings: []")
-    lines.append(FORM.format(verdicts=verdicts))
+    lines.append("answer in this form, what does not apply left out; nothing found: findings: []\n" + _form(waiting))
     return lines
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, approval, decisions, intake, review, settings, stage, supervised, work
+from . import announce, approval, decisions, intake, review, settings, stage, supervised, trail, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -147,11 +147,30 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
     return waiting
 
 
+def at_review(state: LoopState) -> bool:
+    """Somebody reviews the batch as it is: asked, not lost, and no check has run since."""
+    asked = state.supervised.out.get(trail.REVIEWING)
+    if asked is None or asked < state.idle_at:
+        return False
+    own = [state.tasks[one].evidence for one in approval.undecided(state)]
+    return all(one is None or one.line < asked for one in own)
+
+
+def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
+    """`review --wave N` without a file: the batch is given to its reviewer; no line while one is at it."""
+    check_batch(state, number, kind)
+    if at_review(state):
+        return []
+    count = state.supervised.asked.get(trail.REVIEWING, 0) + 1
+    return [("role_asked", {"role": "review", "kind": trail.REVIEWING, "task": None, "number": count})]
+
+
 def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list[Change]:
     """`review --wave N --file` and `review --scaffold --file`: one verdict for each task of the batch that waits for one.
 
     Approved and proven: completed. Changes: the attempt has failed, its findings are the error. A failed build or failed
-    tests approve nothing, whatever the verdicts say.
+    tests approve nothing, whatever the verdicts say. A BLOCKER about a task that is completed opens it again: it counts as
+    failed in this batch (rule: Detectors).
     """
     waiting = check_batch(state, number, kind)
     _known(given, _BATCH_KEYS, "the review")
@@ -162,8 +181,9 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     if broken:
         verdicts = dict.fromkeys(waiting, CHANGES)
     _check(state, verdicts, rows, about)
+    again = _again(state, rows, about)
     for row in rows:
-        named = [one for one in about[row["id"]] if verdicts.get(one) == CHANGES]
+        named = [one for one in about[row["id"]] if verdicts.get(one) == CHANGES or one in again]
         if row["severity"] == review.BLOCKER and len(named) == 1:
             row["task"] = named[0]  # its next attempt mends it
     blocking = sum(row["severity"] == review.BLOCKER for row in rows)
@@ -180,6 +200,8 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
         "summary": _summary(given),
     }
     changes: list[Change] = [("review_light", data), *decisions.lessons(state, rows, "review")]
+    for task_id, mark in again.items():
+        changes.append(("task_reopened", {"id": task_id, "reason": "the review finds it broken", "signature": mark}))
     done: set[str] = set()
     for task_id in waiting:
         if verdicts[task_id] == APPROVED:
@@ -193,6 +215,19 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
             if changes[-1][0] == "loop_failed":
                 return changes
     return changes + review.breach(state, rows)
+
+
+def _again(state: LoopState, rows: list[dict], about: dict) -> dict[str, str]:
+    """{completed task that a BLOCKER is about: signature of the finding}."""
+    from . import signature
+
+    return {
+        one: signature.of(_told(row))
+        for row in rows
+        if row["severity"] == review.BLOCKER
+        for one in about[row["id"]]
+        if state.tasks[one].status == tasks.COMPLETED
+    }
 
 
 def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> None:
@@ -214,8 +249,11 @@ def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> N
                     )
         elif not own:
             raise Refused(f"{task_id} is to be changed and no finding says how", f"add one with task: {task_id}")
+    again = _again(state, rows, about)
     for row in rows:
-        if row["severity"] == review.BLOCKER and all(verdicts.get(one) != CHANGES for one in about[row["id"]]):
+        if row["severity"] == review.BLOCKER and not any(
+            verdicts.get(one) == CHANGES or one in again for one in about[row["id"]]
+        ):
             raise Refused(
                 f"a BLOCKER and nothing to be changed for it: {row['issue'][:80]}",
                 "say changes for its task, or lower it",
@@ -262,10 +300,10 @@ def _findings(state: LoopState, value: object, broken: list[str]) -> tuple[list[
     about: dict[str, list[str]] = {}
     for row, source in zip(rows, given, strict=True):
         if source.get("task"):
-            task_id = work.find(state, str(source["task"])).id
-            if task_id not in (state.wave.tasks if state.wave else ()):
-                raise Refused(f"{row['id']} is about {task_id}, which is not in this batch", _wants(batch))
-            about[row["id"]] = [task_id]
+            task = work.find(state, str(source["task"]))
+            if task.id not in (state.wave.tasks if state.wave else ()) and task.status != tasks.COMPLETED:
+                raise Refused(f"{row['id']} is about {task.id}, which is not in this batch", _wants(batch))
+            about[row["id"]] = [task.id]
             continue
         paths = {*row["files"], row["place"].partition(":")[0]} - {""}
         about[row["id"]] = [one for one in batch if paths.intersection(state.tasks[one].files)] or batch
@@ -277,7 +315,10 @@ def _findings(state: LoopState, value: object, broken: list[str]) -> tuple[list[
         rows.append(row)
         about[row["id"]] = batch
     if broken:
-        about.update((row["id"], batch) for row in rows if row["severity"] == review.BLOCKER)
+        again = _again(state, rows, about)
+        for row in rows:
+            if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]:
+                about[row["id"]] = batch
     return rows, about
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What marks an `Invalidated If` that is a command.
 COMMAND = "$ "
+#: The step (core/supervised) of the one who reviews a batch.
+REVIEWING = "review"
 
 
 class Trail:
@@ -89,6 +91,11 @@ def _gathered(state: LoopState, data: dict, event: Event) -> None:
     state.trail.patterns = list(data.get("lines", ()))
 
 
+def _reviewed(state: LoopState, data: dict, event: Event) -> None:
+    if data.get("mode"):
+        state.supervised.settle(REVIEWING)
+
+
 def _added(state: LoopState, data: dict, event: Event) -> None:
     row, trail = data["task"], state.trail
     task_id, parent = row["id"], row.get("parent")
@@ -120,6 +127,7 @@ FOLDS: dict[str, Callable] = {
     "decision_checked": _checked,
     "decision_invalidated": _invalidated,
     "patterns_gathered": _gathered,
+    "review_light": _reviewed,
     "task_added": _added,
     "task_removed": _removed,
 }

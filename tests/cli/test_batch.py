@@ -221,3 +221,21 @@ def test_a_plan_that_asks_first_is_shown_as_such(project: Project) -> None:
     project.ok("wave", "next")
     project.ok("reply", "plan", "--file", "-", given=PLAN)
     assert "Status: DRAFT" in (project.root / project.name / "plan.md").read_text(encoding="utf-8")
+
+
+def test_one_reviewer_at_a_time(project: Project) -> None:
+    approved(project, task("limiter", files=["limiter.txt"]), task("doc", verify="test -f doc.md", files=["doc.md"]))
+    handed(project)
+    asked = project.ok("review", "--wave", "1")
+    assert sum(step.startswith("agent ") for step in asked.steps) == 1
+    again = project.ok("review", "--wave", "1")
+    assert again.steps == ["loopkit review --wave 1 --file -"] and "T-001: <approved | changes>" in again.out
+    # another check has run, or another session goes on: the reviewer has to look again
+    assert project.verify("T-001").exit == 0
+    assert project.ok("review", "--wave", "1").steps == asked.steps
+    project.ok("resume", "--take-over", session="session-two")
+    assert project.ok("review", "--wave", "1", session="session-two").steps == asked.steps
+    rows = {"T-001": "changes", "T-002": "approved"}
+    given = {**FINE, "verdicts": rows, "findings": [{**BLOCKER, "task": "T-001"}]}
+    project.ok("review", "--wave", "1", "--file", "-", given=given, session="session-two")
+    assert len([one for one in project.of("role_asked") if one["role"] == "review"]) == 3
