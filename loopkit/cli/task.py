@@ -121,6 +121,13 @@ def show(call: app.App, task_id: str) -> None:
             f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "
             + app.quoted(f"{entry['result']}; {entry['error'][-400:].strip()}", 600)
         )
+    told = task.history[-1]["error"] if task.history else task.description
+    for finding in state.findings.values():
+        if finding.task == task.id and finding.issue not in told:
+            what = f"; do: {finding.guidance}" if finding.guidance else ""
+            lines.append(
+                f"found by review {finding.source}: {app.quoted(f'{finding.place} {finding.issue}{what}', 600)}"
+            )
     if state.course.answer:
         lines.append(f"the person was asked and said: {app.quoted(state.course.answer, 600)}")
     advice = panel.advice(state, task.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,17 @@ def test_a_crash_before_the_question_is_made_good_by_the_next_step(project: Proj
     answer = project.ok("wave", "next")
     assert "BLOCKED: only a person can go on." in answer.out
     assert len(project.of("question_asked")) == 1
+
+
+def test_who_mends_a_task_is_told_what_a_review_found(planned: Project) -> None:
+    batch(planned)
+    row = {"id": "F-001", "severity": "BLOCKER", "issue": "no answer for 101", "guidance": "give one", "task": "T-001"}
+    line = {**planned.lines[-1], "type": "review_light", "data": {"wave": 1, "findings": [{**row, "place": "a.py:3"}]}}
+    with open(planned.ledger, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    shown = planned.ok("task", "show", "T-001").out
+    assert "found by review wave_1: a.py:3 no answer for 101; do: give one" in shown
+    assert "found by review" not in planned.ok("task", "show", "T-002").out
 
 
 def test_a_hundred_batches_keep_it_short(planned: Project) -> None:

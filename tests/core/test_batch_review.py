@@ -264,6 +264,24 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
         judge(book, findings=[blocker(task="T-003")])
 
 
+@pytest.mark.parametrize("build", ["passed", "failed"])
+def test_a_blocker_about_a_completed_task_opens_it_again_and_it_failed_in_that_batch(build: str) -> None:
+    book = running(task("a", files=["a.py"]), task("b", files=["b.py"], blocked_by=["#1"]))
+    judge(book)
+    book.do(waves.closed)
+    begin(book)
+    rows = [blocker(task="T-001", issue="no answer for 101 in a.py")]
+    verdicts = {"T-002": "changes" if build == "failed" else "approved"}
+    judge(
+        book, verdicts=verdicts, findings=[*rows, *([blocker(task="T-002")] if build == "failed" else [])], build=build
+    )
+    assert status(book) == "pending" and book.state.findings["F-001"].task == "T-001"
+    book.do(waves.closed)
+    (outcome, other) = (book.state.course.batches[-1].outcomes[one] for one in ("T-001", "T-002"))
+    assert outcome.result == "failed" and "no answer for <n> in <path>" in outcome.signature
+    assert other.result == ("failed" if build == "failed" else "passed")
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
