@@ -55,7 +55,7 @@ def test_help_and_version(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("nonsense",), ("task", "nonsense"), ("status", "extra"), ("wave",), ("--nonsense",)]
+    "words", [("nonsense",), ("task", "nonsense"), ("pause", "extra"), ("wave",), ("--nonsense",)]
 )
 def test_wrong_use_is_exit_2_and_names_the_help(project: Project, words: tuple) -> None:
     answer = project.lk(*words)
@@ -140,6 +140,16 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("learn",), None, 0
     yield ("status", "--list"), None, 0
     yield ("cancel",), None, 0
+    yield ("start", "--approval", "supervisor", "--task-file", "-"), "add rate limits", 0
+    yield ("score", "--outcome=2", "--scope=2", "--constraints=2", "--success=2", "--done=2"), None, 0
+    yield ("shape", "--accept", "-"), SHAPE, 0
+    yield ("wave", "next"), None, 0
+    yield ("reply", "plan", "--file", "-"), "I cannot", 1
+    pieces = [{"description": one, "complexity": "simple", "verify": "true"} for one in "abc"]
+    yield ("reply", "plan", "--file", "-"), {"tasks": pieces}, 0
+    yield ("task", "add", "--replace", "--file", "-"), [task("d"), task("e")], 0
+    yield ("wave", "next"), None, 0
+    yield ("status",), None, 0
 
 
 def asking_for_json(words: tuple) -> tuple:
