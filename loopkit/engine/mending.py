@@ -7,8 +7,10 @@ import re
 
 #: The field that holds a command line.
 COMMAND = "verify"
-#: What a plain text does not begin with.
+#: What a plain text begins with.
 _PLAIN = re.compile(r"""[^\s"'\[\]{}|>&*!%@`#,?-]|-(?=\S)""")
+#: What begins something else in YAML that no text of a reply can be, and a quotation that goes on behind its end.
+_ODD = re.compile(r"""[`@%*&!>|\[]|"(?:[^"\\]|\\.)*"\s*[^\s#,]|'[^']*'\s*[^\s#',]""")
 _KEY = re.compile(r"([A-Za-z_]\w*):(?:[ \t]+(.*))?$")
 _BLOCK = re.compile(r"(?:^|[:\-]\s+)[|>][+-]?\d*[+-]?\s*(?:#.*)?$")
 
@@ -44,7 +46,7 @@ def quoted(text: str, fields: set[str], texts: set[str]) -> str:
             made += [line, *lines[place - len(words) + 1 : place]]  # paragraphs: left to whoever reads it
             continue
         whole = " ".join(words)
-        needs = ": " in whole or " #" in whole or whole.endswith(":")
+        needs = _ODD.match(whole) or ": " in whole or " #" in whole or whole.endswith(":")
         if head.endswith(f"{COMMAND}: ") and _comment(whole):
             needs = False  # a note behind a command is none of its arguments
         made += [head + json.dumps(whole, ensure_ascii=False)] if needs else lines[place - len(words) : place]
@@ -88,10 +90,10 @@ def _value(line: str, fields: set[str], texts: set[str]) -> tuple[str, str | Non
     head, rest = found[0], line[found.end() :]
     key = _KEY.match(rest)
     if key is not None and key[1] in fields:
-        if key[1] not in texts or not key[2] or not _PLAIN.match(key[2]):
+        if key[1] not in texts or not key[2] or not (_PLAIN.match(key[2]) or _ODD.match(key[2])):
             return "", None, 0
         return f"{head}{key[1]}: ", key[2], len(head)
-    if found[2] and _PLAIN.match(rest):
+    if found[2] and (_PLAIN.match(rest) or _ODD.match(rest)):
         return head, rest, len(found[1])
     return "", None, 0
 

@@ -200,6 +200,8 @@ def _files(path: str) -> list[str]:
 
 def lying(folder: str) -> list[str]:
     """Paths, relative to the loop's folder, of all that lies among its worktrees."""
+    if os.path.islink(os.path.join(folder, FOLDER)):  # what lies elsewhere is none of ours
+        return []
     try:
         with os.scandir(os.path.join(folder, FOLDER)) as entries:
             names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]

@@ -300,6 +300,30 @@ tasks:
     assert second["verify"] == 'grep -q "x # y" a.txt'
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "`app/limits.py` is wrong",
+        "*all* of it",
+        "@alice saw it",
+        "%s is left in the text",
+        "[T-001] is done",
+        "> 80 % is covered",
+        '"count" has no test',
+        "'count' has no test: none",
+        "a -> b",
+        "done: `x: y` # z",
+        "&c",
+        "!important",
+        "\\d is not escaped: \\n",
+    ],
+)
+def test_a_text_may_begin_with_anything_that_people_write(words):
+    text = f"score: 82\napproved: true\nrecommendation: approve\nfeedback: {words}\nissues:\n- {words}\n- last\n"
+    found = replies.parse("verification", text)
+    assert (found["feedback"], found["issues"]) == (words, [words, "last"])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_good_record_is_not_touched(kind):
     assert mending.quoted(replies.form(kind), *replies._names(kind)) == replies.form(kind)
