@@ -22,6 +22,8 @@ from ..store.loop import Loop
 MOST_INPUT = 4_000_000
 #: Characters of an error's line at the most.
 MOST_LINE = 2000
+#: How the lines begin that show an open question; characters of it at most.
+QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
 
 
 class App:
@@ -170,6 +172,13 @@ def quoted(text: str, most: int) -> str:
     can pass for one of ours."""
     rows = [row.rstrip() for row in text[:most].splitlines() if row.strip()]
     return "\n  ".join(rows) + (" …" if len(text) > most else "")
+
+
+def asked(loop: Loop) -> list[str]:
+    """The question that is open, whole, in a list of one; an empty one where none is."""
+    question = loop.state.session.question
+    over = question is None or loop.state.session.status in verdict.FINAL
+    return [] if over else [QUESTION + quoted(question, LONGEST_QUESTION)]
 
 
 def say_no(error: LoopError) -> None:

@@ -179,4 +179,5 @@ def _stand(loop: Loop) -> list[str]:
         f" {view['tasks']['completed']}/{view['tasks']['total']} tasks, wave {view['wave']['number']}",
         f"used: {turns} iterations, {time}, {money}",
         f"goal: {' '.join(loop.state.text.split())[:300]}",
+        *app.asked(loop),
     ]

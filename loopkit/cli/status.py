@@ -15,9 +15,6 @@ from ..store import loops, place
 from ..store.loop import Loop
 from . import app, which
 
-#: How the line begins that shows an open question; characters of it at most.
-QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
-
 
 @app.command("status", "loopkit status")
 @click.argument("words", nargs=-1, metavar="[WHICH]")
@@ -50,7 +47,7 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
     for line in _lines(call, loop, snapshot):
-        whole = line.startswith(("next: ", QUESTION))
+        whole = line.startswith(("next: ", app.QUESTION))
         click.echo(app.printable(line if whole else app.wrapped(line)))
 
 
@@ -110,8 +107,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
             f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
             + announce.clean(str(session.failure["text"]), 160)
         )
-    if session.question is not None and session.status not in verdict.FINAL:
-        lines.append(QUESTION + app.quoted(session.question, LONGEST_QUESTION))
+    lines += app.asked(loop)
     if not loop.ours:
         lines.append("It was not started here, so it does nothing. If you trust it: loopkit resume --adopt")
     elif snapshot["next"]:

@@ -143,6 +143,8 @@ def test_blocked_asks_at_once_and_all_is_on_one_screen(project: Project) -> None
     assert "The person is asked: BLOCKED: only a person can go on." in shown
     assert "T-001 sign it (permission): needs a signature" in shown and len(shown.splitlines()) <= 40
     project.refused(1, "wave", "next", says="a question is open: BLOCKED: only a person can go on.")
+    elsewhere = project.ok("resume", "--take-over", session="session-two")
+    assert "T-001 sign it (permission): needs a signature" in elsewhere.out and len(elsewhere.out.splitlines()) <= 40
 
 
 def test_an_answer_goes_on_and_reaches_the_next_attempt(project: Project) -> None:
