@@ -177,8 +177,9 @@ def quoted(text: str, most: int) -> str:
 def asked(loop: Loop) -> list[str]:
     """The question that is open, whole, in a list of one; an empty one where none is."""
     question = loop.state.session.question
-    over = question is None or loop.state.session.status in verdict.FINAL
-    return [] if over else [QUESTION + quoted(question, LONGEST_QUESTION)]
+    if question is None or loop.state.session.status in verdict.FINAL:
+        return []
+    return [QUESTION + quoted(question, LONGEST_QUESTION)]
 
 
 def say_no(error: LoopError) -> None:
