@@ -55,7 +55,7 @@ def test_help_and_version(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("nonsense",), ("task", "nonsense"), ("pause", "extra"), ("wave",), ("--nonsense",)]
+    "words", [("nonsense",), ("task", "nonsense"), ("complete", "extra"), ("wave",), ("--nonsense",)]
 )
 def test_wrong_use_is_exit_2_and_names_the_help(project: Project, words: tuple) -> None:
     answer = project.lk(*words)
