@@ -52,7 +52,7 @@ def _shown(loop: Loop, outcome: dict) -> str:
 def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     task = work.check_verify(loop.state, target, words)
     row = worktrees.apart(loop.state, task.id)
-    tree = os.path.join(loop.folder, row.path) if row else None
+    tree = worktree.place_of(call, loop, row) if row else None
     if tree and not os.path.isdir(tree):
         raise Refused(f"the worktree of {task.id} is gone: {tree}", f"give the attempt up: loopkit task fail {task.id}")
     outcome = _run(call, loop, task.id, task.verify, list(task.files), tree)

@@ -51,6 +51,13 @@ def opener(call: app.App, loop: Loop, sequential: bool, apart: bool) -> list[Cha
     return call.change(loop, decide)
 
 
+def place_of(call: app.App, loop: Loop, row: rules.Row) -> str:
+    """Where a task's check runs in its worktree: in the folder that is the project's own in the repository."""
+    path = os.path.join(loop.folder, row.path)
+    top = place.work_tree(call.project)
+    return os.path.normpath(os.path.join(path, os.path.relpath(call.project, top))) if top else path
+
+
 def _usable(loop: Loop, state: LoopState, task: str) -> bool:
     """Whether a task that is started again has its worktree still."""
     row = state.worktrees.of(task)

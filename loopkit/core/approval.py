@@ -28,10 +28,10 @@ def undecided(state: LoopState) -> list[str]:
 
 def at_work(state: LoopState) -> list[str]:
     """Running tasks of the open wave that have not come so far as to be judged: where a review decides, those without a
-    check that has passed since they were handed out. Nobody is at work on what waits to be merged."""
+    check that has passed since they were handed out. Nobody is at work on what waits to be merged, or was."""
     if state.wave is None:
         return []
-    waiting = worktrees.unmerged(state)
+    waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
     running = [state.tasks[one] for one in state.wave.tasks if one in state.running and one not in waiting]
     if state.approval != REVIEW:
         return [one.id for one in running]

@@ -88,6 +88,11 @@ def _task_id(value: object) -> bool:
     return type(value) is str and value[:2] == "T-" and value[2:].isdigit() and value.isascii() and len(value) <= 12
 
 
+def _worktree(value: object) -> bool:
+    """`worktrees/` and a name, as a task's worktree lies in the loop's folder."""
+    return type(value) is str and value[:10] == "worktrees/" and value[10:].replace("-", "").isalnum()
+
+
 def _stage(value: object) -> bool:
     from .stage import ORDER  # few lines move a stage
 
@@ -273,9 +278,11 @@ _LINES = {
     "task_split": _record({"id": _text}),
     "task_reopened": _record({"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}),
     "attempts_reset": _record({"ids": _texts}),
-    "worktree_made": _record(dict.fromkeys(("task", "path", "branch", "base", "tree"), _text), ("task", "path")),
-    "worktree_merged": _record({"task": _text, "path": _text, "files": _texts, "tree": _text}),
-    "worktree_removed": _record({"task": _text, "path": _text}),
+    "worktree_made": _record(
+        {**dict.fromkeys(("task", "branch", "base", "tree"), _text), "path": _worktree}, ("task", "path")
+    ),
+    "worktree_merged": _record({"task": _text, "path": _worktree, "files": _texts, "tree": _text}),
+    "worktree_removed": _record({"task": _text, "path": _worktree}),
     "baseline_recorded": _record({"command": _text, "exit": _whole, "failures": _texts, "log": _text}),
     "task_removed": _record({"id": _text}),
     "wave_opened": _record({"wave": _count_or_none, "worktrees": _flag, "tasks": _texts}),

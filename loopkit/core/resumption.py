@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, verdict
+from . import approval, verdict, worktrees
 from . import task as tasks
 from .errors import Refused
 from .state import INTERRUPTED
@@ -18,14 +18,15 @@ def reopened(state: LoopState) -> list[Change]:
     """Lines that make work that was cut short pending again (rule: Resume); no attempt is counted for it.
 
     Completed tasks and tasks that wait for their subtasks stay as they are, and so does one whose check has passed
-    where that alone completes it, or leads to its review: only the word is missing.
+    where that alone completes it, or leads to its review or its merge: only the word is missing.
     """
+    apart = {*worktrees.unmerged(state), *worktrees.unchecked(state)}
     parents = {task.parent for task in state.tasks.values()}
     changes: list[Change] = []
     for task in state.tasks.values():
         if task.status == tasks.IN_PROGRESS:
             passed = task.evidence is not None and task.evidence.passed and approval.on_evidence(state)
-            if not passed and not (state.approval == approval.REVIEW and approval.proven(task)):
+            if not passed and task.id not in apart and not (state.approval == approval.REVIEW and approval.proven(task)):
                 changes.append(("task_reopened", {"id": task.id, "reason": INTERRUPTED}))
         elif task.status == tasks.FAILED:
             changes.append(("task_reopened", {"id": task.id, "reason": "resumed after its failure"}))

@@ -632,3 +632,63 @@ def test_an_agent_that_never_came_back_is_listed_as_lost(project: Project) -> No
     assert project.status["lost"] == ["T-001", "T-002"]
     assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-001, T-002\n")
     assert project.status["lost"] == []
+
+
+# -- repositories of other kinds
+
+
+def test_what_is_tracked_in_the_loop_s_folder_is_in_nobody_s_way(project: Project) -> None:
+    kept = project.root / "000-old" / "learnings"
+    kept.mkdir(parents=True)
+    (kept / "001-x.md").write_text("kept\n")
+    git(project, "add", "-f", ".loop")
+    git(project, "commit", "-qm", "reasons")
+    apart(project)
+    assert (tree(project) / ".loop" / "000-old").is_dir()
+    assert project.ok("status", "--json", cwd=tree(project)).json["loop"] == project.name
+    done(project, "T-001", a_txt="a\n")
+    merged(project, "T-001")
+    assert (kept / "001-x.md").read_text() == "kept\n"
+    project.ok("wave", "close")
+    assert not tree(project).exists()
+    assert project.ok("worktree", "remove", "--clean").out.startswith("removed ")
+
+
+def test_line_ends_are_merged_as_they_stand(project: Project) -> None:
+    git(project, "config", "core.autocrlf", "true")
+    (project.folder / "one.txt").write_bytes(b"1\r\n2\r\n3\r\n4\r\n5\r\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "x")
+    apart(project)
+    there = tree(project) / "one.txt"
+    assert there.read_bytes() == b"1\r\n2\r\n3\r\n4\r\n5\r\n"
+    there.write_bytes(b"1\r\n2\r\n3\r\n4\r\nfive\r\n")
+    (project.folder / "one.txt").write_bytes(b"one\r\n2\r\n3\r\n4\r\n5\r\n")
+    done(project, "T-001", a_txt="a\n")
+    merged(project, "T-001")
+    assert (project.folder / "one.txt").read_bytes() == b"one\r\n2\r\n3\r\n4\r\nfive\r\n"
+
+
+def test_a_project_in_a_part_of_the_repository(project: Project) -> None:
+    part = project.folder / "part"
+    (part / ".loop").mkdir(parents=True)
+    (part / "one.txt").write_text("1\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "x")
+    inner = Project(part, project.environment)
+    apart(inner, task("a", "test -f a.txt"))
+    (tree(inner) / "part" / "a.txt").write_text("a\n")
+    assert inner.verify("T-001").exit == 0
+    merged(inner, "T-001")
+    assert (part / "a.txt").exists()
+
+
+def test_a_resume_asks_nobody_again_for_what_waits_to_be_merged(project: Project) -> None:
+    apart(project)
+    done(project, "T-001", a_txt="a\n")
+    project.ok("pause")
+    project.ok("resume")
+    assert {name: one["status"] for name, one in project.tasks.items()} == {"T-001": "in_progress", "T-002": "pending"}
+    answer = project.ok("wave", "next")
+    assert answer.out.startswith("wave 1 goes on: T-002\n") and answer.steps[-1] == "loopkit wave merge"
+    merged(project, "T-001")
