@@ -116,8 +116,16 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("pause",), None, 0
     yield ("resume", "--iterations", "+5"), None, 0
     project.write("limiter.txt")
-    yield ("wave", "next"), None, 0
+    yield ("baseline", "--", "true"), None, 0
+    yield ("baseline", "--check", "--", "true"), None, 0
+    yield ("checkpoint",), None, 0
+    yield ("rollback", "last-good", "--dry-run"), None, 0
+    yield ("wave", "next", "--worktrees"), None, 0
+    yield ("worktree", "list"), None, 0
     yield ("verify", "T-005", "--", "test", "-f", "limiter.txt"), None, 0
+    yield ("wave", "merge"), None, 0
+    yield ("verify", "T-005", "--", "test", "-f", "limiter.txt"), None, 0
+    yield ("worktree", "remove", "--clean"), None, 0
     yield ("wave", "close"), None, 0
     yield ("review", "--wave", "2"), None, 0
     yield ("review", "--wave", "2", "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"), None, 0
@@ -165,7 +173,7 @@ def test_every_command_answers_with_one_json_object_and_the_same_exit_code(proje
         if words[0] not in ("status",) and words[:2] not in (("task", "list"), ("task", "show")):
             assert {"loop", "stage", "said", "next"} <= set(row), words
             assert isinstance(row["next"], list)
-        called.add(words[:2] if words[0] in ("task", "wave") else words[:1])
+        called.add(words[:2] if words[0] in ("task", "wave", "worktree") else words[:1])
     missing = {words for words in ALL if words not in called and not isinstance(ALL[words], click.Group)}
     assert missing <= {("doctor",), ("demo",), ("review", "resolve")}
 
