@@ -49,6 +49,15 @@ def whole() -> Book:
     row = {"id": "F-002", "severity": "BLOCKER", "issue": "i", "contradicts": [2]}
     book.line("decision_invalidated", number=2, exit=0, log="l", findings=[row])
     book.line("patterns_gathered", lines=["pattern: a.py"])
+    row = {"task": "T-001", "path": "worktrees/T-001"}
+    book.line("worktree_made", branch="b", base="a" * 40, tree="b" * 40, **row)
+    book.line("worktree_merged", files=["a.py"], tree="b" * 40, **row)
+    book.line("worktree_removed", **row)
+    book.line("baseline_recorded", command="true", exit=0, failures=["x"], log="l")
+    row = {"label": "start", "tasks": [], "parent": None, "good": True, "left_out": [], "head": None, "wave": None}
+    book.line("checkpoint_made", number=1, sha="a" * 40, tree="b" * 40, place="/p", line=3, target=None, **row)
+    book.line("rolled_back", number=1, saved=2, files=["a.py"], reopened=["T-001"], undo=False)
+    book.line("attempts_reset", ids=["T-003"])
     book.line("role_asked", role="coder", kind="implementation", task="T-001", number=1)
     book.line("reply_unfit", kind="plan", task=None, error="e", text="t")
     row = {"feedback": "f", "issues": ["i"], "missing": ["m"]}
