@@ -364,3 +364,70 @@ def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None
         kit.whole(listed)
 
     killed(listed, tally, lambda: listed.lk("reply", "plan", "--file", "-", given=plan("new")), after, changes)
+
+
+def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    listed.ok("wave", "next")
+    listed.start("rename the logo", "--beside")
+
+    def after(done: bool) -> None:
+        rows = {row["loop"][:3]: row["status"] for row in listed.ok("status", "--list", "--json").json}
+        assert rows in (
+            {"001": "paused", "002": "running"},
+            {"001": "paused", "002": "paused"},
+            {"001": "running", "002": "paused"},
+        )
+        assert listed.ok("resume", "1").exit == 0
+        assert listed.status["loop"].startswith("001-")
+        assert listed.ok("wave", "next").steps[0].startswith("agent loop:coder: Do T-001")
+        assert kit.mirrored(listed) == {"T-001": "in_progress"}
+        assert listed.verify("T-001").exit == 0
+
+    killed(listed, tally, lambda: listed.lk("resume", "1"), after, recording)
+
+
+def test_a_wave_in_worktrees(listed: Project, tally: Counter) -> None:
+    """Git folder and working tree are not put back from one death to the next, so names are taken by then."""
+    listed.planned(task("first", "test -f a.txt"), task("second", "true"))
+
+    def opened(done: bool) -> None:
+        if not listed.status["wave"]["open"]:
+            assert listed.ok("wave", "next", "--worktrees").exit == 0
+        for row in listed.of("worktree_made"):
+            assert (listed.root / listed.name / row["path"] / ".git").exists()
+        assert len(listed.of("worktree_made")) == 2
+        add_and_look(listed, lambda rows: {"T-001", "T-002"} <= set(rows))
+
+    killed(listed, tally, lambda: listed.lk("wave", "next", "--worktrees"), opened, recording)
+
+
+def test_a_merge(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "test -f a.txt"))
+    listed.ok("wave", "next", "--worktrees")
+    place = listed.root / listed.name / listed.of("worktree_made")[0]["path"]
+    (place / "a.txt").write_text("a\n")
+    assert listed.verify("T-001").exit == 0
+
+    def merged(done: bool) -> None:
+        if not listed.of("worktree_merged"):
+            listed.ok("wave", "merge", "T-001")
+        assert (listed.folder / "a.txt").read_text() == "a\n"
+        assert listed.verify("T-001").exit == 0 and listed.tasks["T-001"]["status"] == "completed"
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("wave", "merge", "T-001"), merged, recording)
+
+
+def test_baseline(listed: Project, tally: Counter) -> None:
+    listed.planned(task("first", "true"))
+    words = ("baseline", "--", "sh", "-c", "echo FAILED a; exit 1")
+
+    def after(done: bool) -> None:
+        again = listed.lk(*words)
+        assert again.exit == 0 or "is recorded already" in again.err
+        assert [row["failures"] for row in listed.of("baseline_recorded")] == [["a"]]
+        assert listed.ok("baseline", "--check", *words[1:]).exit == 0
+        add_and_look(listed, lambda rows: True)
+
+    killed(listed, tally, lambda: listed.lk(*words), after, recording)
