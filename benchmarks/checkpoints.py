@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import _loops
@@ -60,55 +59,63 @@ def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
         loop.record(rules.made(state, number, place=checkpoints.place_of(snapshot.place), **facts), _loops.BY)
 
 
-def timed(act: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    act()
-    return time.perf_counter() - began
+class Repository:
+    """A repository and a loop in it."""
+
+    def __init__(self, project: Path) -> None:
+        names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(project), **dict.fromkeys(names, "bench")}
+        self.project = project
+        project.mkdir()
+        made(project, self.environment)
+        self.loop = _loops.started(project)
+        self.written = 0
+        for _ in range(CHANGED):  # from the first to the last as many files differ from the commit
+            self.change()
+
+    def change(self) -> None:
+        self.written += 1
+        place = self.written % CHANGED
+        text = f"value = {self.written}\n" * 21
+        (self.project / f"src/d{place}/f{place * FOLDER}.py").write_text(text)
+        (self.project / f"new{place}.txt").write_text(text)
+
+    def keep(self) -> None:
+        keep(self.loop, str(self.project), self.environment)
+
+    def stash(self) -> None:
+        words = ["git", "stash", "create"]
+        subprocess.run(words, cwd=self.project, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> int:
     count = _measure.rounds(1000)
+    end = min(END, count)
     with _measure.folder() as place:
-        project = place / "project"
-        project.mkdir()
-        names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-        environment = {"PATH": os.environ["PATH"], "HOME": str(place), **dict.fromkeys(names, "bench")}
-        made(project, environment)
-        loop = _loops.started(project)
-        ours, theirs = [], []
-
-        def stash() -> None:
-            subprocess.run(
-                ["git", "stash", "create"], cwd=project, env=environment, check=True, stdout=subprocess.DEVNULL
-            )
-
-        def change(number: int) -> None:
-            place = number % CHANGED
-            (project / f"src/d{place}/f{place * FOLDER}.py").write_text(f"value = {number}\n" * 21)
-            (project / f"new{place}.txt").write_text(f"{number}\n")
-
-        for number in range(CHANGED):  # from the first to the last as many files differ from the commit
-            change(-number)
-        for number in range(count):
-            change(number)
-            acts = [(ours, lambda: keep(loop, str(project), environment))]
-            if number < END or number >= count - END:
-                acts.insert(number % 2, (theirs, stash))
-            for times, act in acts:
-                times.append(timed(act))
-        trees = [one.tree for one in loop.state.line.checkpoints]
+        old, new = Repository(place / "old"), Repository(place / "new")
+        for _ in range(count - end):
+            old.change()
+            old.keep()
+        acts = [old.keep, new.keep, old.stash, new.stash]
+        taken: list[list[float]] = [[] for _ in acts]
+        for number in range(end):
+            old.change()
+            new.change()
+            for step in range(len(acts)):
+                which = (number + step) % len(acts)
+                began = time.perf_counter()
+                acts[which]()
+                taken[which].append(time.perf_counter() - began)
+        trees = [one.tree for one in old.loop.state.line.checkpoints]
         assert len(set(trees)) == len(trees) == count
-    end = min(END, count // 2)
-    _measure.head(f"{count:,} checkpoints of {FILES:,} files; medians of {end} at each end")
-    _measure.row(
-        "the last ones against the first ones", statistics.median(ours[-end:]), statistics.median(ours[:end]), 1.5
+    last, first, late, early = (statistics.median(times) for times in taken)
+    _measure.head(
+        f"{count:,} checkpoints of {FILES:,} files; medians of the last {end}, side by side with the first {end} of\n"
+        "another repository like it, and with git stash create on the same trees"
     )
-    _measure.row(
-        "against git stash create, at the start", statistics.median(ours[:end]), statistics.median(theirs[:end]), 2
-    )
-    _measure.row(
-        "against git stash create, at the end", statistics.median(ours[-end:]), statistics.median(theirs[-end:]), 2
-    )
+    _measure.row("the last ones against the first ones", last, first, 1.5)
+    _measure.row("the first, against git stash create", first, early, 2)
+    _measure.row("the last, against git stash create", last, late, 2)
     return 0
 
 

@@ -26,8 +26,8 @@ LONGEST_LABEL = 60
 SHORTEST_SHA, SHOWN_SHA = 4, 12
 #: Files and tasks that one line names at most.
 NAMED = 5
-#: Files that an anti-pattern of a rollback is tied to at most, and that a checkpoint names as left out.
-MOST_FILES = 40
+#: Files that an anti-pattern of a rollback is tied to at most, that a checkpoint names as left out, that a rollback names.
+MOST_FILES, MOST_LEFT, MOST_CHANGED = 40, 200, 200
 NONE = "NO_CHECKPOINTS: this loop has none"
 
 
@@ -102,7 +102,7 @@ def made(
 ) -> list[Change]:
     """The line of a checkpoint that has been made. lines: of the journal when its tree was taken."""
     before, left = parent(state), list(left_out)
-    more = len(left) - MOST_FILES
+    more = len(left) - MOST_LEFT
     failed = next((one.failed for one in state.waves if one.number == wave), ()) if wave else ()
     data = {
         "number": number,
@@ -112,7 +112,7 @@ def made(
         "tasks": list(worked_on(state, wave)),
         "parent": before.number if before else None,
         "good": label == START or wave is not None and not failed,
-        "left_out": [*left[:MOST_FILES], *([f"{more} more"] if more > 0 else [])],
+        "left_out": [*left[:MOST_LEFT], *([f"{more} more"] if more > 0 else [])],
         "head": head,
         "wave": wave,
         "place": place,
@@ -217,6 +217,11 @@ def undone(state: LoopState) -> Checkpoint:
 # -- rolling back
 
 
+def spared(goal: Checkpoint) -> list[str]:
+    """Paths that were left out of a checkpoint: that it does not hold them is no reason to delete them."""
+    return [one.rpartition(" (")[0] for one in goal.left_out if " (" in one]
+
+
 def check(state: LoopState, goal: Checkpoint, place: str) -> None:
     """Raises Refused while tasks are worked on, and for a checkpoint of another working tree."""
     if state.wave is not None:
@@ -283,8 +288,8 @@ def rolled_back(
             changes.append(("task_split", {"id": one, "subtasks": below}))
         else:
             changes.append(("task_reopened", {"id": one, "reason": reason}))
-    shown = files[: MOST_FILES * 5]
-    data = {"number": goal.number, "sha": goal.sha, "saved": saved, "files": shown, "count": len(files)}
+    shown, count = files[:MOST_CHANGED], len(files)
+    data = {"number": goal.number, "sha": goal.sha, "saved": saved, "files": shown, "count": count}
     return [*changes, ("rolled_back", {**data, "reopened": again, "undo": undo})]
 
 

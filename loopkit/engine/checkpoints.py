@@ -50,7 +50,6 @@ _QUIET = (
     "--no-pager",
     "--no-optional-locks",
     "--no-replace-objects",
-    "--literal-pathspecs",
     *("-c", "core.hooksPath=" + os.devnull),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.logAllRefUpdates=false"),
@@ -59,7 +58,7 @@ _QUIET = (
     *("-c", "protocol.allow=never"),
 )
 _NOBODY = ("loopkit", "loopkit@localhost")
-_PREFIX = "loopkit-"
+_PREFIX, _IGNORE = "loopkit-", ".gitignore"
 #: Settings of the repository that a tree depends on; none of them runs anything in our hands.
 _SETTINGS = (
     r"^(core\.(filemode|symlinks|ignorecase|precomposeunicode|sharedrepository|excludesfile)"
@@ -275,7 +274,7 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         if not apart and b".loop" not in path:
             return False
         name = os.fsdecode(path)
-        return ".loop" in name.split("/") or any(name == one or name.startswith(one + "/") for one in apart)
+        return ".loop" in name.split("/") or _within(name, apart)
 
     left = []
     settings = _settings(place, environment)
@@ -604,12 +603,12 @@ def check_version(project: str, environment: dict[str, str]) -> None:
 # -- putting a tree back
 
 
-def restore(project: str, before: str, after: str, environment: dict[str, str]) -> Restored:
+def restore(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Restored:
     """Take the working files from tree `before`, which they are in, to tree `after`: only paths where these differ.
 
     A file that is not as `before` has it, or that `before` does not know, is left as it is and named; so is what lies
-    behind a symbolic link. Folders that become empty are removed. Everything that will be written is laid ready first,
-    so that a full disk changes nothing.
+    behind a symbolic link, what `after` ignores, and what is, or lies in, one of `spare`: these were left out of it. Folders
+    that become empty are removed. Everything that will be written is laid ready first, so that a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
@@ -617,14 +616,44 @@ def restore(project: str, before: str, after: str, environment: dict[str, str]) 
     rows = _differences(project, before, after, environment)
     if not rows:
         return Restored([], [])
-    _sweep(place.folder)
     try:
+        gone = [row.path for row in rows if row.status == "D"]
+        reasons = {path: "left out of the checkpoint" for path in gone if _within(path, spare)}
+        if gone and any(os.path.basename(row.path) == _IGNORE for row in rows):
+            reasons |= dict.fromkeys(_ignored(place, environment, after, gone), "ignored in the checkpoint")
+        _sweep(place.folder)
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place.folder, ignore_cleanup_errors=True) as stage:
             writes = [row for row in rows if row.status != "D"]
             ready = _laid_ready(project, stage, writes, environment)
-            return _Restoring(place.top, _obeys_modes(place, environment)).run(rows, ready)
+            acting = _Restoring(place.top, _obeys_modes(place, environment))
+            acting.left += [f"{path} ({why})" for path, why in reasons.items()]
+            return acting.run([row for row in rows if row.path not in reasons], ready)
     except OSError as error:
         raise Damaged(f"cannot write {error.filename or place.folder}: {error.strerror}", "make room") from None
+
+
+def _within(path: str, folders: Iterable[str]) -> bool:
+    return any(path == one or path.startswith(one + "/") for one in folders)
+
+
+def _ignored(place: Repository, environment: dict[str, str], tree: str, paths: list[str]) -> set[str]:
+    """Those of these paths that the .gitignore files of a tree ignore and that are not tracked now."""
+    listed = git(place.top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(b"\0")[:-1]
+    with _workshop(place, environment) as run:
+        rules = os.path.join(run.folder, "rules")
+        os.mkdir(rules)
+        for row in listed:
+            head, _, path = row.partition(b"\t")
+            mode, _, name = head.split(b" ")
+            if os.path.basename(path) == os.fsencode(_IGNORE) and mode.startswith(b"100"):
+                target = os.path.join(rules, os.fsdecode(path))
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                with open(target, "wb") as file:
+                    file.write(run("cat-file", "blob", name.decode("ascii")))
+        there = _Workshop(run.folder, rules, {**run.environment, "GIT_WORK_TREE": rules})
+        feed = b"\0".join(b"./" + os.fsencode(one) for one in paths) + b"\0"  # so that none is taken for a pattern
+        said = there("check-ignore", "-z", "--stdin", given=feed, answers=(0, 1))
+    return {os.fsdecode(one[2:]) for one in said.split(b"\0") if one}
 
 
 def _obeys_modes(place: Repository, environment: dict[str, str]) -> bool:

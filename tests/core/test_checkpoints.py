@@ -286,6 +286,16 @@ def test_conflicts() -> None:
     checkpoints.check_conflict(None, [], force=False)
 
 
+def test_what_was_left_out_is_named_within_bounds_and_spared(four: Book) -> None:
+    names = [f"d/{one} (x) (a repository of its own)" for one in range(checkpoints.MOST_LEFT + 3)]
+    goal = four.state.line.numbers[keep(four, "manual", left_out=names)]
+    assert len(goal.left_out) == checkpoints.MOST_LEFT + 1 and goal.left_out[-1] == "3 more"
+    assert (
+        checkpoints.spared(goal)[:2] == ["d/0 (x)", "d/1 (x)"]
+        and len(checkpoints.spared(goal)) == checkpoints.MOST_LEFT
+    )
+
+
 # -- undo, and what broke off
 
 

@@ -653,6 +653,42 @@ def test_what_no_checkpoint_holds_is_never_overwritten(repo: Repo) -> None:
     assert os.path.getsize(repo.folder / "grown.bin") == LARGE
 
 
+def test_what_is_ignored_on_either_side_stays_there_and_back(repo: Repo) -> None:
+    """A list of ignored files that comes and goes with the trees."""
+    repo.write("dist/out.js", "built\n")
+    first = repo.take().tree
+    repo.write(".gitignore", "dist/\n*.log\n!kept.log\n")
+    repo.write("dist/out.js", "built again\n")
+    repo.write("own.log", "mine\n")
+    repo.write("kept.log", "ours\n")
+    repo.write(":(top)odd.log", "mine\n")
+    repo.write("forced.log", "tracked\n")
+    repo.git("add", "-f", "forced.log")
+    second, files = repo.take().tree, repo.files()
+    assert repo.names(second) == {".gitignore", "kept.log", "forced.log"}
+    there = repo.restore(second, first)
+    assert there.left == ["dist/out.js (a file that is in no checkpoint is in its way)"]
+    assert set(repo.files()) == {"dist/out.js", "own.log", ":(top)odd.log"}
+    third = repo.take().tree
+    assert repo.names(third) == {"dist/out.js", "own.log", ":(top)odd.log"}
+    back = repo.restore(third, second)
+    ignored = (":(top)odd.log", "dist/out.js", "own.log")
+    assert back.left == [f"{one} (ignored in the checkpoint)" for one in ignored]
+    assert repo.files() == files and repo.take().tree == second
+
+
+def test_what_was_left_out_is_not_deleted(repo: Repo) -> None:
+    nested = Repo(repo.folder / "nested")
+    nested.write("n.txt")
+    nested.commit()
+    first = repo.take()
+    (repo.folder / "nested/.git").rename(repo.folder.parent / "away")
+    repo.write("nested.txt")
+    left = [one.partition(" (")[0] for one in first.left_out]
+    restored = checkpoints.restore(str(repo.folder), repo.take().tree, first.tree, repo.environment, left)
+    assert restored == (["nested.txt"], ["nested/n.txt (left out of the checkpoint)"])
+
+
 def test_what_changed_after_the_save_is_left(repo: Repo) -> None:
     repo.write("a.txt", "1\n")
     first = repo.take().tree
