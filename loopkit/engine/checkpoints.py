@@ -121,50 +121,79 @@ def _call(
     answers: tuple = (0,),
     output: Any = subprocess.PIPE,
 ) -> bytes:
-    limit = SECONDS if seconds is None else seconds
-    said = f"git {arguments[0]}"
-    with contextlib.ExitStack() as opened:
-        source: Any = subprocess.DEVNULL
-        if given:  # a file: much would pass slowly through a pipe, and could get stuck in it
-            try:
-                source = opened.enter_context(tempfile.TemporaryFile())
-                source.write(given)
-                source.seek(0)
-            except OSError as error:
-                raise GitFault(
-                    f"cannot hand git its input: {error.strerror}", "make room for temporary files"
-                ) from None
+    with _Call(folder, arguments, environment, given, seconds, output) as call:
+        return call.end(answers)
+
+
+class _Call:
+    """One call of git, begun; whatever is still running when it is left is ended with its whole group."""
+
+    def __init__(
+        self,
+        folder: str,
+        arguments: tuple,
+        environment: dict[str, str],
+        given: bytes = b"",
+        seconds: float | None = None,
+        output: Any = subprocess.PIPE,
+    ) -> None:
+        self.folder, self.said = folder, f"git {arguments[0]}"
+        self.limit = SECONDS if seconds is None else seconds
         try:
-            child = subprocess.Popen(
-                ["git", *_QUIET, *arguments],
-                cwd=folder,
-                env=environment,
-                stdin=source,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            with _source(given) as source:
+                self.child = subprocess.Popen(
+                    ["git", *_QUIET, *arguments],
+                    cwd=folder,
+                    env=environment,
+                    stdin=source,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
         except FileNotFoundError:
             if not os.path.isdir(folder):
                 raise Unavailable(f"there is no folder {folder}") from None
             raise Unavailable("checkpoints need git, and none is found", "install git to have them") from None
         except OSError as error:
-            raise GitFault(f"cannot start git in {folder}: {error.strerror}", "see loopkit doctor") from None
+            raise GitFault(
+                f"cannot start git in {folder}: {error.strerror}", "make room, or see loopkit doctor"
+            ) from None
+
+    def __enter__(self) -> _Call:
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        if self.child.poll() is None:
+            process.end_group(self.child, 1.0)
+        for pipe in (self.child.stdout, self.child.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def end(self, answers: tuple = (0,)) -> bytes:
+        """What it printed, once it has ended. Raises Late, GitFault for an exit code that is none of `answers`."""
         try:
-            out, err = child.communicate(None, limit)
+            out, err = self.child.communicate(None, self.limit)
         except subprocess.TimeoutExpired:
-            raise Late(f"{said} did not end within {limit:g} s and was stopped", f"try it in {folder}") from None
-        finally:
-            if child.poll() is None:
-                process.end_group(child, 1.0)
-            for pipe in (child.stdout, child.stderr):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-    if child.returncode not in answers:
-        first = next((row for row in err.decode("utf-8", "replace").splitlines() if row.strip()), "no word why")
-        raise GitFault(f"{said} fails in {folder}: {first[:300]}", "see git status there")
-    return out or b""
+            raise Late(
+                f"{self.said} did not end within {self.limit:g} s and was stopped", f"try it in {self.folder}"
+            ) from None
+        if self.child.returncode not in answers:
+            first = next((row for row in err.decode("utf-8", "replace").splitlines() if row.strip()), "no word why")
+            raise GitFault(f"{self.said} fails in {self.folder}: {first[:300]}", "see git status there")
+        return out or b""
+
+
+@contextlib.contextmanager
+def _source(given: bytes) -> Iterator[Any]:
+    """Standard input: nothing, or a file, since much would pass slowly through a pipe and could get stuck in it."""
+    if not given:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        yield file
 
 
 #: What of git's variables says how a repository is found.
@@ -303,7 +332,12 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
             if entries or left or filters:
                 known = None
         gone, wanted = [], []
-        changes = run("diff-files", "-z", "--name-status", "--ignore-submodules=all").split(b"\0")
+        # both only look, so side by side
+        with (
+            run.begun("diff-files", "-z", "--name-status", "--ignore-submodules=all") as one,
+            run.begun("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop") as other,
+        ):
+            changes, untracked = one.end().split(b"\0"), other.end().split(b"\0")
         for status, path in zip(changes[::2], changes[1::2], strict=False):
             if status == b"D":
                 gone.append(path)
@@ -312,7 +346,7 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
             else:
                 wanted.append(path)
         fresh = []
-        for path in run("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop").split(b"\0"):
+        for path in untracked:
             if not path or ours(path.rstrip(b"/")):
                 continue
             why = _unfit(place.top, path)
@@ -408,6 +442,10 @@ class _Workshop:
         self, *arguments: str, given: bytes = b"", seconds: float | None = None, answers: tuple = (0,)
     ) -> bytes:
         return _call(self.top, arguments, self.environment, given, seconds, answers)
+
+    def begun(self, *arguments: str) -> _Call:
+        """A call that has begun."""
+        return _Call(self.top, arguments, self.environment)
 
 
 @contextlib.contextmanager
