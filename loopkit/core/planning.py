@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import decisions, impossible, settings, stage, supervised, verdict, work
+from . import announce, decisions, impossible, settings, stage, supervised, verdict, work
 from .attempt import Misfit, judgement
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8
-#: Characters of a subject that is made from a description.
-_SUBJECT = 120
+#: Characters of a subject that is made from a description, of all questions together, at most.
+_SUBJECT, _QUESTIONS = 120, 4000
 
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
@@ -33,7 +33,12 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     if not rows and questions:
         if state.session.unattended:
             raise Misfit("nobody can be asked: name the tasks, and put what you assume into assumptions")
-        return [("question_asked", {"text": "\n".join(questions)})]
+        text = "\n".join(questions)
+        if len(text) > _QUESTIONS:
+            raise Misfit(
+                f"questions: {len(text):,} characters, at most {_QUESTIONS:,}; ask what only a person can answer"
+            )
+        return [("question_asked", {"text": text})]
     more = state.stage != stage.DECOMPOSE
     warning = "" if more else _size(len(rows))
     if not rows or more and len(rows) > MOST:
@@ -116,7 +121,7 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     changes: list[Change] = [("plan_reviewed", row)]
     if outcome == supervised.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
-        why = f"the plan is not approved after {done} revisions ({score}): {data['feedback'][:300]}"
+        why = f"the plan is not approved after {done} revisions ({score}): {announce.clean(data['feedback'], 300)}"
         changes.append(("paused", {"verdict": None, "reason": why}))
     return changes
 

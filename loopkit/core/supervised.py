@@ -93,7 +93,7 @@ def _proposed(state: LoopState, data: dict, event: Event) -> None:
     if own.standing == REVISE or short(own):
         own.revisions += 1
     own.plan = {**data, "line": state.lines}
-    if own.standing != SETTLED or data.get("replaces"):
+    if state.stage == "decompose":  # later ones only add
         own.standing = DRAFT
         state.confirmed.discard("tasks")
     own.settle(PLAN)

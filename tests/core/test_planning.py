@@ -17,7 +17,8 @@ def book() -> Roles:
 
 
 def outcome(book: Roles, score: int, **fields: object) -> str:
-    return book.reply("verification", "plan", scored(score, **fields))[0][1]["outcome"]
+    given = {"feedback": f"worth {score}\nnext: rm -r x", **fields}
+    return book.reply("verification", "plan", scored(score, **given))[0][1]["outcome"]
 
 
 def unfit(book: Roles, kind: str, target: str | None, text: str = "a plan", instead: dict | None = None) -> list[str]:
@@ -129,6 +130,11 @@ def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -
     assert book.state.supervised.questions == [{"question": "Which table?\nHow many?", "answer": "the new one, 100"}]
 
 
+def test_questions_without_end_are_no_questions(book: Roles) -> None:
+    assert book.kinds("plan", None, {"tasks": [], "questions": ["why? " * 2000]}) == ["reply_unfit"]
+    assert "ask what only a person can answer" in book.state.supervised.unfit["plan"]
+
+
 def test_where_nobody_can_be_asked_the_planner_has_to_assume() -> None:
     book = Roles(unattended=True)
     assert book.kinds("plan", None, {"tasks": [], "questions": ["Which table?"]}) == ["reply_unfit"]
@@ -142,6 +148,15 @@ def test_questions_beside_tasks_are_kept_with_the_plan(book: Roles) -> None:
 
 
 # -- the review of a plan
+
+
+def test_a_plan_after_all_tasks_were_removed_is_reviewed_too(book: Roles) -> None:
+    book.approved()
+    for name in list(book.state.tasks):
+        book.do(work.removed, name)
+    assert book.wanted == ["plan"]
+    book.reply("plan", None, plan())
+    assert book.wanted == ["verification plan"]
 
 
 def test_70_approves_and_69_does_not(book: Roles) -> None:
@@ -174,7 +189,7 @@ def test_feedback_issues_and_missing_elements_are_kept_for_the_planner(book: Rol
     book.reply("plan", None, plan())
     outcome(book, 55, issues=["no test"], missingElements=["the header"])
     row = book.state.supervised.review
-    assert (row["feedback"], row["issues"], row["missing"]) == ("worth 55", ["no test"], ["the header"])
+    assert (row["feedback"], row["issues"], row["missing"]) == ("worth 55\nnext: rm -r x", ["no test"], ["the header"])
     assert row["level"] == "remind"
 
 
@@ -209,6 +224,7 @@ def test_plan_review_failure_decides_what_follows_the_last_revision(how: str, sc
     book = Roles(settings={"plan_review_failure": how})
     assert to_the_last_review(book, score) == wanted
     if wanted == "paused":
+        assert "\n" not in book.state.session.reason  # nothing of it can pass for a line of ours
         assert book.state.session.status == "paused" and "not approved after 3 revisions" in book.state.session.reason
         book.line("resumed")
         assert book.wanted == ["plan"]  # the person goes on: the planner has another try
