@@ -221,8 +221,8 @@ def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Proje
 @pytest.mark.parametrize(
     ("code", "words", "given", "says"),
     [
-        (2, (), None, "give --wave N or --thorough"),
-        (2, ("--wave", "1", "--thorough"), None, "give --wave N or --thorough"),
+        (2, (), None, "give one of --wave N, --thorough"),
+        (2, ("--wave", "1", "--thorough"), None, "give one of --wave N, --thorough"),
         (2, ("--wave", "1", "--score", "11", "--experts", "a,b"), None, "score is 11"),
         (1, ("--wave", "1", "--score", "5", "--experts", "a"), None, "1 expert;"),
         (1, ("--thorough", "--file", "-"), {"experts": ["a", "b"], "findings": []}, "2 experts"),
