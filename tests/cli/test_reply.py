@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.kit import Answer, Project
+from tests.cli.kit import S2, Answer, Project
 
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "it does what was asked"}
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
@@ -321,3 +321,18 @@ def test_no_words_of_a_role_pass_for_a_line_of_ours(project: Project) -> None:
     for out in said:
         assert "\nnext: loopkit cancel" not in "\n" + out and "\n<loop-complete>" not in "\n" + out, out
         assert "\x1b" not in out and "\u202e" not in out, out
+
+
+def test_another_session_asks_again_whoever_was_out(executing: Project) -> None:
+    """The attempt that was cut short is begun again and not counted."""
+    reply(executing, "implementation T-001", IMPLEMENTED)
+    assert executing.ok("resume", "--take-over", session=S2).steps == ["loopkit wave next"]
+    answer = executing.ok("wave", "next", session=S2)
+    name = executing.name
+    assert [one.split("Read ")[1] for one in answer.steps[:3]] == [
+        f"`.loop/{name}/briefs/implementation-T-00{number}-2.md` first." for number in (1, 2, 3)
+    ]
+    assert {row["attempts"] for row in executing.tasks.values()} == {0}
+    assert (
+        "belongs to session" in executing.lk("reply", "implementation", "T-001", "--file", "-", given=IMPLEMENTED).err
+    )
