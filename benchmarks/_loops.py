@@ -7,7 +7,7 @@ from pathlib import Path
 
 import _measure  # noqa: F401  (puts the package on the path)
 
-from loopkit.core import work
+from loopkit.core import drafts
 from loopkit.store import loop as store
 
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -49,7 +49,7 @@ def started(project: Path, text: str = "add rate limiting to the API") -> store.
 def running(project: Path, tasks: int) -> store.Loop:
     """A project whose loop has that many open tasks (at least 6) and works on its first wave."""
     loop = started(project)
-    loop.record(work.added(loop.state, [row(number) for number in range(1, tasks + 1)]), BY)
+    loop.record(drafts.added(loop.state, [row(number) for number in range(1, tasks + 1)]), BY)
     wave = ["T-001", "T-002", "T-004", "T-005"]
     moved = ("stage_moved", {"from": "decompose", "to": "executing"})
     opened = ("wave_opened", {"wave": 1, "tasks": wave, "sequential": False})

@@ -19,7 +19,7 @@ import _loops
 import _measure
 from _measure import ROOT, Program
 
-from loopkit.core import announce, work
+from loopkit.core import announce, drafts
 from loopkit.core import snapshot as snapshots
 
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
@@ -61,7 +61,7 @@ def worst_hold(home: Path) -> tuple[str, str]:
     rows = [
         {**_loops.row(number), "subject": f"{number} " + "a very long subject " * 48} for number in range(1, 10_001)
     ]
-    loop.record(work.added(loop.state, rows), _loops.BY)
+    loop.record(drafts.added(loop.state, rows), _loops.BY)
     changes: list = [("stage_moved", {"from": "decompose", "to": "executing"})]
     for wave in range(1, 41):
         changes.append(("wave_opened", {"wave": wave, "tasks": [f"T-{wave:03d}"], "sequential": False}))
@@ -83,7 +83,7 @@ def forty_holds(home: Path) -> list[str]:
     sizes = (3, 3, 2, 2)
     rows = [{**_loops.row(number), "blockedBy": []} for number in range(1, sum(sizes) + 1)]
     limits = {"iterations": 50, "usd": 25.0, "seconds": None}
-    loop.record([("limits_set", limits), *work.added(loop.state, rows)], _loops.BY)
+    loop.record([("limits_set", limits), *drafts.added(loop.state, rows)], _loops.BY)
     loop.record([("stage_moved", {"from": "decompose", "to": "executing"})], _loops.BY)
     held: list[str] = []
 

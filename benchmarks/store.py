@@ -14,7 +14,7 @@ import time
 import _loops
 import _measure
 
-from loopkit.core import work
+from loopkit.core import drafts
 from loopkit.store import loop as store
 
 #: Tasks at each end.
@@ -30,7 +30,7 @@ def main() -> int:
             row = _loops.row(number)
             began, busy = time.perf_counter(), time.process_time()
             with loop.writing() as state:
-                loop.record(work.added(state, [row]), _loops.BY)
+                loop.record(drafts.added(state, [row]), _loops.BY)
             taken.append(time.perf_counter() - began)
             worked.append(time.process_time() - busy)
         assert len(loop.state.tasks) == count

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, clarify, decisions, graph, panel, work, worktrees
+from ..core import announce, clarify, decisions, drafts, graph, panel, work, worktrees
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from . import app
@@ -106,7 +106,7 @@ def show(call: app.App, task_id: str) -> None:
     ]
     lines += [f"{what}: {announce.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
     if task.description:
-        lines.append(app.quoted(task.description, work.LONGEST_TEXT))
+        lines.append(app.quoted(task.description, drafts.LONGEST_TEXT))
     row = worktrees.apart(state, task.id)
     if row:
         lines.append(f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing outside it;")

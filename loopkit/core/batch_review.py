@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, approval, decisions, intake, review, settings, stage, supervised, trail, work
+from . import announce, approval, decisions, drafts, intake, review, settings, stage, supervised, trail, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -57,7 +57,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     if said not in STATUSES:
         raise UsageFault(f"status is {given.get('status')!r}", "use " + ", ".join(STATUSES))
     rows = review.findings(state, given["findings"])
-    missing = [" ".join(one.split()) for one in work.texts(given.get("missing"), "missing") if one.strip()]
+    missing = [" ".join(one.split()) for one in drafts.texts(given.get("missing"), "missing") if one.strip()]
     blocking = [row for row in rows if row["severity"] == review.BLOCKER]
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
     outcome = supervised.REVISE if done < most else supervised.ASKED

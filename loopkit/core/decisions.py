@@ -108,7 +108,7 @@ def recorded(state: LoopState, given: dict) -> list[Change]:
 
     Raises UsageFault for a field that is missing, unknown or too long, Refused for a number that names no live decision.
     """
-    from . import work
+    from . import drafts
 
     _open(state)
     _known(given, KEYS, "the decision")
@@ -135,7 +135,7 @@ def recorded(state: LoopState, given: dict) -> list[Change]:
         "alternatives": _alternatives(given.get("alternatives")),
         "depends_on": ", ".join(f"{one:03d}" for one in depends),
         "supersedes": old,
-        "files": work.paths(given.get("files"), "the decision"),
+        "files": drafts.paths(given.get("files"), "the decision"),
         "source": "decide",
         "kind": CHOICE,
     }
@@ -150,7 +150,7 @@ def dependents(state: LoopState, numbers: Iterable[int]) -> list[int]:
 
 def avoided(state: LoopState, given: dict) -> list[Change]:
     """`decide --avoid`: an anti-pattern by hand. Raises as `recorded`."""
-    from . import work
+    from . import drafts
 
     _open(state)
     _known(given, LESSON_KEYS, "the anti-pattern")
@@ -163,7 +163,7 @@ def avoided(state: LoopState, given: dict) -> list[Change]:
         "what": what,
         "why": _text(given, "why", needed="what came of it"),
         "avoid": _text(given, "avoid", needed="what to do instead"),
-        "files": work.paths(given.get("files"), "the anti-pattern"),
+        "files": drafts.paths(given.get("files"), "the anti-pattern"),
     }
     return [("anti_pattern_recorded", {"number": next_number(state), **data, "source": source})]
 

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import command, review, shape, stage, tiers, verdict, work
+from . import command, drafts, review, shape, stage, tiers, verdict, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -227,7 +227,7 @@ def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
     ids = []
     first = 0
     for fault in faults:
-        subject = f"Gate: {fault.what}"[: work.LONGEST_SUBJECT]
+        subject = f"Gate: {fault.what}"[: drafts.LONGEST_SUBJECT]
         same = [
             one
             for one in state.tasks.values()

@@ -71,7 +71,7 @@ def findings(state: LoopState, rows: object) -> list[dict]:
 
 
 def _finding(state: LoopState, row: object, place: int) -> dict:
-    from . import work
+    from . import drafts
 
     what = f"finding {place}"
     if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
@@ -86,7 +86,7 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
     if severity not in SEVERITIES:
         raise UsageFault(f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES))
     texts = {key: str(row.get(key) or "").strip() for key in ("issue", "reason", "guidance", "alternative", "verify")}
-    files = work.paths(row.get("files"), what)
+    files = drafts.paths(row.get("files"), what)
     breaks = _ids(state, row.get("breaks"), f"breaks of {what}")
     if severity != BLOCKER and any(state.criteria[name].must_not for name in breaks):
         raise Refused(f"{what} says that {', '.join(breaks)} is broken, as {severity}", "a broken mustNot is a BLOCKER")
@@ -116,9 +116,9 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
 
 
 def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> list[str]:
-    from . import work
+    from . import drafts
 
-    names = [name.strip() for name in work.texts(value, what)]
+    names = [name.strip() for name in drafts.texts(value, what)]
     known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
     for name in names:
         if name not in known:

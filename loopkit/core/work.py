@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import (
     approval,
     command,
+    drafts,
     escalation,
     graph,
     impossible,
@@ -27,23 +28,8 @@ if TYPE_CHECKING:
     from .state import LoopState
     from .task import Task
 
-LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000
 #: The error of an attempt that was given up without one.
 NO_ERROR = "no error given"
-KEYS = frozenset(
-    (
-        "subject",
-        "verify",
-        "description",
-        "blocked_by",
-        "files",
-        "criteria",
-        "complexity",
-        "active_form",
-        "scaffold",
-        "group",
-    )
-)
 
 
 def find(state: LoopState, task_id: str) -> Task:
@@ -57,146 +43,16 @@ def find(state: LoopState, task_id: str) -> Task:
     return task
 
 
-def draft(row: object, place: int) -> dict:
-    """A task description as handed in, checked and completed. UsageFault names the place (1-based) and field."""
-    if not isinstance(row, dict):
-        raise UsageFault(f"task {place} is no record", "each has subject: and verify:")
-    unknown = sorted(set(row) - KEYS)
-    if unknown:
-        raise UsageFault(
-            f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS))
-        )
-    subject = " ".join(_text(row, "subject", place).split())
-    if not subject:
-        raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")
-    if len(subject) > LONGEST_SUBJECT:
-        raise UsageFault(
-            f"the subject of task {place} has {len(subject)} characters",
-            f"at most {LONGEST_SUBJECT}; put the rest into the description",
-        )
-    verify = _text(row, "verify", place).strip()
-    if not verify:
-        raise UsageFault(
-            f"task {place} ({subject[:40]}) has no verification command",
-            'give verify: "<command that exits 0 when it is done>"',
-        )
-    command.accept(verify)
-    complexity = row.get("complexity") or "medium"
-    if complexity not in tasks.COMPLEXITIES:
-        raise UsageFault(f"complexity {complexity!r} of task {place}", "use " + ", ".join(tasks.COMPLEXITIES))
-    return {
-        "subject": subject,
-        "verify": verify,
-        "description": _text(row, "description", place)[:LONGEST_TEXT],
-        "activeForm": _text(row, "active_form", place),
-        "blockedBy": _blockers(row.get("blocked_by"), f"task {place}"),
-        "files": paths(row.get("files"), f"task {place}"),
-        "criteria": texts(row.get("criteria"), f"criteria of task {place}"),
-        "complexity": complexity,
-        "scaffold": row.get("scaffold") in (True, "true"),
-        "group": _text(row, "group", place).strip() or None,
-    }
-
-
-def _text(row: dict, key: str, place: int) -> str:
-    value = row.get(key)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if value is not None and not isinstance(value, str):
-        raise UsageFault(f"{key} of task {place} is no text", f'give {key}: "…"')
-    return value or ""
-
-
-def texts(value: object, what: str) -> list[str]:
-    """A list of texts, or nothing. Raises UsageFault naming what it is."""
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise UsageFault(f"{what} is not a list of texts", "write it like [a, b]")
-    return value
-
-
-def paths(value: object, what: str) -> list[str]:
-    """Paths of files inside the project, relative to it. Raises UsageFault for any other."""
-    found = texts(value, f"files of {what}")
-    for one in found:
-        parts = one.replace("\\", "/").split("/")
-        if not one.strip() or "\0" in one or parts[0] == "" or parts[0][1:] == ":" or ".." in parts:
-            raise UsageFault(
-                f"{one!r} in files of {what} is no path inside the project", "give it relative to its root"
-            )
-    return found
-
-
-def _blockers(value: object, what: str) -> list[str]:
-    if isinstance(value, list):  # a bare number is a place in the same list
-        value = [f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
-    return texts(value, f"blocked_by of {what}")
-
-
-def check_criteria(state: LoopState, drafts: list[dict]) -> None:
-    """Raises Refused where a task serves a criterion that SHAPE.md does not have."""
-    for row in drafts:
-        for name in row["criteria"]:
-            if name not in state.criteria:
-                raise Refused(
-                    f"there is no criterion {name}", f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added"
-                )
-
-
-def check_size(state: LoopState, more: int) -> None:
-    """Raises Refused where the loop would have too many tasks (subtasks and remediation do not count)."""
-    total = state.planned + more
-    if total > settings.MOST_TASKS:
-        raise Refused(
-            f"{total} tasks, at most {settings.MOST_TASKS} in one loop",
-            "cut the work into several loops, one after the other",
-        )
-
-
-def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
-    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set on each.
-
-    Raises Refused for an unknown blocker or a circle, by name.
-    """
-    first = state.highest + 1
-    made = []
-    for place, row in enumerate(rows):
-        blockers = [_blocker(state, word, first, len(rows)) for word in row.get("blockedBy", ())]
-        made.append({**row, "id": tasks.make_id(first + place), "blockedBy": list(dict.fromkeys(blockers)), **common})
-    inside = {row["id"]: [one for one in row["blockedBy"] if tasks.number(one) >= first] for row in made}
-    for task_id in inside:
-        circle = graph.cycle_from(task_id, inside)
-        if circle:
-            raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added")
-    return [("task_added", {"task": row}) for row in made]
-
-
-def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
-    if word[:1] == "#" and word[1:].isdigit() and word.isascii():
-        place = int(word[1:9])
-        if not 1 <= place <= count:
-            raise Refused(
-                f"blocked by {word[:20]}, but {count} tasks were handed in", "count from #1; nothing was added"
-            )
-        return tasks.make_id(first + place - 1)
-    number = tasks.number(find(state, word).id if outline.is_number(word) else word)
-    wanted = tasks.make_id(number)
-    if wanted not in state.tasks and not first <= number < first + count:
-        raise Refused(f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added")
-    return wanted
-
-
 def hand_in(state: LoopState, rows: list) -> list[Change]:
     """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back to its waves."""
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
     if not rows:
         raise UsageFault("no task was handed in", "give a list with at least one task")
-    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
-    check_criteria(state, drafts)
-    check_size(state, len(drafts))
-    changes = added(state, drafts)
+    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
+    drafts.check_criteria(state, checked)
+    drafts.check_size(state, len(checked))
+    changes = drafts.added(state, checked)
     if state.stage == stage.REVIEW:
         changes.append(intake.move(state, stage.EXECUTING))
     return changes
@@ -215,10 +71,10 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
         raise Refused(f"{what}, so the plan is not replaced", "add, remove or split single tasks")
     if not rows:
         raise UsageFault("no task was handed in", "give a list with at least one task")
-    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
-    check_criteria(state, drafts)
-    check_size(state, len(drafts) - state.planned)
-    for row in drafts:
+    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
+    drafts.check_criteria(state, checked)
+    drafts.check_size(state, len(checked) - state.planned)
+    for row in checked:
         for one in row["blockedBy"]:
             if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
                 raise Refused(f"blocked by {one}, which is replaced", "count from #1; nothing was changed")
@@ -227,7 +83,7 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     old = list(state.tasks)
     gone: list[Change] = [("task_removed", {"id": one}) for one in old]
     data = {"warning": given.get("warning") or "", **lists, "replaces": old}
-    return [*gone, ("plan_proposed", data), *added(state, drafts)]
+    return [*gone, ("plan_proposed", data), *drafts.added(state, checked)]
 
 
 def changed(
@@ -243,7 +99,7 @@ def changed(
         command.accept(verify)
         data["verify"] = verify.strip()
     if files is not None:
-        data["files"] = paths(files, task.id)
+        data["files"] = drafts.paths(files, task.id)
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
         blockers = {one.id: one.blocked_by for one in state.tasks.values()}
@@ -471,11 +327,11 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     deep = settings.of(state, "max_replan_depth")
     if task.depth >= deep:
         raise Refused(f"{task.id} is {task.depth} levels deep already", "work on it as it is")
-    drafts = [draft(row, place) for place, row in enumerate(rows, 1)]
+    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
     inherited = [one for one in task.blocked_by if one in state.open]
-    for row in drafts:
+    for row in checked:
         row["blockedBy"] = [*row["blockedBy"], *inherited]
-    changes = added(state, drafts, parent=task.id, depth=task.depth + 1, kind=task.kind)
+    changes = drafts.added(state, checked, parent=task.id, depth=task.depth + 1, kind=task.kind)
     subtasks = [change[1]["task"]["id"] for change in changes]
     return [*changes, ("task_split", {"id": task.id, "subtasks": subtasks})]
 
@@ -484,7 +340,7 @@ def remediation(state: LoopState, subject: str, verify: str, description: str, f
     """A task that mends what a review or the gate found; `first` is how many ids this step has used already."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),
-        "subject": subject[:LONGEST_SUBJECT],
+        "subject": subject[: drafts.LONGEST_SUBJECT],
         "verify": verify,
         "description": description,
         "files": files,

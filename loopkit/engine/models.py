@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..core import command, decisions, work
+from ..core import command, decisions, drafts
 from ..core.errors import UsageFault
 
 #: Characters of one text and entries of a list at the most.
@@ -94,7 +94,7 @@ def _accepted(value: str) -> str:
 
 def _inside(value: str) -> str:
     try:
-        work.paths([value], "it")
+        drafts.paths([value], "it")
     except UsageFault:
         raise PydanticCustomError("path", "is no path inside the project") from None
     return value

@@ -20,38 +20,6 @@ def kinds(changes: list) -> list:
 # -- adding
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("text", "task 1 is no record"),
-        ({"verify": "true"}, "task 1 has no subject"),
-        ({"subject": None, "verify": "true"}, "task 1 has no subject"),
-        ({"subject": {"a": 1}, "verify": "true"}, "subject of task 1 is no text"),
-        ({"subject": " \n ", "verify": "true"}, "task 1 has no subject"),
-        ({"subject": "x" * 1001, "verify": "true"}, "1001 characters"),
-        ({"subject": "a"}, "has no verification command"),
-        ({"subject": "a", "verify": None}, "has no verification command"),
-        ({"subject": "a", "verify": ["true"]}, "verify of task 1 is no text"),
-        ({"subject": "a", "verify": "a && b"}, "'&'"),
-        ({"subject": "a", "verify": "echo 'x"}, "cannot be split"),
-        ({"subject": "a", "verify": "true", "complexity": "huge"}, "complexity 'huge'"),
-        ({"subject": "a", "verify": "true", "files": "a.py"}, "files of task 1 is not a list"),
-        ({"subject": "a", "verify": "true", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
-        ({"subject": "a", "verify": "true", "blockedBy": []}, "unknown fields: blockedBy"),
-    ],
-)
-def test_a_draft_is_checked(row: object, words: str) -> None:
-    with pytest.raises(UsageFault) as caught:
-        work.draft(row, 1)
-    assert words in str(caught.value)
-
-
-def test_a_draft_is_completed() -> None:
-    row = work.draft({"subject": " a\n b ", "verify": " true "}, 1)
-    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "true", "medium", [])
-    assert len(work.draft(task("x" * 1000), 1)["subject"]) == 1000
-
-
 def test_ids_follow_and_places_in_the_list_are_names() -> None:
     book = Book().shaped()
     changes = book.do(

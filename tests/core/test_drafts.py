@@ -1,0 +1,41 @@
+"""Tasks as they are handed in: what is refused, with place and field, and how they are completed."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopkit.core import drafts
+from loopkit.core.errors import UsageFault
+from tests.core.kit import task
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("text", "task 1 is no record"),
+        ({"verify": "true"}, "task 1 has no subject"),
+        ({"subject": None, "verify": "true"}, "task 1 has no subject"),
+        ({"subject": {"a": 1}, "verify": "true"}, "subject of task 1 is no text"),
+        ({"subject": " \n ", "verify": "true"}, "task 1 has no subject"),
+        ({"subject": "x" * 1001, "verify": "true"}, "1001 characters"),
+        ({"subject": "a"}, "has no verification command"),
+        ({"subject": "a", "verify": None}, "has no verification command"),
+        ({"subject": "a", "verify": ["true"]}, "verify of task 1 is no text"),
+        ({"subject": "a", "verify": "a && b"}, "'&'"),
+        ({"subject": "a", "verify": "echo 'x"}, "cannot be split"),
+        ({"subject": "a", "verify": "true", "complexity": "huge"}, "complexity 'huge'"),
+        ({"subject": "a", "verify": "true", "files": "a.py"}, "files of task 1 is not a list"),
+        ({"subject": "a", "verify": "true", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
+        ({"subject": "a", "verify": "true", "blockedBy": []}, "unknown fields: blockedBy"),
+    ],
+)
+def test_a_draft_is_checked(row: object, words: str) -> None:
+    with pytest.raises(UsageFault) as caught:
+        drafts.draft(row, 1)
+    assert words in str(caught.value)
+
+
+def test_a_draft_is_completed() -> None:
+    row = drafts.draft({"subject": " a\n b ", "verify": " true "}, 1)
+    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "true", "medium", [])
+    assert len(drafts.draft(task("x" * 1000), 1)["subject"]) == 1000
