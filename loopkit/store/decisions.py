@@ -15,7 +15,7 @@ FOLDER = "learnings"
 MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
 #: Bytes of a file in which a status is looked for.
 LARGEST = 1_000_000
-_STATUS = re.compile(rb"^(\*\*Status\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
+_STATUS = re.compile(rb"^(\*\*Status:?\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
 
 def name(row: dict) -> str:

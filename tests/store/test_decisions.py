@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from loopkit.core import learned
 from loopkit.store import decisions
 
 ONE = {
@@ -60,3 +63,58 @@ def test_they_are_made_where_they_are_missing_and_left_alone_where_not(tmp_path:
     second.unlink()
     assert decisions.write(str(tmp_path), [ONE, two]) == [str(second)]
     assert first.read_text() == "Status: SUPERSEDED" and second.read_text().startswith("# Decision 002")
+
+
+LESSON = {
+    "number": 3,
+    "title": "Key by header",
+    "what": "w",
+    "why": "y",
+    "avoid": "z",
+    "source": "rollback",
+    "at": "2026-12-01T",
+}
+
+
+def test_the_form_of_an_anti_pattern() -> None:
+    assert decisions.text(LESSON) == (
+        "# Anti-Pattern 003: Key by header\n**Date**: 2026-12-01\n**Status**: ANTI-PATTERN\n**Source**: rollback\n"
+        "**What**: w\n**Why**: y\n**Avoid**: z\n"
+    )
+    assert decisions.name({**LESSON, "title": "日本"}) == "003-task-lesson.md"
+
+
+def test_both_kinds_are_found_again_by_recall_and_a_superseded_one_is_not() -> None:
+    kinds = [learned.decision(decisions.text(one), "x") for one in (ONE, LESSON)]
+    assert [one and one.kind for one in kinds] == ["decision", "anti-pattern"]
+    assert learned.decision(decisions.text(ONE, "SUPERSEDED by 002"), "x") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# x\r\n**Status**: DECISION\r\ny", "# x\r\n**Status**: SUPERSEDED by 002\r\ny"),
+        ("# x\n**Status:** accepted by me  \n", "# x\n**Status:** SUPERSEDED by 002\n"),
+        ("# x\n**Status**:\n", "# x\n**Status**:SUPERSEDED by 002\n"),
+        ("# x\n**Context**: the **Status**: DECISION\n", None),
+        (
+            "\ufeff# x\n**Status**: DECISION\n**Status**: DECISION\n",
+            "\ufeff# x\n**Status**: SUPERSEDED by 002\n**Status**: DECISION\n",
+        ),
+        ("", None),
+    ],
+)
+def test_only_the_status_line_of_a_superseded_one_changes(tmp_path: Path, before: str, after: str | None) -> None:
+    path = tmp_path / "learnings" / "001-mine.md"
+    path.parent.mkdir()
+    path.write_bytes(before.encode())
+    assert decisions.write(str(tmp_path), [ONE], {1: 2}) == []
+    assert path.read_bytes().decode() == (before if after is None else after)
+    stamp = path.stat().st_mtime_ns
+    decisions.write(str(tmp_path), [ONE], {1: 2})
+    assert path.stat().st_mtime_ns == stamp, "written once"
+
+
+def test_a_decision_that_is_superseded_before_its_file_was_written(tmp_path: Path) -> None:
+    (made,) = decisions.write(str(tmp_path), [ONE], {1: 2})
+    assert "**Status**: SUPERSEDED by 002\n" in Path(made).read_text(encoding="utf-8")
