@@ -44,7 +44,7 @@ def due(state: LoopState) -> Play | None:
     if state.wave is not None or _is_over(state):
         return None
     if course.rolled_back:
-        return _ask(FLIP_FLOPPING, "rolled back; which way is right")
+        return _ask(FLIP_FLOPPING, "rolled back, and only a person can say which way is right")
     status = course.standing
     if status == BLOCKED:
         return _blocked(state)
@@ -210,21 +210,26 @@ def question(state: LoopState, play: Play) -> str:
     if len(about) > SHOWN_ERRORS:
         rows.append(f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[:ERROR_LENGTH])
     rows.append("options:")
-    if play.status == BLOCKED:
-        rows.append(f"- give what is needed, then: loopkit task unblock {about[0]}")
-    elif play.status == FLIP_FLOPPING:
-        rows.append("- say which of the ways is right; the next attempt is told")
-    else:
-        rows.append("- say how to do it; the next attempt is told")
-    if about:
-        rows.append(
-            f"- another check, other blockers: loopkit task set {about[0]}; without it: loopkit task remove {about[0]}"
-        )
-    if state.line.checkpoints and play.status != BLOCKED:
-        rows.append("- go back first: loopkit rollback last-good")
-    rows.append("- end the loop, the work stays: loopkit cancel")
-    rows.append('to answer: loopkit resume --answer "…"')
+    rows += [f"{place}. {one}" for place, one in enumerate(_options(state, play.status, about), 1)]
+    rows.append('to answer, before any of these: loopkit resume --answer "…"')
     return "\n".join(rows)
+
+
+def _options(state: LoopState, status: str, about: list[str]) -> list[str]:
+    """What a person can do, the likeliest first; `about`: the tasks that the question is about."""
+    first = about[0] if about else ""
+    if status == BLOCKED:
+        found = [f"give what is needed, then: loopkit task unblock {first}"]
+    elif status == FLIP_FLOPPING:
+        found = ["say which of the ways is right; the next attempt is told"]
+    else:
+        found = ["say how to do it; the next attempt is told"]
+    if first:
+        found.append(f"another check, other blockers: loopkit task set {first}")
+        found.append(f"go on without it: loopkit task remove {first}")
+    if state.line.checkpoints and status != BLOCKED:
+        found.append("go back first: loopkit rollback last-good")
+    return [*found, "end the loop, the work stays: loopkit cancel"]
 
 
 def _troubled(state: LoopState) -> list[str]:

@@ -444,9 +444,9 @@ def test_the_question_fits_on_one_screen() -> None:
         "tried: panel after batch",
         "Error: xxx",
         "and 20 more: T-006",
-        "- go back first: loopkit rollback last-good",
+        "4. go back first: loopkit rollback last-good",
         "loopkit cancel",
-        'loopkit resume --answer "…"',
+        'to answer, before any of these: loopkit resume --answer "…"',
     ):
         assert part in text, part
 
