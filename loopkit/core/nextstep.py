@@ -147,7 +147,7 @@ def _work(state: LoopState) -> str:
         return f'loopkit task set {next(iter(state.bare))} --verify "<command>"'
     if state.due:
         return f"loopkit panel {next(iter(state.due))}"
-    if state.free or state.counts[tasks.IN_PROGRESS]:
+    if state.ready or state.counts[tasks.IN_PROGRESS]:
         return "loopkit wave next"
     for task_id in state.open:
         if state.tasks[task_id].block_kind not in (None, tasks.SPLIT):

@@ -119,7 +119,17 @@ class LoopState:
     @property
     def workable(self) -> int:
         """Tasks that the session can move now: running, failed and awaiting a step, or free to start."""
-        return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.free
+        return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.ready
+
+    @property
+    def ready(self) -> int:
+        """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open scaffold."""
+        if self.approval != "review" or not self.free:
+            return self.free
+        from . import outline  # few loops pay for it
+
+        first = outline.first(self)
+        return sum(self.is_free(self.tasks[one]) for one in first) if first else self.free
 
     @property
     def interrupted(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -469,3 +470,84 @@ def test_a_loop_that_is_resumed_keeps_what_waits_for_its_review() -> None:
     book.verify("T-002")
     judge(book)
     assert book.state.counts["completed"] == 2
+
+
+def at_random(book: Book, dice: random.Random, step: str) -> None:
+    """Do what comes next, however it turns out."""
+    words = step.split()
+    if step == "loopkit review --plan":
+        book.do(batch_review.planned, {"findings": [blocker()] if dice.random() < 0.4 else []})
+    elif step == "loopkit wave next" and supervision.due(book.state):
+        rows = [
+            task(f"t{place}", scaffold=place == 0 and dice.random() < 0.5, blocked_by=["#1"] * (place == 3))
+            for place in range(4)
+        ]
+        book.do(work.replaced, rows, {})
+    elif step == "loopkit wave next":
+        if not approval.at_work(book.state):
+            book.wave()
+        for task_id in approval.at_work(book.state):
+            fate = dice.random()
+            if fate < 0.7:
+                book.verify(task_id, passed=fate < 0.5)
+            elif fate < 0.8:
+                book.do(work.failed, task_id, "no way", None)
+            elif fate < 0.85:
+                book.do(work.blocked, task_id, dice.choice(("external", "dependency")), "a key")
+            if book.state.session.status != "running":
+                return
+    elif words[1] == "review" and "--thorough" not in words:
+        kind = "scaffold" if "--scaffold" in words else "batch"
+        verdicts = dict.fromkeys(approval.undecided(book.state), "approved")
+        verdicts.update((one, "changes") for one in verdicts if dice.random() < 0.3)
+        rows = [blocker(task=one) for one, verdict in verdicts.items() if verdict == "changes"]
+        judge(book, kind, verdicts=verdicts, findings=rows, tests=dice.choice(("passed",) * 5 + ("failed",)))
+    elif words[1:3] == ["wave", "close"]:
+        book.do(waves.closed)
+    elif words[1:3] == ["verify", "M2"]:
+        book.seen()
+    elif words[1:3] == ["verify", "D1"]:
+        book.do(
+            decisions.checked, 1, {**dict.fromkeys(("log", "head"), "x"), "exit": 1, "seconds": 0.1, "passed": False}
+        )
+    elif words[1] == "panel":
+        book.panel(words[2])
+    elif words[1:3] == ["task", "split"]:
+        book.do(work.split, words[3], [task("x"), task("y")])
+    elif words[1:3] == ["task", "unblock"]:
+        book.do(work.unblocked, words[3])
+    elif words[1] == "answer":
+        book.line("question_answered", text="go on")
+    else:
+        raise AssertionError(step)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happens_there_is_a_next_step_that_can_be_done(seed: int) -> None:
+    dice = random.Random(seed)
+    book = Book(approval="review", settings={"max_replan_depth": 1}).shaped()
+    book.do(decisions.recorded, {**DECISION, "invalidated_if": "$ false"})
+    for _ in range(300):
+        step = nextstep.command(book.state)
+        if step is None or step == "loopkit review --thorough" or book.state.session.status == "paused":
+            break
+        at_random(book, dice, step)
+    else:
+        raise AssertionError(f"no end: {step}")
+    completed = {one["id"] for one in book.of("task_completed")}
+    approved = {name for row in book.of("review_light") for name, said in row["verdicts"].items() if said == "approved"}
+    parents = {one.parent for one in book.state.tasks.values()}
+    assert completed - parents <= approved, "nothing is completed but by a verdict"
+
+
+def test_a_blocked_scaffold_task_lets_the_session_go_and_names_what_it_waits_for() -> None:
+    book = planned(task("a", scaffold=True), task("b"))
+    book.wave()
+    book.do(work.blocked, "T-001", "permission", "a key")
+    book.do(waves.closed)
+    book.seen()
+    assert book.state.free == 1 and book.state.workable == 0, "the other one waits for the scaffold"
+    while book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next":
+        book.wave()
+    book.line("question_answered", text="here it is")
+    assert nextstep.command(book.state) == "loopkit task unblock T-001"
