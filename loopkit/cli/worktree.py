@@ -152,6 +152,7 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
     if not os.path.exists(os.path.join(path, ".git")):
         raise Refused(f"the worktree of {task.id} is gone: {path}", f"give the attempt up: loopkit task fail {task.id}")
+    engine.check_calm(project, environment)
     began = engine.began(path, row.base, environment)
     if base is not None:
         began = engine.commit_of(project, base, environment) if began == row.base else began

@@ -36,13 +36,20 @@ def start(project: str, environment: dict, apart: str, message: str) -> Start:
 
     apart: an absolute path that is left out. Raises Unavailable, GitFault, Late.
     """
-    checkpoints.repository(project, environment)
+    check_calm(project, environment)
     checkpoints.check_version(project, environment)
     head = checkpoints.head(project, environment)
     if head is not None and not _dirty(project, environment):
         return Start(head, ())
     snapshot = checkpoints.snapshot(project, environment, [apart])
     return Start(checkpoints.commit(project, snapshot.tree, head, message, environment), snapshot.left_out)
+
+
+def check_calm(project: str, environment: dict) -> None:
+    """Raises Refused in the middle of a merge, a rebase or the like: files are the person's alone then."""
+    what = checkpoints.under_way(checkpoints.repository(project, environment))
+    if what is not None:
+        raise Refused(f"{what} is under way in {project}", "end it first, with git")
 
 
 def make(project: str, folder: str, task: str, start: Start, tree: str, environment: dict) -> Made:

@@ -119,3 +119,25 @@ def test_a_late_baseline_says_so(project: Project) -> None:
     project.worked()
     prints(project, "a")
     assert "1 task completed before it" in project.ok("baseline", "--", "sh", "check.sh").out
+
+
+def test_in_a_worktree_it_looks_at_that_worktree(project: Project) -> None:
+    prints(project, "a")
+    words = [
+        "env",
+        f"PYTHONPATH={ROOT}",
+        sys.executable,
+        "-m",
+        "loopkit",
+        "baseline",
+        "--check",
+        "--",
+        "sh",
+        "check.sh",
+    ]
+    project.planned(task("a", shlex.join(words)))
+    project.ok("baseline", "--", "sh", "check.sh")
+    project.ok("wave", "next", "--worktrees")
+    (project.root / project.name / "worktrees" / "T-001" / "check.sh").write_text("echo FAILED z\nexit 1\n")
+    answer = project.lk("verify", "T-001", "--", *words)
+    assert answer.exit == 1 and "regression, failing since the baseline: z" in answer.out

@@ -270,3 +270,22 @@ def test_counts_stand_after_a_kill_and_a_resume(project: Project) -> None:
     project.ok("wave", "next", session=S2)
     answer = project.ok("task", "fail", "T-001", "--error", "x", session=S2)
     assert "attempt 2: retry" in answer.out
+
+
+def test_another_failed_loop_is_taken_up_by_its_number(project: Project) -> None:
+    impossible(project)
+    project.start("another thing")
+    project.refused(1, "resume", "1", says="is over (impossible)")
+    assert project.status["loop"].startswith("002-"), "and nothing was put aside"
+    project.ok("resume", "1", "--again")
+    assert project.status["loop"].startswith("001-") and project.status["status"] == "running"
+    assert project.ok("status", "2", "--json").json["status"] == "paused"
+
+
+def test_a_role_that_was_out_is_asked_again(project: Project) -> None:
+    project.shaped(words=("--approval", "supervisor"))
+    assert project.ok("wave", "next").steps[0].startswith("agent loop:planner: ")
+    assert not any(line.startswith("agent") for line in project.ok("wave", "next").steps), "it is out"
+    project.ok("pause")
+    project.ok("resume")
+    assert project.ok("wave", "next").steps[0].startswith("agent loop:planner: ")

@@ -692,3 +692,17 @@ def test_a_resume_asks_nobody_again_for_what_waits_to_be_merged(project: Project
     answer = project.ok("wave", "next")
     assert answer.out.startswith("wave 1 goes on: T-002\n") and answer.steps[-1] == "loopkit wave merge"
     merged(project, "T-001")
+
+
+def test_in_the_middle_of_a_merge_of_the_person_s_nothing_is_touched(project: Project) -> None:
+    committed(project, one_txt="1\n")
+    apart(project)
+    done(project, "T-001", a_txt="a\n")
+    git(project, "checkout", "-qb", "other")
+    committed(project, one_txt="other\n")
+    git(project, "checkout", "-q", "-")
+    committed(project, one_txt="mine\n")
+    subprocess.run(["git", "merge", "-q", "other"], cwd=project.folder, env=project.environment, capture_output=True)
+    project.refused(1, "wave", "merge", "T-001", says="a merge is under way in ")
+    git(project, "merge", "--abort")
+    merged(project, "T-001")
