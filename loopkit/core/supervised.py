@@ -212,6 +212,13 @@ def _split(state: LoopState, data: dict, event: Event) -> None:
     state.supervised.settle(key(REPLAN, data.get("id", "")))
 
 
+def _changed(state: LoopState, data: dict, event: Event) -> None:
+    """Another check has not run yet: the tester looks again."""
+    task = state.tasks.get(data.get("id", ""))
+    if task is not None and task.turn == VERIFICATION and task.evidence is None:
+        state._put(task._replace(turn=TEST))
+
+
 def _verified(state: LoopState, data: dict, event: Event) -> None:
     """A check that fails while the supervisor judges: the tester looks again."""
     task = state.tasks.get(data.get("id", ""))
@@ -239,6 +246,7 @@ FOLDS: dict[str, Callable] = {
     "task_judged": _judged,
     "task_diagnosed": _diagnosed,
     "task_split": _split,
+    "task_changed": _changed,
     "task_verified": _verified,
 }
 

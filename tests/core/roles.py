@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core import nextstep, resumption, supervised, supervision, waves, work
+from loopkit.core import nextstep, resumption, review, supervised, supervision, waves, work
 from loopkit.core.supervision import Step
 from tests.core.kit import Book, outcome
 
@@ -151,6 +151,10 @@ class Roles(Book):
             self.do(gate.criterion_verified, words[2], outcome())
         elif words[1] == "panel":
             self.panel(words[2])
+        elif words[1:3] == ["task", "unblock"]:
+            self.do(work.unblocked, words[3])
+        elif words[1:3] == ["review", "resolve"]:
+            self.do(review.resolved, words[3], "waive" if "--waive" in command else "skip", "as it is", "")
         elif words[1:3] == ["review", "--thorough"]:
             self.review([])
         elif words[1] == "gate":

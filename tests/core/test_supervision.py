@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from loopkit.core import checkpoints, escalation, events, nextstep, recovery, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
-from loopkit.core.errors import LimitReached, Refused, UsageFault
+from loopkit.core.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.state import LoopState
 from loopkit.core.supervision import Step
+from tests.core.kit import task
 from tests.core.roles import (
     Roles,
     diagnosis,
@@ -253,6 +257,12 @@ def test_a_check_that_breaks_while_the_supervisor_judges_goes_back_to_the_tester
     assert book.wanted[0] == "test T-001"
     with pytest.raises(Refused, match="no verification T-001 is awaited, but test T-001"):
         book.reply("verification", "T-001", scored(90))
+
+
+def test_another_check_while_the_supervisor_judges_goes_back_to_the_tester(book: Roles) -> None:
+    book.to_judge("T-001")
+    book.do(work.changed, "T-001", "pytest -q", None, None)
+    assert book.wanted[0] == "test T-001"
 
 
 def test_a_wave_closes_as_soon_as_all_of_it_is_judged(book: Roles) -> None:
@@ -750,11 +760,8 @@ def test_the_level_is_told_with_each_judgement(book: Roles) -> None:
     assert any("level critical" in one for one in supervision.lines(book.state))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_no_history_of_replies_gets_stuck(seed: int) -> None:
-    """Whatever the roles answer, there is a next step, a question, a pause or an end; and the journal folds to it."""
-    draw = random.Random(seed)
-    book = Roles(settings={"max_fix_cycles": draw.choice([0, 1, 3])})
+def at_random(book: Roles, draw: random.Random) -> Callable[[Step], dict]:
+    """Roles that answer anything."""
 
     def answer(one: Step) -> dict:
         if draw.random() < 0.1:
@@ -782,8 +789,48 @@ def test_no_history_of_replies_gets_stuck(seed: int) -> None:
             return scored(draw.choice([20, 49, 50, 69, 70, 90, 95, 99]))
         return diagnosis(draw.choice(["retry", "replan", "impossible"]))
 
+    return answer
+
+
+class Unruly(Roles):
+    """People, crashes and other commands get in the way of the replies."""
+
+    def __init__(self, draw: random.Random, often: float, **data: Any) -> None:
+        self.draw, self.often = draw, often
+        super().__init__(**data)
+
+    def killed(self) -> bool:
+        if self.draw.random() >= self.often:
+            return False
+        act = self.draw.choice(
+            [
+                lambda: self.resume(),
+                lambda: self.line("iteration_ended", "hook", decision="hold", fingerprint="f"),
+                lambda: (self.line("paused", reason="by hand"), self.line("resumed")),
+                lambda: self.do(work.failed, self.draw.choice(list(self.state.running)), "given up", None),
+                lambda: self.do(work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"),
+                lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
+                lambda: self.do(work.hand_in, [task("one more")]),
+                lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
+                lambda: self.do(work.started, self.draw.choice(list(self.state.open))),
+                lambda: self.do(work.changed, self.draw.choice(list(self.state.open)), "true -x", None, None),
+            ]
+        )
+        before = self.state.lines
+        with contextlib.suppress(LoopError, IndexError):
+            act()
+        return self.state.lines > before
+
+
+@pytest.mark.parametrize("often", [0, 0.15])
+@pytest.mark.parametrize("seed", range(30))
+def test_no_history_gets_stuck(seed: int, often: float) -> None:
+    """Whatever the roles answer, and whatever gets in their way: there is a next step, a question, a pause or an end; and
+    the journal folds to the same."""
+    draw = random.Random(seed)
+    book = Unruly(draw, often, settings={"max_fix_cycles": draw.choice([0, 1, 3])})
     for _ in range(60):
-        book.drive(answer)
+        book.drive(at_random(book, draw))
         session = book.state.session
         if session.question:
             book.line("question_answered", text="that one")
