@@ -47,16 +47,22 @@ def status(state: LoopState, number: int) -> str:
 
 
 def touching(state: LoopState, files: Iterable[str]) -> list[dict]:
-    """Live decisions, then anti-patterns, that are about one of these files: they name it, or a folder it lies in."""
-    paths = [_plain(one) for one in files]
+    """Live decisions, then anti-patterns, that are about one of these files: they name it, or a folder it lies in.
+
+    What names no file is about all of them, and comes last; where no file is given everything may be touched.
+    """
+    paths = [one for one in map(_plain, files) if one]
     rows = [*live(state), *state.trail.anti_patterns]
-    return [one for one in rows if any(_about(one, path) for path in paths)]
+    if not paths:
+        return rows
+    near = [one for one in rows if _near(one, paths)]
+    return near + [one for one in rows if not one.get("files") and one not in near]
 
 
 def in_view(state: LoopState, files: Iterable[str]) -> list[dict]:
     """All live decisions, those that touch these files first."""
-    near = [one["number"] for one in touching(state, files)]
-    return sorted(live(state), key=lambda one: one["number"] not in near)
+    paths = [one for one in map(_plain, files) if one]
+    return sorted(live(state), key=lambda one: not _near(one, paths))
 
 
 def is_lesson(row: dict) -> bool:
@@ -79,9 +85,11 @@ def _plain(path: str) -> str:
     return path.replace("\\", "/").removeprefix("./").rstrip("/")
 
 
+def _near(row: dict, paths: list[str]) -> bool:
+    return any(_about(row, path) for path in paths)
+
+
 def _about(row: dict, path: str) -> bool:
-    if not path:
-        return False
     for one in row.get("files", ()):
         named = _plain(one)
         if named and (path == named or path.startswith(named + "/") or named.startswith(path + "/")):

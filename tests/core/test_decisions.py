@@ -118,9 +118,10 @@ def test_touching_by_file_folder_and_words() -> None:
     decided(book, files=["app/export.pyc", "ap"], context="myapp/export.py and app/export.python")
     book.do(decisions.avoided, {**LESSON, "files": ["app/export.py"]})
     book.do(decisions.avoided, LESSON)
-    assert numbers(decisions.touching(book.state, ["app/export.py"])) == [1, 2, 3, 4, 6]
-    assert numbers(decisions.touching(book.state, ["app"])) == [1, 2, 3, 4, 5, 6], "the whole folder"
-    assert decisions.touching(book.state, ["docs/a.md"]) == decisions.touching(book.state, []) == []
+    assert numbers(decisions.touching(book.state, ["app/export.py"])) == [1, 2, 3, 4, 6, 7]
+    assert numbers(decisions.touching(book.state, ["app"])) == [1, 2, 3, 4, 5, 6, 7], "the whole folder"
+    assert numbers(decisions.touching(book.state, ["docs/a.md"])) == [4, 7], "what names no file is about all of them"
+    assert numbers(decisions.touching(book.state, [])) == [1, 2, 3, 4, 5, 6, 7], "who names no file may touch any"
     decided(book, supersedes=2)
     assert 2 not in numbers(decisions.touching(book.state, ["app/export.py"]))
 

@@ -143,7 +143,7 @@ def test_a_diagnosis_has_goal_item_parent_history_counts_depth_and_advice_agains
 
 
 def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_decided():
-    one = book(piece("Alpha", files=["app/a.py"]), piece("Beta"), piece("Gamma"))
+    one = book(piece("Alpha", files=["app/a.py"]), piece("Beta", files=["docs/b.md"]), piece("Gamma"))
     row = {"title": "Per address", "context": "headers lie", "choice": "the address", "alternatives": ["a key: forged"]}
     one.do(decisions.recorded, {**row, "files": ["app/a.py"]})
     one.do(decisions.avoided, {"what": "trusted a header", "why": "forged", "avoid": "headers", "files": ["app"]})
@@ -159,6 +159,7 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
     assert "decision 001: Per address: the address" in text and "anti-pattern 002: trusted a header" in text
     assert "Do not repeat what failed above." in text and "loopkit verify T-001 -- true" in text
     assert "decision 001" not in brief(one, "implementation", "T-002")
+    assert "decision 001" in brief(one, "implementation", "T-003"), "who names no file may touch any"
 
 
 def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
