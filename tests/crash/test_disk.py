@@ -104,7 +104,7 @@ def test_no_inodes_left(small: Project) -> None:
     """What is derived needs new files, the ledger does not: commands go on, `start` and `verify` say no."""
     fillers = no_more_inodes(small)
     answer = small.lk("task", "add", "second", "--verify", "true")
-    assert answer.exit == 0 and answer.err == "loopkit: PROGRESS.md not written: No space left on device\n"
+    assert answer.exit == 0 and answer.err.startswith("loopkit: PROGRESS.md not written: No space left on device\n")
     small.lk("wave", "next")
     answer = small.lk("verify", "T-001", "--", "true")
     assert answer.exit == 3 and "nothing was recorded" in answer.err and answer.err.count("\n") == 1
