@@ -102,8 +102,9 @@ class _Rollback:
         if begun is not None and (begun.target, begun.undo) == (self.goal.number, self.undo):
             saved = begun.number
         self.saved = saved
+        made = state.line.wrote if self.goal.number == state.line.saved else ()
         spare = rules.spared(self.goal)
-        done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, spare)
+        done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, spare, made)
         self.left = done.left
         return rules.rolled_back(state, self.goal, saved, done.paths, self.undo, self.why)
 

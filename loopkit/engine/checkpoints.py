@@ -641,12 +641,20 @@ def check_version(project: str, environment: dict[str, str]) -> None:
 # -- putting a tree back
 
 
-def restore(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Restored:
+def restore(
+    project: str,
+    before: str,
+    after: str,
+    environment: dict[str, str],
+    spare: Iterable[str] = (),
+    made: Iterable[str] = (),
+) -> Restored:
     """Take the working files from tree `before`, which they are in, to tree `after`: only paths where these differ.
 
     A file that is not as `before` has it, or that `before` does not know, is left as it is and named; so is what lies
-    behind a symbolic link, what `after` ignores, and what is, or lies in, one of `spare`: these were left out of it. Folders
-    that become empty are removed. Everything that will be written is laid ready first, so that a full disk changes nothing.
+    behind a symbolic link, what `after` ignores, and what is, or lies in, one of `spare`: these were left out of it.
+    made: paths that are ours to delete, ignored or not: the restore that is undone has made them. Folders that become
+    empty are removed. Everything that will be written is laid ready first, so that a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
@@ -658,7 +666,8 @@ def restore(project: str, before: str, after: str, environment: dict[str, str], 
         gone = [row.path for row in rows if row.status == "D"]
         reasons = {path: "left out of the checkpoint" for path in gone if _within(path, spare)}
         if gone and any(os.path.basename(row.path) == _IGNORE for row in rows):
-            reasons |= dict.fromkeys(_ignored(place, environment, after, gone), "ignored in the checkpoint")
+            ignored = _ignored(place, environment, after, gone).difference(made)
+            reasons |= dict.fromkeys(ignored, "ignored in the checkpoint")
         _sweep(place.folder)
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place.folder, ignore_cleanup_errors=True) as stage:
             writes = [row for row in rows if row.status != "D"]
@@ -759,9 +768,11 @@ class _Restoring:
                 self._try(row, lambda one: self._put(one, ready[one.new]))
         return Restored(sorted(self.paths), sorted(self.left))
 
-    def _try(self, row: _Difference, act: Callable[[_Difference], str]) -> bool:
+    def _try(self, row: _Difference, act: Callable[[_Difference], str | None]) -> bool:
         try:
             why = act(row)
+            if why is None:  # it is so already
+                return True
         except OSError as error:
             why = error.strerror or "cannot be written"
         if why:
@@ -770,24 +781,24 @@ class _Restoring:
             self.paths.append(row.path)
         return not why
 
-    def _delete(self, row: _Difference) -> str:
+    def _delete(self, row: _Difference) -> str | None:
         if not self._inside(row.path, make=False):
             return "behind a link"
         full = os.path.join(self.top, row.path)
         if not os.path.lexists(full):
-            return ""
+            return None
         if not self._is(full, row.old_mode, row.old):
             return "changed meanwhile"
         os.unlink(full)
         return ""
 
-    def _put(self, row: _Difference, ready: str) -> str:
+    def _put(self, row: _Difference, ready: str) -> str | None:
         if not self._inside(row.path, make=True):
             return "behind a link, or another file is in its way"
         full = os.path.join(self.top, row.path)
         there = os.path.lexists(full)
         if there and self._is(full, row.mode, row.new):
-            return ""
+            return None
         if row.status == "A" and there:
             return "a file that is in no checkpoint is in its way"
         if row.status != "A" and not there:

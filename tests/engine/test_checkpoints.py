@@ -677,6 +677,18 @@ def test_what_is_ignored_on_either_side_stays_there_and_back(repo: Repo) -> None
     assert repo.files() == files and repo.take().tree == second
 
 
+def test_what_going_back_made_is_taken_away_again_though_it_is_ignored_there(repo: Repo) -> None:
+    repo.write("dist/out.js", "built\n")
+    first = repo.take().tree
+    (repo.folder / "dist/out.js").unlink()
+    repo.write(".gitignore", "dist/\n")
+    second, files = repo.take().tree, repo.files()
+    there = repo.restore(second, first)
+    assert there.paths == [".gitignore", "dist/out.js"]
+    checkpoints.restore(str(repo.folder), first, second, repo.environment, (), there.paths)
+    assert repo.files() == files
+
+
 def test_what_was_left_out_is_not_deleted(repo: Repo) -> None:
     nested = Repo(repo.folder / "nested")
     nested.write("n.txt")
