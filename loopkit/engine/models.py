@@ -14,6 +14,8 @@ from ..core.errors import UsageFault
 
 #: Characters of one text and entries of a list at the most.
 LONGEST, MOST = 50_000, 200
+#: The largest number of anything that can be counted.
+LARGEST = 999_999
 
 
 def _text(value: Any) -> Any:
@@ -40,13 +42,17 @@ def _nothing(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """82.0 is a whole number, 82.5 and "82" are none."""
+    """82.0 is a whole number, also as the text that block YAML makes of it; 82.5 and "82" are none."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,10}\.0{1,10}", value):
+        return int(float(value))
     return int(value) if isinstance(value, float) and math.isfinite(value) and value == int(value) else value
 
 
 def _amount(value: Any) -> Any:
-    """87.5, also where the reader of records left it as a text, with or without a percent sign."""
-    if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.\d{1,10})?\s*%?", value.strip()):
+    """87.5, also where the reader of records left it as a text, with or without a percent sign; true is no amount."""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,10})?\s*%?", value.strip()):
         return float(value.strip().rstrip("% "))
     return value
 
@@ -104,7 +110,7 @@ Text = Annotated[str, BeforeValidator(_text), Field(max_length=LONGEST)]
 Said = Annotated[Text, AfterValidator(_said)]
 Texts = Annotated[list[Annotated[Text, BeforeValidator(_reason)]], BeforeValidator(_list), Field(max_length=MOST)]
 Paths = Annotated[list[Annotated[Text, AfterValidator(_inside)]], BeforeValidator(_list), Field(max_length=MOST)]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, strict=True)]
+Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=LARGEST, strict=True)]
 Score = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100, strict=True)]
 Percent = Annotated[float, BeforeValidator(_amount), Field(ge=0, le=100, allow_inf_nan=False)]
 Flag = Annotated[bool, BeforeValidator(_truth), Field(strict=True)]

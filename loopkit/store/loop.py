@@ -8,9 +8,9 @@ import os
 import time
 from collections.abc import Iterator
 
-from ..core import clock, verdict
+from ..core import clock, events, verdict
 from ..core import snapshot as snapshots
-from ..core.errors import Damaged, LoopError, Refused
+from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.events import Event
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -201,12 +201,20 @@ class Loop:
             yield self.state
 
     def record(self, changes: list[Change], by: str) -> None:
-        """Append lines and fold them; raises Damaged where they could not be written (then none counts)."""
+        """Append lines and fold them; raises Damaged where they could not be written (then none counts), UsageFault where
+        one could not be read back: a number in it is beyond all measure, or none."""
         if not changes:
             return
         now = clock.stamp(time.time())
+        lines = [Event(kind, data, now, by) for kind, data in changes]
+        for line in lines:
+            if events.decode(events.encode(line)) is None:
+                raise UsageFault(
+                    f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that is too large",
+                    "nothing was recorded; give what the form asks for",
+                )
         try:
-            journal.append(self.path, [Event(kind, data, now, by) for kind, data in changes])
+            journal.append(self.path, lines)
         except OSError as error:
             raise unwritable(self.path, error) from None
         try:

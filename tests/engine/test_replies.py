@@ -241,6 +241,29 @@ def test_coverage_may_have_a_fraction(given):
     assert replies.parse("test", text)["coverage"] == 87.5
 
 
+@pytest.mark.parametrize("given", ["true", "１２", "1e309", "-1"])
+def test_coverage_is_a_number(given):
+    for text in (
+        f"status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\ncoverage: {given}",
+        f'{{"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0, "coverage": {given}}}',
+    ):
+        with pytest.raises(replies.Unfit, match="coverage"):
+            replies.parse("test", text)
+
+
+def test_a_whole_number_may_be_written_with_a_point():
+    text = "score: 70.0\napproved: true\nrecommendation: approve\nfeedback: good"
+    assert replies.parse("verification", text)["score"] == 70
+    with pytest.raises(replies.Unfit, match="score"):
+        replies.parse("verification", text.replace("70.0", "70.5"))
+
+
+def test_a_count_beyond_all_measure_is_refused():
+    for number in (1_000_000, 10**20):
+        with pytest.raises(replies.Unfit, match="testsRun: .* is above"):
+            replies.parse("test", f'{{"status": "passed", "testsRun": {number}, "testsPassed": 1, "testsFailed": 0}}')
+
+
 MEANT = """\
 score: 65
 approved: false

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Damaged, Refused
+from loopkit.core.errors import Damaged, Refused, UsageFault
 from loopkit.store import atomic, journal, loops
 from loopkit.store import loop as store
 from loopkit.store.loop import Loop
@@ -262,3 +262,11 @@ def test_a_lock_that_cannot_be_made_is_damage(root: str) -> None:
 
 def test_the_journal_is_named_as_documented() -> None:
     assert (journal.NAME, loops.SNAPSHOT) == ("ledger.jsonl", "workflow-state.json")
+
+
+@pytest.mark.parametrize("value", [1 << 60, -1, float("nan"), float("inf"), "1"])
+def test_nothing_is_written_that_could_not_be_read_back(loop: Loop, value: object) -> None:
+    before = Path(loop.path).read_bytes()
+    with pytest.raises(UsageFault, match="nothing was recorded"), loop.writing():
+        loop.record([("confirmed", {"what": "shape"}), ("review_light", {"wave": 1, "issues": value})], "person")
+    assert Path(loop.path).read_bytes() == before and not Loop(loop.root, loop.name).damaged
