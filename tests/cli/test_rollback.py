@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import checkpoints
+from loopkit.engine import checkpoints, restoring
 from loopkit.store.loop import Loop
 from tests.cli.kit import Project, task
 
@@ -320,8 +320,8 @@ class Killed(BaseException):
 
 def killed_half_way(project: Project, monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     """`rollback words…`, killed after its save when the first file has been written."""
-    real = checkpoints._Restoring._put
-    gone = checkpoints._Restoring._delete
+    real = restoring._Restoring._put
+    gone = restoring._Restoring._delete
     done: list[str] = []
 
     def once(which: object) -> object:
@@ -334,8 +334,8 @@ def killed_half_way(project: Project, monkeypatch: pytest.MonkeyPatch, *words: s
         return act
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints._Restoring, "_put", once(real))
-        patch.setattr(checkpoints._Restoring, "_delete", once(gone))
+        patch.setattr(restoring._Restoring, "_put", once(real))
+        patch.setattr(restoring._Restoring, "_delete", once(gone))
         with pytest.raises(Killed):
             project.lk("rollback", *words)
     assert done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.errors import LoopError
-from loopkit.engine import checkpoints
+from loopkit.engine import checkpoints, git
 
 LARGE = checkpoints.LARGEST + 1
 
@@ -299,8 +300,8 @@ def test_an_index_is_looked_through_once(repo: Repo, monkeypatch: pytest.MonkeyP
     repo.commit()
     first = repo.take()
     calls = []
-    real = checkpoints._call
-    monkeypatch.setattr(checkpoints, "_call", lambda *given: (calls.append(given[1][0]), real(*given))[1])
+    real = git.call
+    monkeypatch.setattr(git, "call", lambda *given: (calls.append(given[1][0]), real(*given))[1])
     repo.write("a.txt", "22\n")
     second = repo.take(first.plain)
     assert second.tree != first.tree and second.plain == first.plain and "cat-file" not in calls
@@ -385,7 +386,7 @@ def test_a_git_that_waits_is_stopped_by_name_with_all_it_started(
     program(fake, "git", f"#!/bin/sh\nsleep 300 &\necho $! > '{started}'\nwait\n")
     repo.environment["PATH"] = f"{fake}:{os.environ['PATH']}"
     monkeypatch.setenv("PATH", repo.environment["PATH"])
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.5)
+    monkeypatch.setattr(git, "SECONDS", 0.5)
     with pytest.raises(checkpoints.Late, match=r"git rev-parse did not end within 0\.5 s"):
         repo.take()
     child = int(started.read_text())
@@ -749,14 +750,14 @@ def test_what_cannot_be_read_is_named(repo: Repo, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def broken(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo]:
     """A repository in which write-tree fails."""
-    real = checkpoints._call
+    real = git.call
 
     def call(folder: str, arguments: tuple, *more: object) -> bytes:
         if arguments[0] == "write-tree":
             raise checkpoints.GitFault("git write-tree fails")
         return real(folder, arguments, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checkpoints, "_call", call)
+    monkeypatch.setattr(git, "call", call)
     yield repo
 
 
@@ -774,10 +775,10 @@ def test_no_room_is_one_line(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Non
 
     repo.write("a.txt", "1\n")
     first = repo.take()
-    monkeypatch.setattr(checkpoints.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(checkpoints.GitFault, match="No space left"):
         checkpoints.commit(str(repo.folder), first.tree, None, "x", repo.environment)
-    monkeypatch.setattr(checkpoints.tempfile, "TemporaryDirectory", full)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
     with pytest.raises(checkpoints.GitFault, match="No space left"):
         repo.take()
 
