@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, clarify, decisions, drafts, graph, panel, work, worktrees
+from ..core import announce, clarify, decisions, drafts, graph, panel, verdict, work, worktrees
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from . import app
@@ -111,11 +111,16 @@ def show(call: app.App, task_id: str) -> None:
     if row:
         lines.append(f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing outside it;")
         lines.append("  its check runs there; what it needs and git does not know is not there; no commit is needed")
+    for one in worktrees.earlier(state, task.id):
+        lines.append(f"an earlier attempt lies in {loop.folder}/{one.path}: to be looked at, not to be changed")
     if task.files:
         lines.append("files: " + announce.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
-    lines += [f"keep to {decisions.line(one, 300)}" for one in decisions.touching(state, task.files)[:MOST_REASONS]]
+    reasons = decisions.touching(state, task.files)
+    lines += [f"keep to {decisions.line(one, 300)}" for one in reasons[:MOST_REASONS]]
+    if len(reasons) > MOST_REASONS:
+        lines.append(f"and to {len(reasons) - MOST_REASONS} more: loopkit decide --list")
     for entry in task.history[-3:]:
         lines.append(
             f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "
@@ -172,8 +177,8 @@ def start(call: app.App, task_id: str) -> None:
 @click.option(
     "--suggest", type=click.Choice(["retry", "replan", "impossible"]), help="What you would do; the rule decides."
 )
-def fail(call: app.App, task_id: str, error: str, error_file: str | None, suggest: str | None) -> None:
-    """Give the attempt up. The rule names what follows: retry, replan or impossible."""
+def fail(call: app.App, task_id: str, error: str, error_file: str | None, suggest: str | None) -> int:
+    """Give the attempt up. The rule names what follows: retry, replan or impossible; that ends the loop, exit code 1."""
     loop = call.own_loop()
     error = app.read_input(error_file) if error_file else error
     changes = call.change(loop, work.failed, task_id, error, suggest)
@@ -181,6 +186,7 @@ def fail(call: app.App, task_id: str, error: str, error_file: str | None, sugges
     task = work.find(loop.state, task_id)
     row = work.escalated(loop.state, task.id, data)
     call.answer(loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}{weighed(data)}", row)
+    return int(loop.state.session.status == verdict.FAILED)
 
 
 def weighed(data: dict) -> str:

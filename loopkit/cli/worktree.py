@@ -75,7 +75,8 @@ def _made(call: app.App, loop: Loop, tasks: list[str]) -> list[Change]:
         for task in tasks:
             one = engine.make(project, loop.folder, task, begin, made[0].tree if made else "", environment)
             made.append(one)
-            changes.append(("worktree_made", {"task": task, **one._asdict()}))
+            left = {"left_out": list(begin.left_out)} if begin.left_out and len(made) == 1 else {}
+            changes.append(("worktree_made", {"task": task, **one._asdict(), **left}))
     except LoopError:
         for one in made:
             path = os.path.join(loop.folder, one.path)
@@ -93,6 +94,8 @@ def note(call: app.App, loop: Loop, changes: list[Change]) -> str:
     base = rows[0]["base"]
     clean = base == checkpoints.head(call.project, call.environment)
     lines = [f"worktrees begin at {base[:12]}" + ("" if clean else ", the working files as they are now")]
+    if rows[0].get("left_out"):
+        lines.append(f"not in them: {rules.named(rows[0]['left_out'])}")
     mine = {os.path.join(loop.folder, row["path"]) for row in rows}
     others = [one for one in found(call, [loop.name]) if one.path not in mine]
     if others:

@@ -125,6 +125,12 @@ def apart(state: LoopState, task_id: str) -> Row | None:
     return row if row is not None and not row.merged else None
 
 
+def earlier(state: LoopState, task_id: str) -> list[Row]:
+    """Worktrees of a task's attempts that came to nothing."""
+    now = state.worktrees.current.get(task_id)
+    return [one for one in state.worktrees.rows.values() if one.task == task_id and one.path != now and not one.merged]
+
+
 def unmerged(state: LoopState) -> list[str]:
     """Running tasks whose check has passed in their worktree and that wait to be merged."""
     own = state.worktrees

@@ -263,6 +263,8 @@ def test_a_conflict_is_refused_with_its_paths_and_the_attempt_has_failed(project
     assert (found["status"], found["attempts"]) == ("pending", 1) and "one.txt" in found["history"][0]["error"]
     assert (tree(project, "T-002") / "one.txt").read_text() == "second\n", "nothing is lost"
     assert answer.steps == ["loopkit wave close"]
+    shown = project.ok("task", "show", "T-002").out
+    assert f"an earlier attempt lies in {tree(project, 'T-002')}: to be looked at" in shown
 
 
 def test_what_was_deleted_made_executable_and_linked_is_merged_as_it_is(project: Project) -> None:
@@ -706,3 +708,13 @@ def test_in_the_middle_of_a_merge_of_the_person_s_nothing_is_touched(project: Pr
     project.refused(1, "wave", "merge", "T-001", says="a merge is under way in ")
     git(project, "merge", "--abort")
     merged(project, "T-001")
+
+
+def test_what_cannot_be_in_a_worktree_is_named(project: Project) -> None:
+    committed(project, one_txt="1\n")
+    git(project, "init", "-q", "nested")
+    project.write("nested/x.txt")
+    project.write("new.txt")
+    apart(project)
+    assert "\nnot in them: nested (a repository of its own)\n" in project.answer.out  # type: ignore[attr-defined]
+    assert (tree(project) / "new.txt").exists() and not (tree(project) / "nested").exists()
