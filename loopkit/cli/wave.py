@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, approval, briefing, intake, nextstep, outline, recovery, supervision, waves, worktrees
+from ..core import (
+    announce,
+    approval,
+    briefing,
+    intake,
+    nextstep,
+    outline,
+    recovery,
+    supervision,
+    verdict,
+    waves,
+    worktrees,
+)
 from ..core.course import PROGRESSING
 from ..render import loopstate
 from ..store import native
@@ -127,7 +139,7 @@ def _close(call: app.App) -> int:
     if settled.question is None and nextstep.unreviewed(loop.state) and recovery.command(loop.state) is None:
         said.append("light review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT)))
     call.answer(loop, "\n".join(said), {**data, "question": settled.question})
-    return int(settled.exit)
+    return int(settled.exit or loop.state.session.status == verdict.FAILED)
 
 
 command.add_command(

@@ -367,6 +367,15 @@ def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None
     assert project.ok("wave", "next").out.startswith("wave 2 opened: T-001\n")
 
 
+@pytest.mark.parametrize("ending", [("task", "fail", "T-001", "--error", "no way"), ("wave", "close")])
+def test_a_command_that_ends_the_loop_as_impossible_exits_1(project: Project, ending: tuple) -> None:
+    (project.folder / ".loop").mkdir()
+    project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\n")
+    project.planned(task("one", "false")).ok("wave", "next")
+    answer = project.lk(*ending)
+    assert answer.exit == 1 and "is over (impossible): goal: add rate limiting" in answer.out and answer.steps == []
+
+
 def test_a_loop_that_ends_impossible_says_so(project: Project) -> None:
     (project.folder / ".loop").mkdir()
     project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n")
