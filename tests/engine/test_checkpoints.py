@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -825,3 +827,61 @@ def test_never_empty_after_a_change(repo: Repo) -> None:
     (repo.folder / "a.txt").unlink()
     seen.append(repo.take().tree)
     assert len(set(seen)) == len(seen)
+
+
+# -- by chance
+
+NAMES = ("a", "b", "c", "c/d", "c/e/f", "b/x", "b/x/y", "own.log", "c/own.log", "line\nbreak", "-q", "é/ü", ":(glob)*")
+
+
+def change(chance: random.Random, repo: Repo) -> None:
+    """A few changes of any kind: files, links and folders in each other's place, lists of ignored files, the index."""
+    for _ in range(chance.randint(1, 6)):
+        name, act = chance.choice(NAMES), chance.choice("wwwwlrrgGciam")
+        path = repo.folder / name
+        if act in "wlr":
+            clear(repo.folder, Path(name), act != "r")
+        if act == "w":
+            repo.write(name, chance.choice((b"1\n", b"2\r\n", b"", b"\0\xff")), chance.choice((0o644, 0o755)))
+        elif act == "l":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.symlink(chance.choice(("a", "c", "..", "/etc", "nowhere")), path)
+        elif act == "g":
+            repo.write(".gitignore", chance.choice(("*.log\n", "a\nc/\n", "b\n", "!own.log\n", "")))
+        elif act == "G":
+            (repo.folder / ".gitignore").unlink(missing_ok=True)
+        elif act in "ci":
+            repo.git("add", "-A")
+            repo.git(*(("commit", "-qm", "x") if act == "c" else ("status",)), check=False)
+        elif act in "am":
+            words = ("add", "-f") if act == "a" else ("rm", "-q", "--cached", "-r")
+            repo.git(*words, "--", "./" + name, check=False)
+
+
+def clear(top: Path, name: Path, above: bool) -> None:
+    """Make room for `name`: also, with `above`, where a file or a link stands for one of its folders."""
+    for folder in [top / one for one in reversed(name.parents) if above and str(one) != "."]:
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+    path = top / name
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()
+
+
+@pytest.mark.parametrize("seed", [5, 107, 130, 145])
+def test_there_and_back_again(repo: Repo, seed: int) -> None:
+    chance = random.Random(seed)
+    change(chance, repo)
+    first = repo.take()
+    for _ in range(3):
+        change(chance, repo)
+        outside = repo.outside()
+        second, files = repo.take(first.plain), repo.files()
+        assert repo.outside() == outside and repo.take().tree == second.tree
+        there = repo.restore(second.tree, first.tree)
+        assert not [one for one in there.left if "in its way" not in one and "ignored in" not in one]
+        checkpoints.restore(str(repo.folder), repo.take().tree, second.tree, repo.environment, (), there.paths)
+        assert repo.take().tree == second.tree and repo.files() == files
+        first = second
