@@ -212,6 +212,14 @@ def test_a_task_shows_what_touches_its_files(project: Project) -> None:
     assert "003" not in shown and "decision" not in project.ok("task", "show", "T-002").out
 
 
+def test_a_task_shows_so_many_of_them_and_says_how_many_more(project: Project) -> None:
+    project.planned(task(files=["app/export.py"]))
+    for place in range(14):
+        decide(project, title=f"choice {place}", files=["app/export.py"])
+    shown = project.ok("task", "show", "1.1").out
+    assert shown.count("keep to decision") == 12 and "and to 2 more: loopkit decide --list" in shown
+
+
 def test_nothing_is_recorded_in_a_loop_that_is_over(project: Project) -> None:
     project.planned()
     project.ok("cancel")
