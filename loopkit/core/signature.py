@@ -32,7 +32,9 @@ _MAYBE = re.compile(
 #: Headings, counts and frames that only say that there was an error.
 _EMPTY = re.compile(
     r"\W*(?:failures|errors)\W*$|[=_-]{3,} ?.* ?[=_-]{3,}$|Traceback \(most recent call last\)|\$ |\[exit -?\d+ in"
-    r"|\d+ (?:errors?|failed|failures?)\b|FAIL(?:ED)?\s*\S*(?: \(.*\))?$|(?:test )?\S+ \.\.\. |Error Trace:"
+    r"|\d+ (?:errors?|failed|failures?)\b|(?:There (?:was|were)|Found) \d+ (?:errors?|failures?)\b|● Test suite failed to run"
+    r"|> Task \S+ FAILED|\[xUnit\.net |[*~]{3,}$|(?:Expected|Actual|Received|Got|Error Message)\W*$"
+    r"|FAIL(?:ED)?\s*\S*(?: \(.*\))?$|(?:test )?\S+ \.\.\. |Error Trace:"
     r"|File \"|\.{3,}|[FE.]+\s*(?:\[ *\d+%\])?$",
     re.IGNORECASE,
 )
@@ -59,6 +61,13 @@ _REPLACED = tuple(
             rf"(?:,? \d{{4}}\b)?(?:,? {_CLOCK}{_ZONE})?(?: \d{{4}}\b)?",
             "<time>",
         ),
+        # `3:5` before the message, as linters put it, and ports of addresses, are no times of day
+        (r"^\d+:\d+(?= +\D)", "<path>"),
+        (
+            r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?![\w.])"
+            r"|\[[0-9a-f]{0,4}(?::[0-9a-f.]{0,15}){2,9}(?:%\w+)?\](?::\d+)?",
+            "<host>",
+        ),
         (rf"(?<![\w:]){_CLOCK}{_ZONE}(?![\w:])", "<time>"),
         # from a root, or with a folder, or with an ending that files have; with line and column
         (
@@ -72,6 +81,7 @@ _REPLACED = tuple(
         (r"\b0x[0-9a-f]+\b", "<hex>"),
         (r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", "<hex>"),
         (r"\b[a-z]{1,4}-\d{2,}\b", "<id>"),
+        (r"^make\[\d+\]", "make"),
         (
             r"(?<![\w.])[-+]?\d+(?:[_,]\d+)*(?:\.\d+)*(?:e[-+]?\d+)?"
             r"(?: ?(?:[nuµm]?s|sec|seconds?|min|minutes?|[kmg]i?b)\b|%)?",

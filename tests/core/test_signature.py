@@ -141,7 +141,7 @@ THERE |= {"uuid": "a1b2c3d4-0000-41d3-9a0c-0305e82cc3ff", "status": "503"}
     ("text", "wanted"),
     [
         (PYTEST, "assertionerror: status is <n>"),
-        (TRACEBACK, "app.errors.connectionerror: no answer from <n>:<n> after <n> (request <id>)"),
+        (TRACEBACK, "app.errors.connectionerror: no answer from <host> after <n> (request <id>)"),
         (UNITTEST, "assertionerror: <n> != <n>"),
         (GO_TEST, "<path> add returned <n>, want <n>"),
         (GO_PANIC, "panic: runtime error: index out of range [<n>] with length <n>"),
@@ -181,6 +181,25 @@ def test_different_errors_differ() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "There was 1 failure:\n\n1) ATest::testX\nFailed asserting that 3 matches expected 4.\n",
+            "failed asserting that <n> matches expected <n>.",
+        ),
+        ("> Task :compile\n> Task :test FAILED\n\nBillTest > adds() FAILED\n", "billtest > adds() failed"),
+        ("[xUnit.net 00:00:00.23]     Bill.Adds [FAIL]\n  Failed Bill.Adds [12 ms]\n", "failed bill.adds [<n>]"),
+        ("F401 [*] `os` imported but unused\n --> a.py:1:8\n\nFound 1 error.\n", "f401 [*] <text> imported but unused"),
+        ("FAIL a.test.js\n  ● Test suite failed to run\n\n    Cannot find module './x'\n", "cannot find module <text>"),
+        ('*****\nFile "a.py", line 3, in a\nFailed example:\n    f()\nExpected:\n    1\nGot:\n    2\n', "f()"),
+    ],
+    ids="phpunit gradle xunit ruff jest-suite doctest".split(),
+)
+def test_headings_of_runners_are_no_error(text: str, wanted: str) -> None:
+    assert signature.of(text) == wanted
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("error at 0x7f3c2a", "error at 0xDEADBEEF01"),
@@ -198,6 +217,10 @@ def test_different_errors_differ() -> None:
         ("ERROR:   Wide", "error: wide"),
         ("error: 1,024 of 2_048 bytes", "error: 3 of 4 bytes"),
         ("error: thread-3 died", "error: thread-14 died"),
+        ("error: connect to 10.0.0.1:80", "error: connect to 192.168.100.10:8080"),
+        ("error: connect to [::1]:80", "error: connect to [fe80::1%eth0]:8080"),
+        ("  3:5  error  no semicolon", "  13:15  error  no semicolon"),
+        ("make: *** No rule to make target", "make[2]: *** No rule to make target"),
     ],
 )
 def test_what_differs_from_run_to_run_is_replaced(one: str, other: str) -> None:
