@@ -19,6 +19,19 @@ class _Loader(yaml.SafeLoader):
     """Safe, without aliases (a few of them can stand for gigabytes) and without the many words that YAML takes for booleans."""
 
     yaml_implicit_resolvers: dict = {}
+    _in_plain = False
+
+    def scan_plain(self) -> Any:
+        self._in_plain = True
+        try:
+            return super().scan_plain()
+        finally:
+            self._in_plain = False
+
+    def peek(self, index: int = 0) -> str:
+        """The letter there; within a plain text a question mark is one like any other: `[Which one?, And when?]`."""
+        letter = super().peek(index)
+        return "." if letter == "?" and self._in_plain else letter
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -39,6 +39,7 @@ def parse(text: str, kind: type = dict) -> Any:
         ("a: 'it''s'", "it's"),
         ("a: [b, c d]", ["b", "c d"]),
         ("a: [1, T-001]", [1, "T-001"]),
+        ("a: [Which one?, And when?, x?y]", ["Which one?", "And when?", "x?y"]),
         ("a: |\n  two\n  lines\n", "two\nlines\n"),
         ('a: "x: y # z"', "x: y # z"),
         ("a: ünï 🎉", "ünï 🎉"),
