@@ -66,6 +66,9 @@ def _resume(
         raise app.not_ours()
     if session.status in verdict.FINAL and not again:
         other_way = "; the person may try it again: loopkit resume --again" if session.status == verdict.FAILED else ""
+        others = which.unfinished(call)
+        if others and not words:
+            other_way += f"; or go on with one of: {others}: loopkit resume <number>"
         raise Refused(f"loop {loop.name} is over ({session.verdict})", f"start another: /loop:start <task>{other_way}")
     before = session.owner
     other = bool(call.session) and before != call.session

@@ -32,13 +32,24 @@ def stands(call: app.App) -> list[tuple[str, dict]]:
     return found
 
 
-def find(call: app.App, message: str) -> Loop:
-    """The loop that a message means. Raises Refused where there is none, several fit, or none does."""
+def unfinished(call: app.App) -> str:
+    """The loops that are not over, with where they stand, for one line; "" without any."""
+    rows = [one for one in _rows(call) if not one.status.startswith(tuple(verdict.FINAL))]
+    return resolution.listed(rows) if rows else ""
+
+
+def _rows(call: app.App) -> list[resolution.Row]:
     rows = []
     for state in states(call):
         status, why = state.session.status, state.session.verdict
         status = f"{status}: {why}" if why and status != verdict.COMPLETED else status
         rows.append(resolution.Row(state.name, state.text, status, state.counts["completed"], len(state.tasks)))
+    return rows
+
+
+def find(call: app.App, message: str) -> Loop:
+    """The loop that a message means. Raises Refused where there is none, several fit, or none does."""
+    rows = _rows(call)
     if not rows:
         raise Refused("there is no loop in this project", "start one in Claude Code: /loop:start <task>")
     loop = Loop(str(call.root), resolution.meant(rows, message))

@@ -24,7 +24,9 @@ def handle(call: Call) -> dict | None:
     found = project.view(call) if call.readable else None
     if found is None and call.readable and project.stranger(call) is not None:
         return reply.tell(STRANGER)
-    if found is None or found.session.status in verdict.FINAL or found.session.stage == "complete":
+    if found is not None and _over(found):
+        found = loops.put_aside(found)
+    if found is None or _over(found):
         return None
     session_id, source = project.session_id(call), call.given.get("source")
     found = _bind(found, session_id, source, call)
@@ -43,6 +45,10 @@ def handle(call: Call) -> dict | None:
 
         mirror.bring_in_step(found, folder, call)
     return reply.announce(text, f"{text}\nIt belongs to this session; the line after Next: is what to run now.")
+
+
+def _over(found: loops.View) -> bool:
+    return found.session.status in verdict.FINAL or found.session.stage == "complete"
 
 
 def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loops.View:

@@ -134,10 +134,39 @@ def renew(root: str, name: str) -> None:
 
 
 def outdated(root: str, name: str, session: Session) -> bool:
-    """Whether a snapshot is that of a loop which is over while a later one has begun: an old copy that was put back."""
+    """Whether a snapshot is that of a loop which was over before the newest one began: an old copy that was put back.
+
+    One that was taken up again and ended later is what commands about an ended loop mean.
+    """
     from ..core import verdict
 
-    return session.status in verdict.FINAL and names(root)[-1:] != [name]
+    if session.status not in verdict.FINAL:
+        return False
+    newest = names(root)[-1:]
+    return newest != [name] and (not newest or _began(root, newest[0]) >= session.last_updated)
+
+
+def _began(root: str, name: str) -> str:
+    """When a loop was started, as a stamp; one that cannot be told is later than any."""
+    from ..core.events import decode
+
+    try:
+        with inside.opened(ledger(root, name), journal.LARGEST) as file:
+            first = decode(file.readline(LARGEST))
+    except OSError:
+        first = None
+    return first.at if first is not None else "~"
+
+
+def put_aside(found: View) -> View | None:
+    """An unfinished loop beside one that is over, where a later one than that was begun; None without one."""
+    if names(found.root)[-1:] == [found.name]:  # the usual case costs nothing
+        return None
+    name = active(found.root)
+    if name is None or name == found.name or not ours(found.root, name):
+        return None
+    state, tail = fold(found.root, name)
+    return View(found.root, name, state.session, snapshots.build(state, tail.offset), True)
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:

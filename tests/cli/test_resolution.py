@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 
+from loopkit.hooks import dispatch
 from loopkit.store import loops, place, prompts
 from tests.cli.kit import S1, S2, Project, task
 
@@ -167,3 +171,28 @@ def test_tasks_of_the_loop_put_aside_are_kept(project: Project) -> None:
     project.ok("resume", "1")
     assert [row["status"] for row in project.tasks.values()] == ["pending", "pending"]
     assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-001, T-002\n")
+
+
+def test_an_older_loop_that_ends_later_is_the_one_that_ended(three: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows an end (`loopkit learn`, `status`) is about it; a new session still hears of the one put aside."""
+    three.ok("resume", "1")
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 100)
+    three.ok("cancel")
+    assert (three.status["loop"], three.status["status"]) == ("001-add-csv-export-reports", "aborted")
+    given = {"session_id": "new", "source": "startup", "cwd": str(three.folder)}
+    said = dispatch.answer(
+        "session_start", json.dumps(given).encode(), three.env(), three.environment["LOOPKIT_DATA"], time.time()
+    )
+    assert "[LOOP RESUME]" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_loop_that_is_over_names_those_that_are_not(three: Project) -> None:
+    three.ok("resume", "1")
+    three.ok("resume", "3")
+    three.ok("cancel")
+    said = three.refused(1, "resume", says="loop 003-api is over (cancelled)")
+    assert (
+        "or go on with one of: 001-add-csv-export-reports (paused, 0/0 tasks), 002-fix-slow-import-files (paused"
+        in said
+    )
