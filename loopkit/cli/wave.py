@@ -45,6 +45,13 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     """
     loop = call.own_loop()
     intake.running(loop.state)
+    late = call.change(loop, work.belated) if work.belated(loop.state) else []
+    if late:
+        done = ", ".join(change[1]["id"] for change in late)
+        call.answer(
+            loop, f"{done} completed, since all subtasks are", {"completed": [change[1]["id"] for change in late]}
+        )
+        return 0
     settled = recovering.settle(call, loop)
     if settled.done:
         call.answer(loop, "\n".join(settled.lines), {"question": settled.question})

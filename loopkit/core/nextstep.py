@@ -16,6 +16,7 @@ from . import (
     supervised,
     supervision,
     verdict,
+    work,
     worktrees,
 )
 from . import task as tasks
@@ -152,7 +153,7 @@ def _work(state: LoopState) -> str:
     for task_id in state.open:
         if state.tasks[task_id].block_kind not in (None, tasks.SPLIT):
             return f"loopkit task unblock {task_id}"
-    return "loopkit status"
+    return WAVE_NEXT if work.belated(state) else "loopkit status"
 
 
 def _review(state: LoopState) -> str:

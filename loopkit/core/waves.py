@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised, worktrees
+from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised, work, worktrees
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import Refused
@@ -81,8 +81,8 @@ def lost(state: LoopState) -> list[str]:
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
     """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is.
 
-    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself of a recovery that is due
-    comes first, and is all then.
+    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a completion that is
+    missing, a recovery that is due) comes first, and is all then.
     """
     intake.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
@@ -90,9 +90,9 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
         again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
         changes: list[Change] = [("task_started", {"id": one, "wave": state.wave.number}) for one in back]
         return [*changes, ("tasks_handed", {"ids": again})] if again else changes
-    recovering = recovery.settled(state)
-    if recovering:
-        return recovering
+    before = work.belated(state) or recovery.settled(state)
+    if before:
+        return before
     recovery.check(state)
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
@@ -111,8 +111,6 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
 
 def closed(state: LoopState) -> list[Change]:
     """`wave close`: a failure for every task of the wave that has no passing evidence; the last one leads to review."""
-    from . import work
-
     intake.running(state)
     wave = state.wave
     if wave is None:
@@ -164,7 +162,7 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
 
     Tasks completed earlier and found broken in this wave count as failed in it (rule: Detectors).
     """
-    from . import monitor, work
+    from . import monitor
 
     outcomes = {one: Outcome(PASSED) for one in done}
     for one in failed:

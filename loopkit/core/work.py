@@ -230,6 +230,21 @@ def completed(state: LoopState, task: Task, before: Iterable[str] = ()) -> list[
     return changes
 
 
+def belated(state: LoopState) -> list[Change]:
+    """Completions of split tasks that should have been recorded with that of their last subtask: whoever recorded it was
+    killed within the write, or the machine went down."""
+    children: dict[str, list[Task]] = {}
+    for task in state.tasks.values():
+        children.setdefault(task.parent or "", []).append(task)
+    done: dict[str, None] = {}
+    for name in reversed(state.open):  # a parent is older than its subtasks
+        task = state.tasks[name]
+        if task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT and name in children:
+            if all(one.status == tasks.COMPLETED or one.id in done for one in children[name]):
+                done[name] = None
+    return [("task_completed", {"id": name}) for name in done]
+
+
 def failure(
     state: LoopState, task: Task, result: str, error: str, suggested: str | None = None, **judged: object
 ) -> list[Change]:

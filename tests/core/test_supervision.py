@@ -865,3 +865,20 @@ def test_nothing_is_recovered_where_a_failure_is_impossible(status: str) -> None
     book.state.course.standing = status
     assert recovery.due(book.state) is None
     assert book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"
+
+
+def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wave() -> None:
+    book = Roles().approved(piece("large", complexity="complex"), piece("b", dependencies=[0]))
+    book.reply("replan", "T-001", replan(piece("part", complexity="complex"), piece("rest")))
+    book.reply("replan", "T-003", replan())
+    completed = work.completed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "completed", lambda state, task, before=(): completed(state, task, before)[:1])
+        patch.setattr(work, "belated", lambda state: [])
+        with pytest.raises(AssertionError, match="loopkit status"):
+            book.drive(good)
+    assert [one.status for one in book.state.tasks.values()][:3] == ["blocked", "pending", "blocked"]
+    assert nextstep.command(book.state) == "loopkit wave next"
+    assert book.wave() == [("task_completed", {"id": "T-003"}), ("task_completed", {"id": "T-001"})]
+    book.drive(good)
+    assert book.state.session.status == "completed"
