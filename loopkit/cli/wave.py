@@ -15,6 +15,7 @@ from ..core import (
     supervision,
     verdict,
     waves,
+    work,
     worktrees,
 )
 from ..core.course import PROGRESSING
