@@ -55,11 +55,15 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     if source is None:
         _ask_plan(call, loop)
         return
-    changes = call.change(loop, batch_review.planned, app.read_record(source, dict))
+    given = app.read_record(source, dict)
+    changes = call.change(loop, batch_review.planned, given)
     data = changes[0][1]
     names = {supervised.APPROVED: "APPROVED", supervised.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
     lines += [announce.clean(one, 200) for one in data["issues"][:20]]
+    lines += [f"missing: {announce.clean(one, 200)}" for one in data["missing"][:20]]
+    if data["outcome"] == supervised.APPROVED and batch_review.claimed(given) != batch_review.STATUSES[0]:
+        lines.append("the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan back")
     if data["outcome"] == supervised.REVISE:
         lines.append("the planner is told all this")
     if data["outcome"] == supervised.ASKED:

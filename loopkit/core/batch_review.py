@@ -53,8 +53,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     _known(given, _PLAN_KEYS, "the review")
     if "findings" not in given:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
-    said = str(given.get("status") or STATUSES[0]).strip().upper().replace("_", " ")
-    if said not in STATUSES:
+    if claimed(given) not in STATUSES:
         raise UsageFault(f"status is {given.get('status')!r}", "use " + ", ".join(STATUSES))
     rows = review.findings(state, given["findings"])
     missing = [" ".join(one.split()) for one in drafts.texts(given.get("missing"), "missing") if one.strip()]
@@ -75,6 +74,11 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     if data["outcome"] == supervised.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes
+
+
+def claimed(given: dict) -> str:
+    """What a review of the plan says of itself; what counts is whether it names a BLOCKER."""
+    return str(given.get("status") or STATUSES[0]).strip().upper().replace("_", " ")
 
 
 def _question(done: int, blocking: list[dict]) -> str:

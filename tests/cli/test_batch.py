@@ -92,6 +92,15 @@ def test_a_plan_with_a_blocker_goes_back_to_the_planner_who_is_told_why(project:
     assert project.status["next"] == "loopkit wave next"
 
 
+def test_a_plan_review_that_names_no_blocker_is_told_what_counts(project: Project) -> None:
+    reviewed(project)
+    brief = project.ok("review", "--plan").steps[0].split("`")[1]
+    assert "a BLOCKER sends the plan back" in (project.folder / brief).read_text(encoding="utf-8")
+    given = {"status": "NEEDS REVISION", "missing": ["a test"], "findings": []}
+    answer = project.ok("review", "--plan", "--file", "-", given=given)
+    assert "plan review: APPROVED\nmissing: a test\nthe review says NEEDS REVISION but names no BLOCKER" in answer.out
+
+
 def test_the_person_is_asked_when_the_revisions_are_used_up(project: Project) -> None:
     project.root.mkdir(exist_ok=True)
     (project.root / "config.toml").write_text("max_plan_revisions = 0\n")
