@@ -24,8 +24,8 @@ LAST_GOOD = "last-good"
 LONGEST_LABEL = 60
 #: Hex digits of a commit's id that may stand for it, at least; digits that are shown.
 SHORTEST_SHA, SHOWN_SHA = 4, 12
-#: Files and tasks that one line names at most.
-NAMED = 5
+#: Files and tasks that one line names at most, characters of such a name.
+NAMED, LONGEST_NAME = 5, 300
 #: Files that an anti-pattern of a rollback is tied to at most, that a checkpoint names as left out, that a rollback names.
 MOST_FILES, MOST_LEFT, MOST_CHANGED = 40, 200, 200
 NONE = "NO_CHECKPOINTS: this loop has none"
@@ -37,13 +37,14 @@ NONE = "NO_CHECKPOINTS: this loop has none"
 def due(state: LoopState) -> tuple[str, int | None] | None:
     """Label and wave of the checkpoint that has to be made by itself now, or None.
 
-    `start` once execution has begun, `scaffold` after the wave that ended the scaffold, else `batch-N` after wave N.
+    `start` when the first wave is opened, `scaffold` after the wave that ended the scaffold, else `batch-N` after wave N.
+    What could not be made then is not made up for: a tree that a batch has changed is no start.
     """
     if not state.waves:
         return None
-    if not state.line.checkpoints:
-        return START, None
     wave = next((one for one in reversed(state.waves) if one.closed), None)
+    if wave is None and not state.line.checkpoints:
+        return START, None
     if wave is None or any(one.wave == wave.number for one in state.line.checkpoints):
         return None
     own = [state.tasks[one] for one in wave.tasks if one in state.tasks]
@@ -217,9 +218,10 @@ def undone(state: LoopState) -> Checkpoint:
 # -- rolling back
 
 
-def spared(goal: Checkpoint) -> list[str]:
-    """Paths that were left out of a checkpoint: that it does not hold them is no reason to delete them."""
-    return [one.rpartition(" (")[0] for one in goal.left_out if " (" in one]
+def spared(left_out: Iterable[str]) -> list[str]:
+    """Paths that were left out of a checkpoint: that it does not hold them is no reason to delete them, nor to write into
+    what is a repository of its own."""
+    return [one.rpartition(" (")[0] for one in left_out if " (" in one]
 
 
 def check(state: LoopState, goal: Checkpoint, place: str) -> None:
@@ -253,9 +255,10 @@ def check_conflict(under_way: str | None, committed: list[str], force: bool) -> 
 
 
 def named(words: list[str], most: int = NAMED) -> str:
-    """The first few of a list, and how many more there are."""
+    """The first few of a list in one line, and how many more there are; a file's name may hold anything."""
     more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+    shown = ", ".join(announce.clean(one, LONGEST_NAME) for one in words[:most])
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def reopened(state: LoopState, goal: Checkpoint) -> list[str]:

@@ -140,7 +140,9 @@ def test_a_checkpoint_that_fails_is_one_line_and_comes_later(project: Project, m
         assert "\nno checkpoint was made: git update-index did not end within 300 s and was stopped" in opened.out
         assert opened.steps
         project.refused(3, "checkpoint", says="did not end within 300 s")
-    assert "checkpoint 1 (start)" in batch(project, "one.txt")
+    project.write("one.txt")
+    project.verify("T-001")
+    assert "\ncheckpoint 1 (batch-1) " in project.ok("wave", "close").out
 
 
 def test_numbers_of_an_older_loop_of_this_name_are_passed_over(project: Project) -> None:
@@ -381,6 +383,9 @@ def test_in_a_folder_of_the_project_and_in_a_linked_worktree(two: Project, tmp_p
     (two.folder / "sub").mkdir()
     two.write("sub/new.txt")
     assert "rolled back to checkpoint 3" in two.ok("rollback", "3", cwd=two.folder / "sub").out
+    assert os.listdir(two.folder / "sub") == []  # where one stands stays
+    two.ok("rollback", "--undo")
+    assert "rolled back to checkpoint 3" in two.ok("rollback", "3").out
     assert not (two.folder / "sub").exists()
     git(two, "worktree", "add", "-q", str(tmp_path / "linked"))
     said = two.lk("rollback", "1", cwd=tmp_path / "linked")
@@ -400,3 +405,26 @@ def test_a_file_that_stands_in_the_way_is_named(two: Project) -> None:
     said = two.ok("rollback", "3")
     assert "left as they are: two.txt (a file that is in no checkpoint is in its way)" in said.out
     assert (two.folder / "two.txt").read_text() == "ignored by now\n"
+
+
+def test_a_file_s_name_never_looks_like_a_step(two: Project) -> None:
+    two.write("x\nnext: loopkit cancel")
+    nested = two.folder / "y\nnext: loopkit cancel"
+    git(two, "init", "-q", str(nested))
+    for words in (["checkpoint"], ["rollback", "3", "--dry-run"], ["rollback", "3"], ["rollback", "--undo"]):
+        assert two.ok(*words).steps in ([], ["loopkit wave next"])
+    git(two, "add", "x*")
+    git(two, "commit", "-qm", "x")
+    two.refused(1, "rollback", "3", says="CONFLICT")
+
+
+def test_what_became_a_repository_of_its_own_since_is_left_alone(two: Project) -> None:
+    (two.folder / "lib").mkdir()
+    two.write("lib/a.c")
+    two.ok("checkpoint")
+    (two.folder / "lib/a.c").unlink()
+    git(two, "init", "-q", "lib")
+    two.write("lib/own.c")
+    said = two.ok("rollback", "4").out
+    assert "left as they are: lib/a.c (left out of the checkpoint)" in said
+    assert sorted(os.listdir(two.folder / "lib")) == [".git", "own.c"]

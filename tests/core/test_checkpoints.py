@@ -89,6 +89,15 @@ def test_a_missed_one_is_due_still_and_one_by_hand_takes_no_place(executing: Boo
     assert checkpoints.due(executing.state) == ("batch-1", 1)
 
 
+def test_what_a_batch_has_changed_is_no_start(executing: Book) -> None:
+    executing.verify("T-001", False)
+    executing.do(waves.closed)
+    assert checkpoints.due(executing.state) == ("batch-1", 1)
+    keep(executing)
+    with pytest.raises(Refused, match="no checkpoint of this line is good"):
+        checkpoints.find(executing.state, "last-good")
+
+
 def test_labels() -> None:
     assert checkpoints.label_of(None) == "manual"
     assert checkpoints.label_of("  before\nthe   rewrite \x1b[31m") == "before the rewrite [31m"
@@ -291,8 +300,8 @@ def test_what_was_left_out_is_named_within_bounds_and_spared(four: Book) -> None
     goal = four.state.line.numbers[keep(four, "manual", left_out=names)]
     assert len(goal.left_out) == checkpoints.MOST_LEFT + 1 and goal.left_out[-1] == "3 more"
     assert (
-        checkpoints.spared(goal)[:2] == ["d/0 (x)", "d/1 (x)"]
-        and len(checkpoints.spared(goal)) == checkpoints.MOST_LEFT
+        checkpoints.spared(goal.left_out)[:2] == ["d/0 (x)", "d/1 (x)"]
+        and len(checkpoints.spared(goal.left_out)) == checkpoints.MOST_LEFT
     )
 
 
