@@ -466,3 +466,21 @@ def test_a_whole_loop_leaves_every_move_in_the_ledger(project: Project) -> None:
     ]
     assert all(set(line) == {"v", "at", "type", "by", "data"} for line in project.lines)
     assert {line["by"] for line in project.lines} == {"session:session-one"}
+
+
+def test_a_completion_that_was_cut_off_is_recorded_by_the_next_wave(project: Project) -> None:
+    project.write("limiter.txt")
+    project.planned()
+    project.ok("task", "split", "T-001", "--file", "-", given=[task("a"), task("b")])
+    project.ok("wave", "next")
+    for name in ("T-002", "T-003"):
+        assert project.verify(name).exit == 0
+    lines = project.ledger.read_bytes().splitlines(keepends=True)
+    assert b'"task_completed"' in lines[-1] and b'"T-001"' in lines[-1]
+    project.ledger.write_bytes(b"".join(lines[:-1]))
+    (project.root / "workflow-state.json").unlink()
+    project.ok("wave", "close")
+    project.ok("review", "--wave", "1", "--score", "8", "--issues", "0", "--blockers", "0", "--experts", "a,b")
+    assert project.status["next"] == "loopkit wave next"
+    assert "T-001 completed" in project.ok("wave", "next").out
+    assert project.tasks["T-001"]["status"] == "completed"
