@@ -103,7 +103,7 @@ class _Rollback:
             saved = begun.number
         self.saved = saved
         made = state.line.wrote if self.goal.number == state.line.saved else ()
-        spare = rules.spared(self.goal)
+        spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
         done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, spare, made)
         self.left = done.left
         return rules.rolled_back(state, self.goal, saved, done.paths, self.undo, self.why)
@@ -112,7 +112,8 @@ class _Rollback:
 
     def _files(self) -> list[str]:
         kinds = {"A": "back", "D": "gone"}
-        lines = [f"  {kinds.get(status, 'changed')}: {app.printable(path)}" for status, path in self.rows[:SHOWN]]
+        shown = [(kinds.get(status, "changed"), path) for status, path in self.rows[:SHOWN]]
+        lines = [f"  {kind}: {announce.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
         more = len(self.rows) - SHOWN
         return lines + ([f"  and {more} more"] if more > 0 else [])
 

@@ -26,8 +26,8 @@ Row = namedtuple("Row", "task path branch base tree passed merged checked")
 HEARTBEAT = 120
 #: Brings the next result into the project's own tree; says so where there is none.
 MERGE = "loopkit wave merge"
-#: Paths that a line names at the most.
-NAMED = 10
+#: Paths that a line names at the most, characters of one.
+NAMED, LONGEST_NAME = 10, 300
 
 
 class Worktrees:
@@ -208,14 +208,16 @@ def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
     """A result that contradicts what others have done meanwhile: one attempt, the paths as its error."""
     from . import work
 
-    error = f"changed meanwhile by others as well: {', '.join(paths)}; do it again on top of what is there now"
+    error = f"changed meanwhile by others as well: {named(paths)}; do it again on top of what is there now"
     return work.failure(state, task, "cannot be merged", error)
 
 
 def named(paths: list[str]) -> str:
-    """A few paths for one line."""
+    """A few paths for one line; a name may hold anything."""
+    from . import announce
+
     more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return ", ".join(paths[:NAMED]) + more
+    return ", ".join(announce.clean(one, LONGEST_NAME) for one in paths[:NAMED]) + more
 
 
 def in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:

@@ -138,6 +138,9 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         for status, path in zip(changes[::2], changes[1::2], strict=False):
             if status == b"D":
                 gone.append(path)
+            elif _is_special(place.top, path):
+                gone.append(path)
+                left.append(f"{os.fsdecode(path)} (neither file nor link)")
             elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(place.top, path):
                 left.append(f"{os.fsdecode(path)} (unreadable)")
             else:
@@ -214,6 +217,15 @@ def _converted(place: Repository, environment: dict[str, str], paths: list[bytes
 def _readable(top: str, path: bytes) -> bool:
     full = os.path.join(os.fsencode(top), path)
     return os.path.islink(full) or os.access(full, os.R_OK)
+
+
+def _is_special(top: str, path: bytes) -> bool:
+    """Whether a pipe, a socket or a device is where a tracked file was."""
+    try:
+        mode = os.lstat(os.path.join(os.fsencode(top), path)).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def _unfit(top: str, path: bytes) -> str:

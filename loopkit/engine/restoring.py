@@ -38,9 +38,11 @@ def restore(
     """Take the working files from tree `before`, which they are in, to tree `after`: only paths where these differ.
 
     A file that is not as `before` has it, or that `before` does not know, is left as it is and named; so is what lies
-    behind a symbolic link, what `after` ignores, and what is, or lies in, one of `spare`: these were left out of it.
+    behind a symbolic link, what `after` ignores, and what would be made or deleted and is, or lies in, one of `spare`:
+    these were left out of one of the trees.
     made: paths that are ours to delete, ignored or not: the restore that is undone has made them. Folders that become
-    empty are removed. Everything that will be written is laid ready first, so that a full disk changes nothing.
+    empty are removed, except the one that we stand in, as git does. Everything that will be written is laid ready first, so
+    that a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
@@ -50,7 +52,9 @@ def restore(
         return Restored([], [])
     try:
         gone = [row.path for row in rows if row.status == "D"]
-        reasons = {path: "left out of the checkpoint" for path in gone if within(path, spare)}
+        spare = tuple(spare)
+        kept = [row.path for row in rows if row.status in "AD" and within(row.path, spare)]
+        reasons = dict.fromkeys(kept, "left out of the checkpoint")
         if gone and any(os.path.basename(row.path) == _IGNORE for row in rows):
             ignored = _ignored(place, environment, after, gone).difference(made)
             reasons |= dict.fromkeys(ignored, "ignored in the checkpoint")
@@ -137,6 +141,7 @@ class _Restoring:
     def run(self, rows: list[Difference], ready: dict[str, str]) -> Restored:
         self.uses.update(row.new for row in rows if row.status != "D" and row.mode != LINK)
         needed = {above for row in rows if row.status != "D" for above in _above(row.path)}
+        needed.update(self._here())
         emptied: set[str] = set()
         for row in rows:
             if row.status == "D" and self._try(row, self._delete):
@@ -149,6 +154,14 @@ class _Restoring:
             if row.status != "D":
                 self._try(row, lambda one: self._put(one, ready[one.new]))
         return Restored(sorted(self.paths), sorted(self.left))
+
+    def _here(self) -> list[str]:
+        """The folder that we stand in and those above it: without it no further call would begin."""
+        try:
+            here = os.path.relpath(os.getcwd(), self.top)
+        except OSError:
+            return []
+        return [here, *_above(here)]
 
     def _try(self, row: Difference, act: Callable[[Difference], str | None]) -> bool:
         try:

@@ -87,7 +87,7 @@ def settings_of(place: git.Repository, environment: dict[str, str]) -> dict[str,
     """The repository's settings that _SETTINGS names."""
     said = git.git(place.top, "config", "-z", "--get-regexp", _SETTINGS, environment=environment, answers=(0, 1))
     rows = (os.fsdecode(row).partition("\n") for row in said.split(b"\0")[:-1])
-    return {name: value for name, _, value in rows}
+    return {name: value if given else "true" for name, given, value in rows}
 
 
 def _config(place: git.Repository, environment: dict[str, str], settings: dict[str, str]) -> str:
@@ -102,7 +102,7 @@ def _config(place: git.Repository, environment: dict[str, str], settings: dict[s
     elif ignored.startswith("~"):
         ignored = os.path.expanduser(ignored)
     rows |= {
-        "core.excludesfile": os.path.join(place.top, ignored),
+        "core.excludesfile": ignored and os.path.join(place.top, ignored),
         "core.bare": "false",
         "core.untrackedcache": "false",
     }

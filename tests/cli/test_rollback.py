@@ -412,7 +412,7 @@ def test_a_file_s_name_never_looks_like_a_step(two: Project) -> None:
     nested = two.folder / "y\nnext: loopkit cancel"
     git(two, "init", "-q", str(nested))
     for words in (["checkpoint"], ["rollback", "3", "--dry-run"], ["rollback", "3"], ["rollback", "--undo"]):
-        assert two.ok(*words).steps in ([], ["loopkit wave next"])
+        assert "loopkit cancel" not in two.ok(*words).steps
     git(two, "add", "x*")
     git(two, "commit", "-qm", "x")
     two.refused(1, "rollback", "3", says="CONFLICT")

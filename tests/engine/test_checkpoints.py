@@ -554,6 +554,29 @@ def test_pipes_and_empty_repositories_are_no_files(repo: Repo) -> None:
     assert snapshot.left_out == ("begun (a repository of its own)",)
 
 
+def test_a_pipe_in_place_of_a_file_is_no_file(repo: Repo) -> None:
+    repo.write("a.txt")
+    repo.write("b.txt")
+    repo.commit()
+    first = repo.take().tree
+    (repo.folder / "a.txt").unlink()
+    os.mkfifo(repo.folder / "a.txt")
+    snapshot = repo.take()
+    assert repo.names(snapshot.tree) == {"b.txt"}
+    assert snapshot.left_out == ("a.txt (neither file nor link)",)
+    assert repo.back(first) == ([], ["a.txt (a file that is in no checkpoint is in its way)"])
+
+
+def test_settings_that_are_empty_or_have_no_value(repo: Repo) -> None:
+    repo.git("config", "core.excludesFile", "")
+    own = repo.folder / ".git/config"
+    own.write_text(own.read_text().replace("filemode = true", "filemode"))
+    first = repo.take().tree
+    repo.write("tool.sh", mode=0o755)
+    assert repo.git("ls-tree", repo.take().tree).startswith("100755 ")
+    assert repo.back(first) == (["tool.sh"], [])
+
+
 def test_ignored_by_every_kind_of_list(repo: Repo, home: Path) -> None:
     (repo.folder / ".git/info/exclude").write_text("excluded.txt\n")
     (home / ".config/git").mkdir(parents=True)
