@@ -101,9 +101,14 @@ def _tested(loop: Loop, row: dict) -> str:
     return f"{row['id']} {'passed' if row['passed'] else 'not passed'}: {counts}"
 
 
+def _level(row: dict) -> str:
+    said = supervision.leveled(row["level"])
+    return f", {said}" if said else ""
+
+
 def _judged(loop: Loop, row: dict) -> str:
     words = {"approve": "approved", "revise": "to be revised", "reject": "rejected"}
-    return f"{row['id']}: {_score(row)}, {words[row['band']]}, level {row['level']}"
+    return f"{row['id']}: {_score(row)}, {words[row['band']]}{_level(row)}"
 
 
 def _failed(loop: Loop, row: dict) -> str:
@@ -121,8 +126,7 @@ def _split(loop: Loop, row: dict) -> str:
 
 
 def _goal(loop: Loop, row: dict) -> str:
-    said = f"goal: {_score(row)}, level {row['level']}, "
-    return said + ("reached" if row["approved"] else "not reached yet")
+    return f"goal: {_score(row)}, {'reached' if row['approved'] else 'not reached yet'}{_level(row)}"
 
 
 def _completed(loop: Loop, row: dict) -> str:

@@ -214,6 +214,8 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     lines.append(
         f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time T; none lifts one)"
     )
+    if loop.state.approval != approval.EVIDENCE:
+        lines.append(f"approval: {loop.state.approval} (tasks need more than a check that passes)")
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
     if first["list"] == mirror.NEW:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import approval, decisions, gate, outline, settings, supervised, tiers, work, worktrees
+from ..core import approval, decisions, gate, outline, settings, supervised, supervision, tiers, work, worktrees
 from ..core import task as tasks
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
@@ -111,7 +111,7 @@ def _judged_later(call: app.App, loop: Loop, task: tasks.Task, outcome: dict) ->
     """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from it by itself."""
     said = f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: {_shown(loop, outcome)}"
     said += "" if outcome["passed"] else _end(outcome["output"]) + _wider(call, tiers.due(task.failing), task.verify)
-    if task.turn == supervised.TEST:
+    if supervision.step(supervised.TEST, task.id) in supervision.outstanding(loop.state):
         said += "\nthe tester's reply can be handed in now"
     call.answer(loop, said, {"task": task.id, **_row(outcome)}, [])
     return 0 if outcome["passed"] else 1

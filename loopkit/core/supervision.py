@@ -237,6 +237,8 @@ def phase(state: LoopState) -> str:
     """planning, plan_review, execution or verification; "" in loops whose tasks need evidence alone."""
     if approval.on_evidence(state):
         return ""
+    if state.stage in (stage.INTENT, stage.SHAPE):
+        return "planning"
     if state.stage in (stage.REVIEW, stage.COMPLETE):
         return "verification"
     if state.stage != stage.DECOMPOSE or supervised.planned(state) and state.tasks:
@@ -264,15 +266,23 @@ def record(state: LoopState) -> dict | None:
     }
 
 
+def leveled(level: str | None) -> str:
+    """The escalation level of a judgement in words; "" where nothing was found that calls for one."""
+    return "" if level in (None, "", "none") else f"level {level}"
+
+
 def lines(state: LoopState) -> list[str]:
     """The same for people; no line in loops whose tasks need evidence alone."""
     row = record(state)
     if row is None:
         return []
-    scores = [f"plan {row['plan'] or '–'}" + ("" if row["plan_score"] is None else f" ({row['plan_score']})")]
+    scores = [
+        (f"plan {row['plan']}" if row["plan"] else "no plan yet")
+        + ("" if row["plan_score"] is None else f" ({row['plan_score']})")
+    ]
     scores.append(f"revision {row['revisions']} of {row['max_revisions']}")
     scores += [] if row["goal_score"] is None else [f"goal {row['goal_score']}"]
-    scores += [f"level {row['level']}"] if row["level"] else []
-    said = [f"Approval: {row['approval']} | {row['phase']}, " + ", ".join(scores)]
-    said += [f"Out: {', '.join(row['out'])}"] if row["out"] else []
+    scores += [leveled(row["level"])] if leveled(row["level"]) else []
+    said = [f"Approval: {row['approval']} | {row['phase'].replace('_', ' ')}, " + ", ".join(scores)]
+    said += [f"Handed out, no reply yet: {', '.join(row['out'])}"] if row["out"] else []
     return said + [f"Warning: {one}" for one in row["warnings"]]

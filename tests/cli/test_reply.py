@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.kit import S2, Answer, Project
+from tests.cli.kit import S2, SHAPE, Answer, Project
 
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "it does what was asked"}
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
@@ -72,7 +72,7 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     project.refused(1, "wave", "close", says="nobody has judged T-001, T-002, T-003")
     for number in (1, 2, 3):
         answer = reply(project, f"verification T-00{number}", GOOD)
-        assert f"T-00{number} completed" in answer.out
+        assert f"T-00{number}: score 82, approved\nT-00{number} completed" in answer.out
     assert answer.steps == ["loopkit wave close"]
     closed = project.ok("wave", "close")
     assert closed.steps == ["loopkit verify M2 -- test ! -f forbidden.txt"] and "light review" not in closed.out
@@ -250,10 +250,22 @@ def test_what_is_out_is_told_and_not_handed_out_twice(executing: Project) -> Non
     assert executing.status["supervision"]["out"] == ["implementation T-001", "test T-002", "implementation T-003"]
 
 
+@pytest.mark.parametrize("policy", ["evidence", "review", "supervisor"])
+def test_the_policy_is_told_at_the_start_and_only_who_adds_tasks_sees_their_form(project: Project, policy: str) -> None:
+    started = project.start("add rate limiting to the API", "--approval", policy).out
+    assert (f"approval: {policy}" in started) == (policy != "evidence")
+    assert project.score().exit == 0
+    assert ("planning, no plan yet" in " ".join(project.ok("status").out.split())) == (policy != "evidence")
+    shaped = project.ok("shape", "--accept", "-", given=SHAPE)
+    assert ("tasks as a block YAML list" in shaped.out) == (policy == "evidence")
+
+
 def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
     supervised(project)
     assert project.status["execution"] == "not_started"
+    assert "Approval: supervisor | planning, no plan yet, revision 0 of 3" in " ".join(project.ok("status").out.split())
     project.ok("wave", "next")
+    assert "Handed out, no reply yet: plan" in project.ok("status").out
     reply(project, "plan", {"tasks": [piece("a"), piece("b")]})
     project.ok("wave", "next")
     reply(project, "verification plan", {**GOOD, "score": 55, "issues": ["no test", "no header"]})
