@@ -52,8 +52,7 @@ class Line:
 
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest one on the line ·
     begun: the BEFORE one of a rollback that has not come to its end · saved: the BEFORE one of the newest rollback ·
-    wrote: the files of that rollback · completed: {task id: journal line of its completion} · turned: journal line of the
-    newest rollback.
+    wrote: the files of that rollback · completed: {task id: journal line of its completion}.
     """
 
     def __init__(self) -> None:
@@ -64,7 +63,6 @@ class Line:
         self.saved: int | None = None
         self.wrote: tuple = ()
         self.completed: dict[str, int] = {}
-        self.turned = 0
 
 
 def _made(state: LoopState, data: dict, event: Event) -> None:
@@ -90,7 +88,7 @@ def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
     target = line.numbers.get(data["number"])
     if target is None:
         return
-    line.head, line.begun, line.turned = target.number, None, state.lines
+    line.head, line.begun = target.number, None
     line.saved, line.wrote = data.get("saved", line.saved), tuple(data.get("files", ()))
     if state.session.status in verdict.FINAL:
         return
