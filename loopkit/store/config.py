@@ -14,6 +14,8 @@ from . import inside
 NAME = "config.toml"
 #: Bytes of it at the most.
 LARGEST = 1_000_000
+#: The largest whole number that a setting takes.
+MOST = 1_000_000_000
 #: What each setting takes, in the words of a fault.
 _TAKES = {
     "limits": "a table, [limits]",
@@ -84,11 +86,11 @@ def _checked(given: dict, path: str) -> dict:
         approval: Literal["evidence", "review", "supervisor"] = "evidence"
         prices: dict[str, tuple[float, float, float, float]] = {}
         max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
-        max_step_attempts: PositiveInt = settings.DEFAULTS["max_step_attempts"]
-        max_fix_cycles: int = Field(settings.DEFAULTS["max_fix_cycles"], ge=0)
-        max_replan_depth: int = Field(settings.DEFAULTS["max_replan_depth"], ge=0)
-        verify_seconds: PositiveInt = settings.DEFAULTS["verify_seconds"]
-        max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0)
+        max_step_attempts: int = Field(settings.DEFAULTS["max_step_attempts"], ge=1, le=MOST)
+        max_fix_cycles: int = Field(settings.DEFAULTS["max_fix_cycles"], ge=0, le=MOST)
+        max_replan_depth: int = Field(settings.DEFAULTS["max_replan_depth"], ge=0, le=MOST)
+        verify_seconds: int = Field(settings.DEFAULTS["verify_seconds"], ge=1, le=MOST)
+        max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0, le=MOST)
         approval_threshold: int = Field(settings.DEFAULTS["approval_threshold"], ge=0, le=100)
         revision_threshold: int = Field(settings.DEFAULTS["revision_threshold"], ge=0, le=100)
         plan_review_failure: Literal["continue", "lower", "stop"] = settings.DEFAULTS["plan_review_failure"]
@@ -96,6 +98,8 @@ def _checked(given: dict, path: str) -> dict:
     try:
         for name in given.get("prices", {}):
             given["prices"][name] = tuple(float(one) for one in given["prices"][name])
+            if not all(0 <= one < 1e15 for one in given["prices"][name]):
+                raise ValueError(name)
     except (TypeError, ValueError):
         raise UsageFault(f"{path}: wrong prices", f"give {_TAKES['prices']}") from None
     try:

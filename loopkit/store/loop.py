@@ -71,6 +71,16 @@ def locked(root: str) -> Iterator[None]:
             lock.release()
 
 
+def _check_readable(lines: list[Event]) -> None:
+    """Raises UsageFault where a line could not be read back."""
+    for line in lines:
+        if events.decode(events.encode(line)) is None:
+            raise UsageFault(
+                f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that is too large",
+                "nothing was recorded; give what the form asks for",
+            )
+
+
 def unwritable(path: str, error: OSError) -> Damaged:
     """The fault of a write to `path` that failed, with what to do about it."""
     todo = "remove the link" if error.errno == errno.ELOOP else "make room or give write access"
@@ -137,9 +147,11 @@ class Loop:
 
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
-        """A new numbered loop folder with its first lines, known as ours. The caller holds the lock. Raises Damaged."""
+        """A new numbered loop folder with its first lines, known as ours. The caller holds the lock. Raises Damaged,
+        UsageFault."""
         from ..core import slug
 
+        _check_readable([Event(kind, data, "", by) for kind, data in changes])
         made = None
         try:
             tidy(root)
@@ -207,12 +219,7 @@ class Loop:
             return
         now = clock.stamp(time.time())
         lines = [Event(kind, data, now, by) for kind, data in changes]
-        for line in lines:
-            if events.decode(events.encode(line)) is None:
-                raise UsageFault(
-                    f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that is too large",
-                    "nothing was recorded; give what the form asks for",
-                )
+        _check_readable(lines)
         try:
             journal.append(self.path, lines)
         except OSError as error:

@@ -84,6 +84,11 @@ def test_prices(tmp_path: Path) -> None:
         "[prices]\nm = [1, 2]",
         '[prices]\nm = ["a", "b", "c", "d"]',
         "[prices]\nm = 5",
+        "[prices]\nm = [1, 2, 3, nan]",
+        "[prices]\nm = [1, 2, 3, -1]",
+        "[prices]\nm = [1e300, 2, 3, 4]",
+        *[f"{name} = {1 << 60}" for name in ("max_step_attempts", "max_fix_cycles", "max_replan_depth")],
+        *[f"{name} = {1 << 60}" for name in ("verify_seconds", "max_plan_revisions")],
     ],
 )
 def test_a_wrong_value_is_named_with_its_file(tmp_path: Path, text: str) -> None:

@@ -270,3 +270,10 @@ def test_nothing_is_written_that_could_not_be_read_back(loop: Loop, value: objec
     with pytest.raises(UsageFault, match="nothing was recorded"), loop.writing():
         loop.record([("confirmed", {"what": "shape"}), ("review_light", {"wave": 1, "issues": value})], "person")
     assert Path(loop.path).read_bytes() == before and not Loop(loop.root, loop.name).damaged
+
+
+def test_no_loop_is_made_that_could_not_be_read_back(root: str) -> None:
+    first = ("loop_started", {**FIRST[1], "settings": {"max_fix_cycles": 1 << 60}})
+    with pytest.raises(UsageFault, match="nothing was recorded"):
+        Loop.create(root, "add rate limiting", [first], "person")
+    assert loops.names(root) == []
