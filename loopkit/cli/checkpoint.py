@@ -138,6 +138,7 @@ def _list(call: app.App) -> None:
     more = len(lines) - SHOWN
     if more > 0:
         lines = [f"{more} older ones: loopkit checkpoint --list --json", *lines[more:]]
-    note = "* the newest on the line, ~ beside it; go back: loopkit rollback <number>"
+    note = "good: nothing of its wave failed or is blocked by its review · saved: by a rollback, before it went back"
+    note += "\n* the newest on the line, ~ beside it; go back: loopkit rollback <number>"
     said = "\n".join([*lines, note]) if lines else "no checkpoints; the first is made when a wave is opened"
     call.answer(loop, said, {"checkpoints": rows}, [])

@@ -19,7 +19,7 @@ SHOWN = 25
 
 
 @app.command("rollback", "loopkit rollback last-good --dry-run")
-@click.argument("target", required=False, metavar="[last-good|~2|NUMBER|SHA]")
+@click.argument("target", required=False, metavar="[last-good|'~2'|NUMBER|SHA]")
 @click.option("--dry-run", is_flag=True, help="List what would change; change nothing.")
 @click.option("--force", is_flag=True, help="Also overwrite files that were committed after the checkpoint.")
 @click.option("--undo", is_flag=True, help="Go back to what the newest rollback saved.")
@@ -30,7 +30,7 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
     """
     if undo == bool(target):
         raise UsageFault(
-            "give a checkpoint, or --undo alone", "loopkit rollback last-good | ~2 | NUMBER | SHA | --undo"
+            "give a checkpoint, or --undo alone", "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo"
         )
     loop = call.own_loop()
     acting = _Rollback(call, loop.root, target, force, undo, why)
@@ -96,17 +96,20 @@ class _Rollback:
 
     def restore(self, state: LoopState) -> list[Change]:
         """Put the target's tree back; gives the lines of the rollback."""
-        # of a rollback that broke off, the tree before it is what an undo has to bring back
-        saved = self.saved
-        begun = state.line.numbers.get(state.line.begun or 0)
-        if begun is not None and (begun.target, begun.undo) == (self.goal.number, self.undo):
-            saved = begun.number
-        self.saved = saved
-        made = state.line.wrote if self.goal.number == state.line.saved else ()
+        self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
+        made = self._made(state)
         spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
         done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, spare, made)
         self.left = done.left
-        return rules.rolled_back(state, self.goal, saved, done.paths, self.undo, self.why)
+        return rules.rolled_back(state, self.goal, self.saved, done.paths, self.undo, self.why)
+
+    def _made(self, state: LoopState) -> list[str]:
+        """Files that the newest rollback has made, where this one undoes it."""
+        back = state.line.numbers.get(self.goal.target or 0)
+        if back is None or self.goal.number != state.line.saved:
+            return []
+        rows = checkpoints.changed(self.project, self.goal.tree, back.tree, self.environment)
+        return [path for status, path in rows if status == "A"]
 
     # -- what is told
 
@@ -134,6 +137,8 @@ class _Rollback:
             lines.append(f"left as they are: {rules.named(self.left)}")
         if again:
             lines.append(f"open again: {rules.named(again)}")
+        if self.undo:
+            lines.append("tasks that the rollback opened stay open: each is completed by its check, which runs anew")
         lines.append(f"the files before are checkpoint {self.saved}; to have them back: loopkit rollback --undo")
         return "\n".join(lines)
 

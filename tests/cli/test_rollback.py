@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -196,12 +197,33 @@ def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     two.ok("rollback", "1")
     assert names(two) == []
     done = two.ok("rollback", "--undo")
-    assert "rolled back to checkpoint 4 (before-rollback)" in done.out
+    assert "rolled back to checkpoint 4 (before-rollback)" in done.out and "stay open" in done.out
+    assert "good: nothing of its wave failed" in two.ok("checkpoint", "--list").out
     assert tree(two) == before and os.access(two.folder / "two.txt", os.X_OK)
     assert len(two.of("anti_pattern_recorded")) == 1
     assert {name for name in held if "/learnings/" in name or "/evidence/" in name} <= set(two.files())
     two.ok("rollback", "--undo")  # there and back again
     assert names(two) == []
+
+
+def test_the_same_rollback_once_more_leaves_the_undo_what_it_was(two: Project) -> None:
+    before = tree(two)
+    two.ok("rollback", "1")
+    assert "the files before are checkpoint 4" in two.ok("rollback", "1").out
+    two.ok("rollback", "--undo")
+    assert tree(two) == before
+
+
+def test_all_that_was_made_is_taken_away_again_though_it_is_ignored(two: Project) -> None:
+    (two.folder / "dist").mkdir()
+    for number in range(210):
+        two.write(f"dist/{number}")
+    two.ok("checkpoint")
+    shutil.rmtree(two.folder / "dist")
+    two.write(".gitignore", "dist/\n")
+    assert "211 files restored" in two.ok("rollback", "4").out
+    two.ok("rollback", "--undo")
+    assert names(two) == ["one.txt", "two.txt"]
 
 
 def test_a_dry_run_lists_and_changes_nothing(two: Project) -> None:
