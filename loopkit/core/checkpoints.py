@@ -224,14 +224,18 @@ def spared(left_out: Iterable[str]) -> list[str]:
     return [one.rpartition(" (")[0] for one in left_out if " (" in one]
 
 
+#: The ways out while tasks are worked on.
+_END = 'wait for the reports, or give an attempt up: loopkit task fail T-NNN --error "<why>"'
+
+
 def check(state: LoopState, goal: Checkpoint, place: str) -> None:
     """Raises Refused while tasks are worked on, and for a checkpoint of another working tree."""
     if state.wave is not None:
         own = named(list(state.running))
         what = f"wave {state.wave.number} is open" + (f", {own} in progress: agents may be writing" if own else "")
-        raise Refused(what, "end it first: loopkit wave close")
+        raise Refused(what, (_END + "; then: " if own else "end it first: ") + "loopkit wave close")
     if state.running:
-        raise Refused(f"{named(list(state.running))} in progress: agents may be writing", "end it first")
+        raise Refused(f"{named(list(state.running))} in progress: agents may be writing", _END)
     if goal.place != place:
         raise Refused(
             f"checkpoint {goal.number} was made in another working tree",
