@@ -224,6 +224,18 @@ def spared(left_out: Iterable[str]) -> list[str]:
     return [one.rpartition(" (")[0] for one in left_out if " (" in one]
 
 
+def brought_back(state: LoopState, goal: Checkpoint, saved: int, undo: bool, differs: bool) -> int:
+    """The number that an undo of this rollback leads to: what it has just `saved`, unless it is another one once more: that
+    broke off, or has been done, and nothing has changed since (`differs`)."""
+    line = state.line
+    begun, last = line.numbers.get(line.begun or 0), line.numbers.get(line.saved or 0)
+    if begun is not None and begun.number != saved and (begun.target, begun.undo) == (goal.number, undo):
+        return begun.number
+    if last is not None and not differs and last.target == goal.number == line.head:
+        return last.number
+    return saved
+
+
 #: The ways out while tasks are worked on.
 _END = 'wait for the reports, or give an attempt up: loopkit task fail T-NNN --error "<why>"'
 

@@ -52,7 +52,7 @@ class Line:
 
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest one on the line ·
     begun: the BEFORE one of a rollback that has not come to its end · saved: the BEFORE one of the newest rollback ·
-    wrote: the files of that rollback · completed: {task id: journal line of its completion}.
+    completed: {task id: journal line of its completion}.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,6 @@ class Line:
         self.head: int | None = None
         self.begun: int | None = None
         self.saved: int | None = None
-        self.wrote: tuple = ()
         self.completed: dict[str, int] = {}
 
 
@@ -89,7 +88,7 @@ def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
     if target is None:
         return
     line.head, line.begun = target.number, None
-    line.saved, line.wrote = data.get("saved", line.saved), tuple(data.get("files", ()))
+    line.saved = data.get("saved", line.saved)
     if state.session.status in verdict.FINAL:
         return
     parents = {one.parent for one in state.tasks.values()}

@@ -138,9 +138,9 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         for status, path in zip(changes[::2], changes[1::2], strict=False):
             if status == b"D":
                 gone.append(path)
-            elif _is_special(place.top, path):
+            elif why := _no_file(place.top, path):
                 gone.append(path)
-                left.append(f"{os.fsdecode(path)} (neither file nor link)")
+                left.append(f"{os.fsdecode(path)} ({why})")
             elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(place.top, path):
                 left.append(f"{os.fsdecode(path)} (unreadable)")
             else:
@@ -219,13 +219,15 @@ def _readable(top: str, path: bytes) -> bool:
     return os.path.islink(full) or os.access(full, os.R_OK)
 
 
-def _is_special(top: str, path: bytes) -> bool:
-    """Whether a pipe, a socket or a device is where a tracked file was."""
+def _no_file(top: str, path: bytes) -> str:
+    """What is where a tracked file was, if that is neither a file nor a link; else ""."""
     try:
         mode = os.lstat(os.path.join(os.fsencode(top), path)).st_mode
     except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+        return ""
+    if stat.S_ISDIR(mode):  # of another folder git says that the file is gone
+        return "a repository of its own"
+    return "" if stat.S_ISREG(mode) or stat.S_ISLNK(mode) else "neither file nor link"
 
 
 def _unfit(top: str, path: bytes) -> str:

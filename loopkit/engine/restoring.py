@@ -239,8 +239,13 @@ class _Restoring:
             if error.errno != errno.EXDEV:
                 raise
             beside = f"{full}.{os.getpid()}.tmp"  # the git folder lies on another disk
-            shutil.copy2(made, beside, follow_symlinks=False)
-            os.replace(beside, full)
+            try:
+                shutil.copy2(made, beside, follow_symlinks=False)
+                os.replace(beside, full)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(beside)
+                raise
 
     def _inside(self, path: str, make: bool) -> bool:
         """Whether all folders above a path are folders and no links; with `make`, missing ones are made."""

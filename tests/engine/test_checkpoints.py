@@ -567,6 +567,17 @@ def test_a_pipe_in_place_of_a_file_is_no_file(repo: Repo) -> None:
     assert repo.back(first) == ([], ["a.txt (a file that is in no checkpoint is in its way)"])
 
 
+def test_a_repository_in_place_of_a_file_is_left_alone_and_named(repo: Repo) -> None:
+    repo.write("a.txt")
+    repo.commit()
+    (repo.folder / "a.txt").unlink()
+    nested = Repo(repo.folder / "a.txt")
+    nested.write("n.txt")
+    nested.commit()
+    snapshot = repo.take()
+    assert (repo.names(snapshot.tree), snapshot.left_out) == (set(), ("a.txt (a repository of its own)",))
+
+
 def test_settings_that_are_empty_or_have_no_value(repo: Repo) -> None:
     repo.git("config", "core.excludesFile", "")
     own = repo.folder / ".git/config"
@@ -806,6 +817,28 @@ def test_no_room_is_one_line(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
     with pytest.raises(checkpoints.GitFault, match="No space left"):
         repo.take()
+
+
+def test_a_git_folder_on_another_disk(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.write("a.txt", "1\n")
+    first = repo.take().tree
+    repo.write("a.txt", "2\n")
+    second = repo.take().tree
+    replace, room = os.replace, [False, True]
+
+    def elsewhere(made: str, full: str) -> None:
+        if not str(made).endswith(".tmp"):
+            raise OSError(18, "Invalid cross-device link")
+        if not room.pop(0):
+            raise OSError(28, "No space left on device")
+        replace(made, full)
+
+    monkeypatch.setattr(os, "replace", elsewhere)
+    files = repo.files()
+    assert repo.restore(second, first) == ([], ["a.txt (No space left on device)"])
+    assert repo.files() == files
+    assert repo.restore(second, first) == (["a.txt"], [])
+    assert (repo.folder / "a.txt").read_text() == "1\n"
 
 
 def test_files_of_one_content_come_back_each(repo: Repo) -> None:
