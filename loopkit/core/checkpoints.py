@@ -321,6 +321,7 @@ def _lesson(state: LoopState, goal: Checkpoint, again: list[str], files: list[st
     tried = [entry for one in rows for entry in one.history[-1:]]
     errors = [announce.clean(" ".join(str(entry["error"]).split()), 120) for entry in tried if entry.get("error")]
     ways = [announce.clean(" ".join(str(entry["approach"]).split()), 120) for entry in tried if entry.get("approach")]
+    ways = [one for one in dict.fromkeys(ways) if one != tasks.AS_DESCRIBED]
     status = state.course.standing
     reasons = [why.strip(), f"the batches were {status}" if status else "", "; ".join(errors[:NAMED])]
     return {

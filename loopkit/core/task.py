@@ -11,6 +11,8 @@ COMPLEXITIES = ("simple", "medium", "complex")
 BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
 SPLIT = "split"
 LONGEST_ID = 12
+#: The approach of an attempt that followed nothing but the task's own words.
+AS_DESCRIBED = "as described"
 #: (from, to) pairs that the rules know; everything else is refused (rule: task states).
 MOVES = frozenset(
     (

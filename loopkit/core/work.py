@@ -298,7 +298,7 @@ def _approach(state: LoopState, task: Task) -> str:
     for panel in reversed(state.panels):
         if panel.get("task") == task.id:
             return str(panel.get("consensus", ""))[:500]
-    return "as described"
+    return tasks.AS_DESCRIBED
 
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
