@@ -108,3 +108,10 @@ def test_an_agent_that_dies_is_started_again_at_most_twice():
 
 def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():
     assert TOOLS[supervision.ROLES[IMPLEMENTATION]] is None
+
+
+def test_whoever_works_beside_the_steps_is_named_where_the_work_is_read():
+    steps = {*supervision.ROLES.values(), supervision.PLAN_REVIEW, "scaffold", "review"}
+    skills = " ".join(one.body for (plugin, kind, _), one in NAMES.items() if (plugin, kind) == ("loop", "skill"))
+    assert set(AGENTS) - steps == {name for name in set(AGENTS) - steps if f"`loop:{name}`" in skills}
+    assert "One at a time" in NAMES["loop", "skill", "wave-execution"].body
