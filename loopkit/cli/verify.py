@@ -11,6 +11,7 @@ from ..core import task as tasks
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..engine import verify as runner
+from ..store import place
 from ..store.loop import Loop
 from . import app, worktree
 from .gate import next_check
@@ -40,6 +41,9 @@ def command(call: app.App, target: str, words: tuple) -> int:
 def _run(call: app.App, loop: Loop, name: str, line: str, files: list, tree: str | None = None) -> dict:
     environment = {key: value for key, value in call.environment.items() if not key.startswith("LOOPKIT_REPAIRED")}
     seconds = settings.of(loop.state, "verify_seconds")
+    # a check may be `loopkit baseline --check -- …`, also where it is this checkout's bin/loopkit that runs
+    own = os.path.join(place.plugin_root(), "bin")
+    environment["PATH"] = os.pathsep.join([environment.get("PATH") or os.defpath, own])
     return runner.run(tree or call.project, loop.folder, name, line, files, seconds, environment)
 
 

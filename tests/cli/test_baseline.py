@@ -115,6 +115,14 @@ def test_it_can_stand_as_a_task_s_own_check(project: Project) -> None:
     assert "T-001 completed" in project.ok("verify", "T-001", "--", *words).out
 
 
+def test_a_check_finds_loopkit_wherever_it_was_started_from(project: Project) -> None:
+    project.planned(task("a", "sh -c 'command -v loopkit'"))
+    project.ok("wave", "next")
+    project.ok("verify", "T-001", "--", "sh", "-c", "command -v loopkit", PATH="/usr/bin:/bin")
+    (log,) = (project.root / project.name / "evidence").glob("T-001-*.log")
+    assert str(ROOT / "bin" / "loopkit") in log.read_text(encoding="utf-8")
+
+
 def test_a_late_baseline_says_so(project: Project) -> None:
     project.worked()
     prints(project, "a")
