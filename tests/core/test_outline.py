@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import intake, outline, panel, waves, work
+from loopkit.core import intake, nextstep, outline, panel, waves, work
 from loopkit.core.errors import Refused, UsageFault
 from tests.core.kit import SHAPE, Book, task
 
@@ -103,9 +103,13 @@ def test_the_status_of_a_plan() -> None:
 
 def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     book = Book()
-    book.score(1, 2, 2, 1, 2)
+    book.score(1, 1, 1, 1, 2)
     book.do(intake.shaped, SHAPE)
+    assert outline.plan_status(book.state) == "NEEDS_CLARIFICATION"  # the person has a word to say before any task
+    book.line("confirmed", what="shape")
     assert outline.plan_status(book.state) == "DRAFT"
+    book.do(work.hand_in, [task()])
+    assert nextstep.command(book.state) == "loopkit confirm tasks" and outline.plan_status(book.state) == "DRAFT"
     reviewed = Book(approval="review").shaped()
     reviewed.line("plan_proposed", risks=[], replaces=[])
     reviewed.do(work.hand_in, [task()])

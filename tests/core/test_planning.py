@@ -107,6 +107,12 @@ def test_a_list_is_taken_the_second_time(book: Roles) -> None:
     assert book.state.supervised.misses == {}
 
 
+def test_a_list_that_is_no_plan_says_so_too(book: Roles) -> None:
+    unfit(book, "plan", None)
+    assert unfit(book, "plan", None, instead=plan(piece("all of it"))) == ["reply_unfit"]
+    assert book.of("reply_unfit")[-1]["error"].startswith("it is no record; as a list: tasks: a plan has")
+
+
 def test_nothing_usable_for_the_third_time_pauses(book: Roles) -> None:
     for _ in range(2):
         assert unfit(book, "plan", None)[-1] == "reply_unfit"

@@ -103,6 +103,18 @@ def test_nothing_is_a_usage_fault(message: str) -> None:
         resolution.meant(ROWS, message)
 
 
+def test_a_part_counts_where_one_name_alone_has_it() -> None:
+    assert resolution.meant(ROWS, "voice") == "004-pdf-export-invoices", "no word of it"
+    rows = [Row("001-slow-import", "it is slow", "paused", 0, 0), Row("002-slow-import-csv", "CSV", "paused", 0, 0)]
+    assert resolution.meant(rows, "the slow-import of csv") == "002-slow-import-csv", "both have the part, one the word"
+
+
+def test_loops_of_one_more_than_are_listed_are_counted() -> None:
+    rows = [Row(f"{number:03d}-x", "x", "paused", 0, 0) for number in range(1, resolution.LISTED + 2)]
+    assert resolution.listed(rows).endswith(", and 1 more; see loopkit status --list")
+    assert "more" not in resolution.listed(rows[1:])
+
+
 def test_many_loops_are_cut() -> None:
     rows = [Row(f"{number:03d}-x", "x", "paused", 0, 0) for number in range(1, 41)]
     with pytest.raises(Refused) as caught:

@@ -713,6 +713,11 @@ def test_an_unfit_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(b
     assert book.state.supervised.unfit == {} and book.wanted[0] == "test T-001"
 
 
+def test_a_judgement_names_its_task_in_any_way_of_writing(book: Roles) -> None:
+    book.to_judge("T-001")
+    assert supervision.find(book.state, "verification", "t-1").task == "T-001"
+
+
 def test_an_unfit_test_or_judgement_counts_as_failed(book: Roles) -> None:
     book.reply("implementation", "T-001", implemented())
     unfit(book, "test", "T-001")
