@@ -106,7 +106,7 @@ def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     book.score(1, 1, 1, 1, 2)
     book.do(intake.shaped, SHAPE)
     assert outline.plan_status(book.state) == "NEEDS_CLARIFICATION"  # the person has a word to say before any task
-    book.line("confirmed", what="shape")
+    book.do(intake.confirmed, "shape")
     assert outline.plan_status(book.state) == "DRAFT"
     book.do(work.hand_in, [task()])
     assert nextstep.command(book.state) == "loopkit confirm tasks" and outline.plan_status(book.state) == "DRAFT"
