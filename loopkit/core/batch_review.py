@@ -206,10 +206,11 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     changes: list[Change] = [("review_light", data), *decisions.lessons(state, rows, "review")]
     for task_id, mark in again.items():
         changes.append(("task_reopened", {"id": task_id, "reason": "the review finds it broken", "signature": mark}))
+    changes += work.waiting_again(state, again)
     done: set[str] = set()
     for task_id in waiting:
         if verdicts[task_id] == APPROVED:
-            changes += work.completed(state, state.tasks[task_id], done)
+            changes += work.completed(state, state.tasks[task_id], done, again)
             done.add(task_id)
     for task_id in waiting:
         if verdicts[task_id] == CHANGES:

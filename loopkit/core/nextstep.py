@@ -121,14 +121,9 @@ def _work(state: LoopState) -> str:
             together = worktrees.command(state)
             if together is not None:
                 return together
-        if (
-            state.approval == approval.REVIEW
-            and state.running
-            and not state.interrupted
-            and not approval.at_work(state)
-        ):
+        if state.approval == approval.REVIEW and state.running and not _goes_on(state) and not approval.at_work(state):
             return batch_review.line(state)
-        return "loopkit wave next" if state.running or state.interrupted else "loopkit wave close"
+        return "loopkit wave next" if state.running or _goes_on(state) else "loopkit wave close"
     play = recovery.command(state)
     if play is not None:
         return play
@@ -154,6 +149,16 @@ def _work(state: LoopState) -> str:
         if state.tasks[task_id].block_kind not in (None, tasks.SPLIT):
             return f"loopkit task unblock {task_id}"
     return WAVE_NEXT if work.belated(state) else "loopkit status"
+
+
+def _goes_on(state: LoopState) -> bool:
+    """A task of the open wave whose attempt was cut short can be started again; one may wait for another by now."""
+    cut = state.interrupted
+    if not cut:
+        return False
+    from . import waves  # few waves are cut short
+
+    return any(waves.startable(state, state.tasks[one]) for one in cut)
 
 
 def _review(state: LoopState) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from . import (
@@ -194,6 +194,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         if not outcome["passed"]:
             why = f"verification now exits {outcome['exit']}"
             changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
+            changes += waiting_again(state, [task.id])
             if state.stage == stage.REVIEW:
                 changes.append(intake.move(state, stage.EXECUTING))
         return changes
@@ -215,14 +216,28 @@ def _signature(text: str) -> str:
     return signature.of(text)
 
 
-def completed(state: LoopState, task: Task, before: Iterable[str] = ()) -> list[Change]:
-    """Completion of a task and of every parent whose last subtask it was. `before`: tasks that the same step completes."""
+def waiting_again(state: LoopState, again: Iterable[str]) -> list[Change]:
+    """Completed parents of tasks that are opened again wait for their subtasks again."""
+    changes: list[Change] = []
+    found = list(again)
+    for name in found:
+        parent = state.tasks.get(state.tasks[name].parent or "")
+        if parent is not None and parent.status == tasks.COMPLETED and parent.id not in found:
+            found.append(parent.id)
+            children = [one.id for one in state.tasks.values() if one.parent == parent.id]
+            changes.append(("task_split", {"id": parent.id, "subtasks": children}))
+    return changes
+
+
+def completed(state: LoopState, task: Task, before: Iterable[str] = (), again: Collection[str] = ()) -> list[Change]:
+    """Completion of a task and of every parent whose last subtask it was. `before`: tasks that the same step completes,
+    `again`: those that it opens again."""
     changes: list[Change] = [("task_completed", {"id": task.id})]
     done = {task.id, *before}
     parent = state.tasks.get(task.parent or "")
     while parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT:
         children = [one for one in state.tasks.values() if one.parent == parent.id]
-        if any(one.status != tasks.COMPLETED and one.id not in done for one in children):
+        if any(one.id in again or one.status != tasks.COMPLETED and one.id not in done for one in children):
             break
         changes.append(("task_completed", {"id": parent.id}))
         done.add(parent.id)

@@ -341,6 +341,21 @@ def test_the_last_subtasks_of_a_parent_are_approved_in_one_review() -> None:
     assert {one.status for one in book.state.tasks.values()} == {"completed"}
 
 
+def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
+    book = planned(task("a"))
+    book.do(work.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
+    begin(book)
+    judge(book)
+    book.do(waves.closed)
+    begin(book)
+    judge(book, verdicts={"T-003": "approved"}, findings=[blocker(task="T-002")])
+    assert [status(book, one) for one in ("T-001", "T-002", "T-003")] == ["blocked", "pending", "completed"]
+    book.do(waves.closed)
+    begin(book)
+    judge(book)
+    assert {one.status for one in book.state.tasks.values()} == {"completed"}
+
+
 def test_a_broken_must_not_pauses_the_loop_after_all_is_recorded() -> None:
     book = running()
     judge(book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=[blocker(task="T-002", breaks=["M1"])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core import waves, work
+from loopkit.core import nextstep, resumption, waves, work
 from loopkit.core.errors import LoopError, Refused, UsageFault
 from tests.core.kit import Book, task
 
@@ -334,6 +334,40 @@ def test_completion_goes_up_exactly_with_the_last_subtask() -> None:
     assert [data["id"] for kind, data in book.verify("T-003") if kind == "task_completed"] == ["T-003"]
     assert book.state.tasks["T-001"].status == "blocked"
     assert [data["id"] for kind, data in book.verify("T-002") if kind == "task_completed"] == ["T-002", "T-001"]
+
+
+def test_parents_wait_again_for_a_subtask_that_is_found_broken() -> None:
+    book = Book().planned(task("a"), task("c", blocked_by=["#1"]))
+    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(work.split, "T-003", [task("z")])
+    book.wave()
+    for name in ("T-004", "T-005"):
+        book.verify(name)
+    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == ["completed", "completed"]
+    assert book.state.is_free(book.state.tasks["T-002"])
+    changes = book.verify("T-005", passed=False)
+    assert kinds(changes)[1:] == ["task_reopened", "task_split", "task_split"]
+    assert [book.state.tasks[one].block_kind for one in ("T-001", "T-003")] == ["split", "split"]
+    assert not book.state.is_free(book.state.tasks["T-002"])
+    book.do(waves.closed)
+    book.wave()
+    book.verify("T-005")
+    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == ["completed", "completed"]
+
+
+def test_an_attempt_that_was_cut_short_and_waits_by_now_leaves_its_wave() -> None:
+    book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
+    book.wave()
+    book.verify("T-001")
+    book.do(waves.closed)
+    book.wave()
+    book.verify("T-001", passed=False)
+    book.do(resumption.reopened)
+    book.line("resumed")
+    assert book.state.interrupted == ["T-002"] and book.wave() == []
+    assert nextstep.command(book.state) == "loopkit wave close"
+    book.do(waves.closed)
+    assert book.do(waves.next_wave, False)[0][1]["tasks"] == ["T-001"]
 
 
 def test_subtasks_wait_for_what_the_parent_waited_for() -> None:
