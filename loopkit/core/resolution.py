@@ -28,7 +28,7 @@ def meant(rows: list[Row], message: str) -> str:
     message = message[:LONGEST].strip()
     if not message:
         raise UsageFault("no loop is named", "give its number, a part of its name, or what it is about")
-    for rule in (_named, _part, _described):
+    for rule in (_named, _part, _described, _parts):
         found = rule(rows, message)
         if len(found) == 1:
             return found[0].name
@@ -59,11 +59,16 @@ def _named(rows: list[Row], message: str) -> list[Row]:
 
 def _part(rows: list[Row], message: str) -> list[Row]:
     """The loop whose name alone holds the whole message, or a word of it that joins parts with dashes."""
+    found = _parts(rows, message)
+    return found if len(found) == 1 else []
+
+
+def _parts(rows: list[Row], message: str) -> list[Row]:
+    """All loops whose name does: words that any request may have, like `add`, describe none of them."""
     pieces = {re.sub(r"[\s_]+", "-", message.casefold())}
     pieces |= set(re.findall(r"\w+(?:-\w+)+", message.casefold()))
     pieces = {one for one in pieces if len(one) >= SHORTEST}
-    found = [row for row in rows if any(one in row.name.casefold() for one in pieces)]
-    return found if len(found) == 1 else []
+    return [row for row in rows if any(one in row.name.casefold() for one in pieces)]
 
 
 def _described(rows: list[Row], message: str) -> list[Row]:

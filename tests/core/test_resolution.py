@@ -79,6 +79,12 @@ def test_ambiguous_is_listed_with_status() -> None:
     assert caught.value.todo.startswith("ask the person")
 
 
+def test_a_word_of_several_names_is_ambiguous_even_if_it_says_nothing() -> None:
+    rows = [Row(f"00{number}-add-{word}", f"Add {word}", "paused", 0, 0) for number, word in enumerate(("a", "b"), 1)]
+    with pytest.raises(Refused, match="several loops fit: 001-add-a "):
+        resolution.meant(rows, "add")
+
+
 def test_two_numbers_are_ambiguous() -> None:
     with pytest.raises(Refused, match="several loops fit"):
         resolution.meant(ROWS, "002 or 004")
