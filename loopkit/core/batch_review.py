@@ -50,7 +50,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     """`review --plan --file`: approved where nothing blocks; else the planner revises, at most max_plan_revisions times,
     then the person is asked. The planner is told findings, missing elements and the summary."""
     check_plan(state)
-    _known(given, _PLAN_KEYS, "the review")
+    drafts.known(given, _PLAN_KEYS, "the review")
     if "findings" not in given:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
     if claimed(given) not in STATUSES:
@@ -177,7 +177,7 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     failed in this batch (rule: Detectors).
     """
     waiting = check_batch(state, number, kind)
-    _known(given, _BATCH_KEYS, "the review")
+    drafts.known(given, _BATCH_KEYS, "the review")
     checks = {name: _result(given, name) for name in CHECKS}
     broken = [name for name in _FATAL if checks[name] == "failed"]
     verdicts = _verdicts(state, given.get("verdicts"), waiting)
@@ -355,12 +355,6 @@ def _result(given: dict, name: str) -> str:
 
 def _summary(given: dict) -> str:
     return announce.clean(" ".join(str(given.get("summary") or "").split()), _SUMMARY)
-
-
-def _known(given: dict, keys: frozenset, what: str) -> None:
-    unknown = sorted(str(key) for key in given if key not in keys)
-    if unknown:
-        raise UsageFault(f"{what} has unknown fields: {', '.join(unknown)[:200]}", "known: " + ", ".join(sorted(keys)))
 
 
 def _policy(state: LoopState, what: str) -> None:

@@ -119,7 +119,7 @@ def recorded(state: LoopState, given: dict) -> list[Change]:
     from . import drafts
 
     _open(state)
-    _known(given, KEYS, "the decision")
+    drafts.known(given, KEYS, "the decision")
     title = _text(given, "title", LONGEST_TITLE, needed="what is decided, in a few words")
     texts = {
         "context": _text(given, "context", needed="what it depends on and why it came up"),
@@ -161,7 +161,7 @@ def avoided(state: LoopState, given: dict) -> list[Change]:
     from . import drafts
 
     _open(state)
-    _known(given, LESSON_KEYS, "the anti-pattern")
+    drafts.known(given, LESSON_KEYS, "the anti-pattern")
     source = given.get("source") or SOURCES[2]
     if source not in SOURCES:
         raise UsageFault(f"source is {str(source)[:40]!r}", "use " + ", ".join(SOURCES))
@@ -311,12 +311,6 @@ def _open(state: LoopState) -> None:
 
     if state.session.status in verdict.FINAL:
         raise Refused(f"loop {state.name} is over ({state.session.verdict})", "start another: /loop:start <task>")
-
-
-def _known(given: dict, keys: frozenset, what: str) -> None:
-    unknown = sorted(str(key) for key in given if key not in keys)
-    if unknown:
-        raise UsageFault(f"{what} has unknown fields: {', '.join(unknown)[:200]}", "known: " + ", ".join(sorted(keys)))
 
 
 def _text(given: dict, key: str, most: int = LONGEST, needed: str = "") -> str:

@@ -29,15 +29,18 @@ KEYS = frozenset(
 )
 
 
+def known(given: dict, keys: frozenset, what: str) -> None:
+    """Raises UsageFault where a record that was handed in, `what`, has other fields than these."""
+    unknown = sorted(str(key) for key in given if key not in keys)
+    if unknown:
+        raise UsageFault(f"{what} has unknown fields: {', '.join(unknown)[:200]}", "known: " + ", ".join(sorted(keys)))
+
+
 def draft(row: object, place: int) -> dict:
     """A task description as handed in, checked and completed. UsageFault names the place (1-based) and field."""
     if not isinstance(row, dict):
         raise UsageFault(f"task {place} is no record", "each has subject: and verify:")
-    unknown = sorted(set(row) - KEYS)
-    if unknown:
-        raise UsageFault(
-            f"task {place} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(KEYS))
-        )
+    known(row, KEYS, f"task {place}")
     subject = " ".join(_text(row, "subject", place).split())
     if not subject:
         raise UsageFault(f"task {place} has no subject", "say in one sentence what it does")

@@ -76,11 +76,7 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
     what = f"finding {place}"
     if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
         raise UsageFault(f"{what} has no issue", "say what is wrong")
-    unknown = sorted(set(row) - _KEYS)
-    if unknown:
-        raise UsageFault(
-            f"{what} has unknown fields: {', '.join(map(str, unknown))}", "known: " + ", ".join(sorted(_KEYS))
-        )
+    drafts.known(row, _KEYS, what)
     severity = str(row.get("severity", "")).strip().upper()
     severity = READ_AS.get(severity, severity)
     if severity not in SEVERITIES:
