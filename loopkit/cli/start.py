@@ -9,6 +9,7 @@ import click
 
 from ..core import announce, approval, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
+from ..engine import checkpoints
 from ..store import config, loops, mirror, native, place, prompts, trust
 from ..store import loop as store
 from . import app, recall, worktree
@@ -204,6 +205,13 @@ def _put_away(call: app.App, root: str, name: str, purge: bool) -> None:
     target = store.archive(root, name, purge)
     if not purge:
         worktree.moved(call, target)
+        return
+    try:
+        checkpoints.forget(call.project, name, call.environment)
+    except checkpoints.Unavailable:  # then there are none
+        pass
+    except LoopError as error:
+        print(f"loopkit: the checkpoints of {name} are still there: {error}", file=sys.stderr)
 
 
 def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:

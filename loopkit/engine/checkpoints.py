@@ -260,6 +260,13 @@ def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, 
     return True
 
 
+def forget(project: str, loop: str, environment: dict[str, str]) -> None:
+    """Delete a loop's checkpoints; git drops what they held in its own time. Raises Unavailable, GitFault, Late."""
+    said = git(project, "for-each-ref", "--format=delete %(refname)", f"{REFS}{loop}/", environment=environment)
+    if said:
+        git(project, "update-ref", "--no-deref", "--stdin", environment=environment, given=said)
+
+
 def highest(project: str, loop: str, environment: dict[str, str]) -> int:
     """The highest number that a ref of a loop has; 0 without one. Raises Unavailable, GitFault, Late."""
     said = git(project, "for-each-ref", "--format=%(refname)", f"{REFS}{loop}/", environment=environment)

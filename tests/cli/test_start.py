@@ -175,6 +175,17 @@ def test_fresh_archives(project: Project) -> None:
     assert project.status["loop"] == "002-other-thing" and project.tasks == {}
 
 
+def test_purge_deletes_the_checkpoints_of_that_loop_alone(project: Project) -> None:
+    def refs() -> list[str]:
+        done = subprocess.run(["git", "for-each-ref", "--format=%(refname)"], cwd=project.folder, capture_output=True)
+        return [row for row in done.stdout.decode().split() if row.startswith("refs/loopkit/")]
+
+    for words in ([], ["--fresh"], ["--fresh", "--purge"]):
+        project.start("one", *words)
+        project.ok("checkpoint")
+    assert refs() == ["refs/loopkit/001-one/1", "refs/loopkit/003-one/1"]
+
+
 def test_purge_deletes_and_the_number_stays_used(project: Project) -> None:
     project.start("first")
     project.start("second", "--fresh", "--purge")
