@@ -20,7 +20,7 @@ def command(call: app.App, reason: tuple) -> None:
     if not loop.ours:
         _silence(call, loop)
         return
-    changes = call.change(loop, _changes, " ".join(reason) or "by hand")
+    changes = call.change(loop, _changes, " ".join(reason) or verdict.BY_HAND)
     native.withdraw(native.folder(call.environment, loop.state.session.owner), loop.name)
     if not changes:
         call.answer(loop, f"loop {loop.name} was over already ({loop.state.session.verdict})")
@@ -34,7 +34,7 @@ def _silence(call: app.App, loop: Loop) -> None:
     """End a loop of strangers: its folder alone is written, and nothing of what stands in it is told."""
     try:
         with loop.writing() as state:
-            loop.record(_changes(state, "by hand"), call.by)
+            loop.record(_changes(state, verdict.BY_HAND), call.by)
     except LoopError as error:
         if call.session:
             raise app.not_ours() from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import intake
+from ..core import intake, verdict
 from ..core.state import LoopState
 from . import app
 
@@ -16,7 +16,7 @@ def command(call: app.App, reason: tuple) -> None:
     loop = call.loop()
     if not loop.ours:
         raise app.not_ours()
-    call.change(loop, _changes, " ".join(reason) or "by hand")
+    call.change(loop, _changes, " ".join(reason) or verdict.BY_HAND)
     call.answer(loop, f"loop {loop.name} paused; the session is free")
 
 

@@ -168,6 +168,12 @@ def _check_raised(session: Session, most: dict) -> None:
         raise LimitReached(f"still at its limit: {over[1].split('; ')[0]}", over[1].split("; ")[1])
 
 
+def _used_up(session: Session, usd: float) -> list[str]:
+    """What a limit that was set below what is spent leads to."""
+    over = limits.reached(session.iteration, usd, session.seconds(app.now()), session.most)
+    return [f"a limit is reached, so the session is let go at its next stop: {over[1]}"] if over else []
+
+
 def _stand(loop: Loop) -> list[str]:
     session = loop.state.session
     view = snapshot.build(loop.state, loop.offset)
@@ -181,6 +187,7 @@ def _stand(loop: Loop) -> list[str]:
         f"stage {view['stage']}, spec {known['spec_score']}/10, fit {known['fit_score']},"
         f" {view['tasks']['completed']}/{view['tasks']['total']} tasks, wave {view['wave']['number']}",
         f"used: {turns} iterations, {time}, {money}",
+        *_used_up(session, view["spent"]["usd"]),
         f"goal: {' '.join(loop.state.text.split())[:300]}",
         *app.asked(loop),
     ]

@@ -23,8 +23,9 @@ def running(state: LoopState) -> None:
         from .errors import LimitReached
 
         kind = LimitReached if session.verdict in verdict.LIMITS else Refused
+        why = "" if session.reason in (None, "", verdict.BY_HAND) else f": {session.reason}"
         raise kind(
-            f"loop {state.name} is paused ({session.verdict or 'by hand'}): {session.reason or 'pause'}",
+            f"loop {state.name} is paused ({session.verdict or verdict.BY_HAND}){why}",
             "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
         )
     if session.question is not None:

@@ -11,6 +11,8 @@ LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET = "limit_iterations", "limit_time", "
 STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = "stalled", "waiting", "must_not_breached", "planner_unusable"
 LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
 
+#: The reason of a pause or an end for which nobody gave one.
+BY_HAND = "by hand"
 #: Cards of the gate; RESEARCH does not complete a loop.
 SHIP, MONITOR, RESEARCH = "SHIP", "MONITOR", "RESEARCH"
 

@@ -163,6 +163,9 @@ def test_pause_and_resume(project: Project) -> None:
     before = project.ledger.read_bytes()
     project.ok("pause")
     assert project.ledger.read_bytes() == before, "once is enough"
+    project.ok("resume")
+    project.ok("pause")
+    project.refused(1, "wave", "next", says="is paused (by hand); next: loopkit resume")
     assert project.ok("resume").steps == ["loopkit wave next"]
     assert project.snapshot["status"] == "running"
 
@@ -200,6 +203,17 @@ def test_a_reached_limit_goes_on_only_when_it_is_raised(
     answer = project.ok("resume", *enough)
     assert project.snapshot["status"] == "running" and project.snapshot["verdict"] is None
     assert answer.steps[0].startswith("loopkit score")
+
+
+def test_a_limit_set_below_what_is_spent_says_so(project: Project) -> None:
+    project.start()
+    row = {"decision": "hold", "fingerprint": "x", "usage": {"claude-sonnet-5": [1_500_000, 0, 0, 0]}}
+    line = {"v": 1, "at": project.lines[-1]["at"], "type": "iteration_ended", "by": "hook", "data": row}
+    with open(project.ledger, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    assert "a limit is reached" not in project.ok("resume", "--usd", "30").out
+    said = project.ok("resume", "--usd", "1").out
+    assert "a limit is reached, so the session is let go at its next stop: $" in said and "--usd +1" in said
 
 
 def test_raised_limits_are_kept(project: Project) -> None:
