@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core import decisions, fields, nextstep, review, settling, waves
-from loopkit.core.errors import LoopError, Refused
+from loopkit.core.errors import LoopError, Refused, UsageFault
 from tests.core.kit import Book, outcome, task
 
 ONE = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
@@ -53,7 +53,7 @@ def test_a_number_that_a_journal_left_out_is_not_given_again() -> None:
 @pytest.mark.parametrize(
     ("word", "number"),
     [(2, 2), ("2", 2), ("002", 2), ("D2", 2), ("decision 002", 2), ("d-2", 2), (True, None), (0, None), ("two", None),
-     ("²", None), (-1, None), ("1" * 9, None), ({}, None), (1.5, None)],
+     ("²", None), (-1, None), ("1" * 7, None), ("1" * 6, 111111), ({}, None), (1.5, None)],
 )  # fmt: skip
 def test_how_a_number_may_be_written(word: object, number: int | None) -> None:
     assert decisions.number_of(word) == number
@@ -69,6 +69,13 @@ def test_numbers_are_taken_alone_or_in_a_list(value: object) -> None:
 @pytest.mark.parametrize("value", [None, "none", "", "-", []])
 def test_none_is_none(value: object) -> None:
     assert decided(Book(), depends_on=value, supersedes=value)["depends_on"] == ""
+
+
+def test_as_many_rejected_ways_as_a_file_has_room_for() -> None:
+    ways = [f"way {number}: no" for number in range(decisions.MOST_ALTERNATIVES)]
+    assert decided(Book(), alternatives=ways)["alternatives"] == ways
+    with pytest.raises(UsageFault, match=f"{len(ways) + 1} alternatives"):
+        decided(Book(), alternatives=[*ways, "one more: no"])
 
 
 # -- superseding
@@ -115,7 +122,8 @@ def test_touching_by_file_folder_and_words() -> None:
     decided(book, files=["app"])
     decided(book, files=["./app/"])
     decided(book, context="round 1, F-001 at app/export.py:3: x")
-    decided(book, files=["app/export.pyc", "ap"], context="myapp/export.py and app/export.python")
+    others = "myapp/export.py, app/export.python or xapp/export.py and app/export.pyx."
+    decided(book, files=["app/export.pyc", "ap"], context=others)
     book.do(decisions.avoided, {**LESSON, "files": ["app/export.py"]})
     book.do(decisions.avoided, LESSON)
     assert numbers(decisions.touching(book.state, ["app/export.py"])) == [1, 2, 3, 4, 6, 7]
