@@ -44,7 +44,7 @@ class App:
     @property
     def here(self) -> str:
         """The working tree we stand in, if it belongs to the project, a task's own one included; else the project."""
-        own = os.path.dirname(self._root)
+        own = self._own
         tree = place.work_tree(self.folder)
         return tree if tree and place.main_tree(tree) == own else own
 
@@ -52,7 +52,16 @@ class App:
     def project(self) -> str:
         """Where verifications run: the same, but for the worktrees of tasks, which lie in `.loop/`."""
         tree = self.here
-        return os.path.dirname(self._root) if tree.startswith(self._root + os.sep) else tree
+        return self._own if tree.startswith(self._root + os.sep) else tree
+
+    @property
+    def _own(self) -> str:
+        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the working tree or folder we stand in."""
+        above, here = os.path.dirname(self._root), self.folder + os.sep
+        usual = os.path.basename(self._root) == place.FOLDER and here.startswith(above + os.sep)
+        if not self.environment.get("LOOPKIT_DIR") or usual and not here.startswith(self._root + os.sep):
+            return above
+        return place.main_tree(self.folder) or self.folder
 
     @property
     def _root(self) -> str:

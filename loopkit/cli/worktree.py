@@ -10,6 +10,7 @@ import click
 
 from ..core import announce, clock, intake, waves, work
 from ..core import worktrees as rules
+from ..core.checkpoints import spared
 from ..core.errors import LoopError, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -155,7 +156,8 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
     if not os.path.exists(os.path.join(path, ".git")):
         raise Refused(f"the worktree of {task.id} is gone: {path}", f"give the attempt up: loopkit task fail {task.id}")
-    engine.check_calm(project, environment)
+    for tree in (project, path):
+        engine.check_calm(tree, environment)
     began = engine.began(path, row.base, environment)
     if base is not None:
         began = engine.commit_of(project, base, environment) if began == row.base else began
@@ -173,9 +175,10 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
     if result.conflicts:
         return rules.conflict(state, task, result.conflicts)
-    done = checkpoints.restore(project, ours.tree, result.tree, environment)
+    spare = spared(ours.left_out)
+    done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:
-        checkpoints.restore(project, result.tree, ours.tree, environment)
+        checkpoints.restore(project, result.tree, ours.tree, environment, spare)
         raise Refused(
             f"{task.id} cannot be merged now: {rules.named(done.left)}",
             f"nothing was changed; clear the way, then: loopkit wave merge {task.id}",
@@ -331,7 +334,12 @@ def _remove(call: app.App, rows: list[Found], clean: bool) -> tuple[list[str], l
             kept.append(path)
             said.append(f"kept {path}: not merged: {rules.named(how.changed)}")
             continue
-        engine.remove(call.project, one.path, how, call.environment)
+        try:
+            engine.remove(call.project, one.path, how, call.environment)
+        except checkpoints.GitFault as error:  # git keeps it: locked, for one
+            kept.append(path)
+            said.append(f"kept {path}: {error.what}")
+            continue
         said.append(f"removed {path}")
         _record(call, one)
     return said, kept

@@ -205,3 +205,23 @@ def test_masks(loop: Project, mask: int) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     works(call(loop, *STATUS))
+
+
+# -- LOOPKIT_DIR
+
+
+@pytest.mark.parametrize("where", ["elsewhere/.loop", "elsewhere/state", "proj & co/state/loops"])
+def test_a_loop_that_is_kept_elsewhere_works_in_the_tree_one_stands_in(
+    project: Project, tmp_path: Path, where: str
+) -> None:
+    project.root = tmp_path / where
+    project.root.mkdir(parents=True)
+    project.environment["LOOPKIT_DIR"] = str(project.root)
+    project.write("limiter.txt")
+    (project.folder / "sub").mkdir()
+    project.planned()
+    assert "\ncheckpoint 1 (start)" in project.ok("wave", "next").out
+    project.write("limiter.txt", "2\n")
+    assert project.verify("T-001", cwd=project.folder / "sub").exit == 0
+    project.ok("wave", "close")
+    assert "changed: limiter.txt" in project.ok("rollback", "1").out

@@ -718,3 +718,41 @@ def test_what_cannot_be_in_a_worktree_is_named(project: Project) -> None:
     apart(project)
     assert "\nnot in them: nested (a repository of its own)\n" in project.answer.out  # type: ignore[attr-defined]
     assert (tree(project) / "new.txt").exists() and not (tree(project) / "nested").exists()
+
+
+def test_a_worker_in_the_middle_of_a_merge_is_not_merged(project: Project) -> None:
+    committed(project, one_txt="1\n")
+    apart(project)
+    own = tree(project)
+    for branch, text in (("other", "other\n"), ("own", "mine\n")):
+        git(project, "checkout", "-qb", branch, project.of("worktree_made")[0]["base"], cwd=own)
+        (own / "one.txt").write_text(text)
+        git(project, "commit", "-qam", branch, cwd=own)
+    subprocess.run(["git", "merge", "-q", "other"], cwd=own, env=project.environment, capture_output=True)
+    done(project, "T-001", a_txt="a\n")
+    project.refused(1, "wave", "merge", "T-001", says="a merge is under way in ")
+    git(project, "commit", "-qam", "both", cwd=own)
+    merged(project, "T-001")
+
+
+def test_a_locked_worktree_stays_and_the_others_go(project: Project) -> None:
+    apart(project)
+    done(project, "T-001", a_txt="a\n")
+    git(project, "worktree", "lock", str(tree(project)))
+    done(project, "T-002", b_txt="b\n")
+    for name in ("T-001", "T-002"):
+        merged(project, name)
+    assert "worktrees that stay:\n  T-001 " in project.ok("wave", "close").out
+    assert not tree(project, "T-002").exists()
+    kept = project.lk("worktree", "remove", "--clean")
+    assert kept.exit == 1 and "cannot remove a locked working tree" in kept.out
+
+
+def test_nothing_is_merged_into_a_repository_of_its_own(project: Project) -> None:
+    apart(project)
+    git(project, "init", "-q", "lib")
+    project.write("lib/own.c")
+    (tree(project) / "lib").mkdir()
+    done(project, "T-001", a_txt="a\n", **{"lib/a_c": "a\n"})
+    project.refused(1, "wave", "merge", "T-001", says="T-001 cannot be merged now: lib/a.c")
+    assert sorted(os.listdir(project.folder / "lib")) == [".git", "own.c"]
