@@ -168,3 +168,34 @@ def roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here: Sand
     assert {kind for kind, one in tools.items() if one & editing} == {"loop:coder", "loop:scaffold"}
     assert not any(one & {"Agent", "Task"} for one in tools.values())
     assert "Bash" not in tools["loop:planner"] | tools["loop:plan-review"]
+
+
+def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
+    here = place(greetings())
+    (here.project / ".loop").mkdir()
+    (here.project / ".loop" / "config.toml").write_text('approval = "review"\n')
+    scenario = here.model.scenario
+    first, second = (dict(one) for one in PLAN["tasks"][1:3])
+    tasks = [{**first, "dependencies": []}, {**second, "dependencies": []}]
+    scenario.work = {"T-001": [write("hello.txt", "hello\n")], "T-002": [write("bonjour.txt", "bonjour\n")]}
+    scenario.replies = {"plan": {"tasks": tasks}, "verification plan": "status: APPROVED\nfindings: []\n"}
+    scenario.reports = {"loop:review": "build: none\ntests: passed\nfindings: []"}
+    reviewed = {"build": "none", "tests": "passed", "findings": []}
+    finding = {"severity": "Major", "task": "T-002", "issue": "no line for the evening", "guidance": "add one"}
+    changes = {"T-001": "approved", "T-002": "changes"}
+    scenario.answers |= {
+        r"^loopkit shape --accept": SHAPE.replace("grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"),
+        r"^loopkit review --plan --file -": {"status": "APPROVED", "findings": []},
+        r"^loopkit review --wave 1 --file -": {**reviewed, "verdicts": changes, "findings": [finding]},
+        r"^loopkit review --wave 2 --file -": {**reviewed, "verdicts": {"T-002": "approved"}},
+    }
+    here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
+    assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
+    assert [one["verdicts"] for one in here.events("review_light")] == [changes, {"T-002": "approved"}]
+    assert [one["tasks"] for one in here.events("wave_opened")] == [["T-001", "T-002"], ["T-002"]]
+    assert "no line for the evening" in here.events("task_failed")[0]["error"]
+    done = order_of(here, "task_verified", "review_light", "task_completed")
+    assert done.index("task_completed") > done.index("review_light")  # never before the review's yes
+    briefed = [turn for turn in (record.turn for record in here.model.records) if turn.kind == "loop:plan-review"]
+    assert briefed and "Bash" not in briefed[0].tools and REQUEST in told(here, "verification-plan-1")
+    assert here.model.unanswered == []
