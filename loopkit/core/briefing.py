@@ -274,7 +274,7 @@ def _counts(state: LoopState, task: Task | None) -> dict:
 
 def _place(state: LoopState, task: Task | None) -> dict:
     """depth: number of the task's own ancestors · most: where no replan follows · attempts: failed ones so far, and
-    most_attempts of them on one level · children: at the depth of its subtasks."""
+    most_attempts of them on one level."""
     return {
         "depth": task.depth if task else 0,
         "most": settings.of(state, "max_replan_depth"),

@@ -24,7 +24,7 @@ class Trail:
 
     superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} · checks: {number: command
     that exits 0 when the decision no longer holds}, of live ones · checked: {number: journal line of the newest check} ·
-    kinds: categories of findings that gave an anti-pattern · patterns: what was gathered about the code, ≤ 10 lines ·
+    kinds: categories of findings that gave an anti-pattern · patterns: what was gathered about the code, a few lines ·
     outline: {task id: "1.2"}, ids: the same turned round.
     """
 
