@@ -139,9 +139,13 @@ def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
     for place, row in enumerate(rows):
         blockers = [_blocker(state, word, first, len(rows)) for word in row.get("blockedBy", ())]
         made.append({**row, "id": tasks.make_id(first + place), "blockedBy": list(dict.fromkeys(blockers)), **common})
-    inside = {row["id"]: [one for one in row["blockedBy"] if tasks.number(one) >= first] for row in made}
-    for task_id in inside:
-        circle = graph.cycle_from(task_id, inside)
+    waits = graph.waits(state.tasks) if common.get("parent") else {}
+    for row in made:
+        waits[row["id"]] = row["blockedBy"]
+        if common.get("parent"):
+            waits[str(common["parent"])].append(row["id"])
+    for row in made:
+        circle = graph.cycle_from(row["id"], waits)
         if circle:
             raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added")
     return [("task_added", {"task": row}) for row in made]

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .task import Task
+
+
+def waits(tasks: Mapping[str, Task]) -> dict[str, list[str]]:
+    """{task: what it waits for}: its blockers, and where it was split its subtasks."""
+    found = {name: list(one.blocked_by) for name, one in tasks.items()}
+    for name, one in tasks.items():
+        if one.parent in found:
+            found[one.parent].append(name)
+    return found
 
 
 def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str] | None:

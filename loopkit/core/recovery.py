@@ -133,10 +133,7 @@ def _dependencies(state: LoopState, task_id: str) -> list[str]:
     import re  # no hook pays for it
 
     named = dict.fromkeys(re.findall(r"\bT-\d{1,10}\b", task.block_text.upper()))
-    waits = {name: list(one.blocked_by) for name, one in state.tasks.items()}
-    for name, other in state.tasks.items():
-        if other.parent in waits:  # a task that was split waits for its subtasks
-            waits[other.parent].append(name)
+    waits = graph.waits(state.tasks)
     found = []
     for one in named:
         if one not in state.tasks or one == task_id:

@@ -102,9 +102,9 @@ def changed(
         data["files"] = drafts.paths(files, task.id)
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
-        blockers = {one.id: one.blocked_by for one in state.tasks.values()}
-        blockers[task.id] = tuple(wanted)
-        circle = graph.cycle_from(task.id, blockers)
+        waits = graph.waits(state.tasks)
+        waits[task.id] = [*wanted, *(one.id for one in state.tasks.values() if one.parent == task.id)]
+        circle = graph.cycle_from(task.id, waits)
         if circle:
             raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was changed")
         data["blockedBy"] = wanted

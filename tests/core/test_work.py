@@ -72,6 +72,17 @@ def test_a_change_that_closes_a_circle_is_refused_by_name() -> None:
         work.changed(book.state, "T-001", None, ["T-001"], None)
 
 
+def test_a_circle_may_lead_over_a_parent_that_waits_for_its_subtasks() -> None:
+    book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
+    for blocker in ("T-001", "T-002"):
+        with pytest.raises(Refused, match="cycle: T-003 → .*T-001 → T-003"):
+            book.do(work.split, "T-001", [task("x", blocked_by=[blocker])])
+    book.do(work.split, "T-001", [task("x"), task("y")])
+    for blocker in ("T-001", "T-002"):
+        with pytest.raises(Refused, match="cycle: T-003 → .*T-001 → T-003"):
+            book.do(work.changed, "T-003", None, [blocker], None)
+
+
 def test_25_tasks_are_taken_26_refused() -> None:
     rows = [task(str(number)) for number in range(26)]
     with pytest.raises(Refused, match="26 tasks, at most 25") as caught:
