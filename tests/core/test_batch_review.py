@@ -232,7 +232,7 @@ def test_with_a_failed_build_or_failed_tests_nothing_is_approved(name: str) -> N
     judge(book, **{name: "failed"})
     assert (status(book, "T-001"), status(book, "T-002")) == ("pending", "pending")
     (found,) = book.state.findings.values()
-    assert found.severity == "BLOCKER" and "fail" in found.issue
+    assert (found.id, found.severity) == ("F-001", "BLOCKER") and "fail" in found.issue
     assert all(f"{name} failed" in one.history[-1]["error"] for one in book.state.tasks.values())
     assert book.of("review_light")[0]["verdicts"] == {"T-001": "changes", "T-002": "changes"}
 

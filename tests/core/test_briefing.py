@@ -74,6 +74,15 @@ def test_a_diagnosis_gets_everything_that_happened():
     assert values["goal"]["text"] == GOAL and values["item"]["subject"] == "Alpha" and values["parent"] is None
 
 
+def test_what_was_clarified_is_part_of_the_goal():
+    one = book()
+    answers = {"scope": "the search alone"}
+    one.line("clarified", echo="429 after a hundred", must_nots=["a new header"], answers=answers, round=1)
+    goal = briefing.values(one.state, DIAGNOSE)["goal"]
+    assert goal["text"] == "429 after a hundred"
+    assert goal["told"] == [("must not", "a new header"), ("answered, scope", "the search alone")]
+
+
 def test_settings_of_the_loop_reach_the_brief():
     one = Book(
         approval="supervisor", settings={"approval_threshold": 90, "revision_threshold": 40, "max_fix_cycles": 1}
