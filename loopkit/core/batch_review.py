@@ -312,18 +312,16 @@ def _findings(state: LoopState, value: object, broken: list[str]) -> tuple[list[
             continue
         paths = {*row["files"], row["place"].partition(":")[0]} - {""}
         about[row["id"]] = [one for one in batch if paths.intersection(state.tasks[one].files)] or batch
-    blocking = any(row["severity"] == review.BLOCKER for row in rows)
+    again = _again(state, rows, about) if broken else {}
+    blocking = [row for row in rows if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]]
     for name in broken if not blocking else ():
         what = "the build fails" if name == "build" else "tests fail"
         (row,) = review.findings(state, [{"severity": review.BLOCKER, "issue": what, "category": "correctness"}])
         row["id"] = f"F-{len(state.findings) + len(rows) + 1:03d}"
         rows.append(row)
         about[row["id"]] = batch
-    if broken:
-        again = _again(state, rows, about)
-        for row in rows:
-            if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]:
-                about[row["id"]] = batch
+    for row in blocking if broken else ():
+        about[row["id"]] = batch
     return rows, about
 
 

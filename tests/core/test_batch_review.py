@@ -341,6 +341,17 @@ def test_the_last_subtasks_of_a_parent_are_approved_in_one_review() -> None:
     assert {one.status for one in book.state.tasks.values()} == {"completed"}
 
 
+def test_a_build_that_a_completed_task_broke_needs_no_finding_about_each_task_of_the_batch() -> None:
+    book = running(task("a", files=["a.py"]), task("b", files=["b.py"], blocked_by=["#1"]))
+    judge(book)
+    book.do(waves.closed)
+    begin(book)
+    judge(book, verdicts={"T-002": "approved"}, findings=[blocker(task="T-001")], build="failed")
+    assert [status(book, one) for one in ("T-001", "T-002")] == ["pending", "pending"]
+    assert "the build fails" in book.state.tasks["T-002"].history[-1]["error"]
+    assert [one.task for one in book.state.findings.values()] == ["T-001", "T-002"]
+
+
 def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
     book = planned(task("a"))
     book.do(work.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
