@@ -123,6 +123,7 @@ def test_the_person_lets_a_plan_pass() -> None:
         book.do(batch_review.waived, " ")
     book.do(batch_review.waived, "good enough")
     assert book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
+    assert "the plan was not approved" in supervision.warnings(book.state)[-1], "it stays told"
 
 
 def test_a_plan_that_contradicts_a_decision_is_no_plan() -> None:

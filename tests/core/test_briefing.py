@@ -74,6 +74,13 @@ def test_a_diagnosis_gets_everything_that_happened():
     assert values["goal"]["text"] == GOAL and values["item"]["subject"] == "Alpha" and values["parent"] is None
 
 
+@pytest.mark.parametrize(("said", "shown"), [(("why", []), True), (("", ["no key"]), True), (("", []), False)])
+def test_a_diagnosis_that_says_something_reaches_who_tries_next(said, shown):
+    one = book()
+    one.line("task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning=said[0], blockers=said[1])
+    assert bool(briefing.values(one.state, IMPLEMENT)["diagnosis"]) is shown
+
+
 def test_what_was_clarified_is_part_of_the_goal():
     one = book()
     answers = {"scope": "the search alone"}
