@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import click
@@ -15,6 +16,9 @@ from ..store import loop as store
 from . import app, recall, worktree
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
+
+#: The approval policy that a person types before the request.
+_POLICY = re.compile(r"\s*--approval(?:=|\s+)(\S*)\s*(.*)\Z", re.DOTALL)
 
 
 @app.command("start", "loopkit start --task-file - <<'EOF'")
@@ -39,10 +43,21 @@ def command(call: app.App, from_prompt: bool, **options: object) -> int:
         text = prompts.load(place.data_dir(call.environment), call.session)
         if text is None:
             return _nothing_typed(call)
-        return _start(call, options, text)
+        policy, text = _typed(text)
+        return _start(call, {**options, "approval": options["approval"] or policy}, text)
     except LoopError as error:
         app.say_no(error)
         return 0
+
+
+def _typed(text: str) -> tuple[str | None, str]:
+    """(policy, request) of `/loop:start --approval review <request>`; (None, the whole text) where it names none."""
+    found = _POLICY.match(text)
+    if found is None:
+        return None, text
+    if found[1] not in approval.POLICIES:
+        raise UsageFault(f"--approval is {found[1][:30]!r}", "use " + ", ".join(approval.POLICIES))
+    return found[1], found[2]
 
 
 def _text(call: app.App, source: object) -> str:

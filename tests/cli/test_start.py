@@ -278,6 +278,16 @@ def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_comm
     assert project.name == "002-second"
 
 
+def test_the_policy_may_be_typed_before_the_request(project: Project) -> None:
+    typed(project, "--approval sometimes add it")
+    assert "--approval is 'sometimes'; use evidence, review, supervisor" in project.ok("start", "--from-prompt").out
+    assert not project.root.exists()
+    typed(project, "--approval review\nadd it, and say --approval")
+    assert "approval: review" in project.ok("start", "--from-prompt").out
+    (started,) = project.of("loop_started")
+    assert (started["approval"], started["task"]) == ("review", "add it, and say --approval")
+
+
 def test_words_of_another_session_are_not_taken(project: Project) -> None:
     typed(project, "theirs", S2)
     answer = project.ok("start", "--from-prompt")
