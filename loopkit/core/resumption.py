@@ -26,7 +26,11 @@ def reopened(state: LoopState) -> list[Change]:
     for task in state.tasks.values():
         if task.status == tasks.IN_PROGRESS:
             passed = task.evidence is not None and task.evidence.passed and approval.on_evidence(state)
-            if not passed and task.id not in apart and not (state.approval == approval.REVIEW and approval.proven(task)):
+            if (
+                not passed
+                and task.id not in apart
+                and not (state.approval == approval.REVIEW and approval.proven(task))
+            ):
                 changes.append(("task_reopened", {"id": task.id, "reason": INTERRUPTED}))
         elif task.status == tasks.FAILED:
             changes.append(("task_reopened", {"id": task.id, "reason": "resumed after its failure"}))
