@@ -34,7 +34,9 @@ def handle(call: Call) -> dict | None:
     if evidence is not None and evidence.passed and not task.stale:
         if state.approval == "evidence":
             return None
-        return reply.refuse(f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next")
+        return reply.refuse(
+            f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next"
+        )
     if task.verify:
         way = f"run on a line of its own: loopkit verify {task.id} -- {announce.clean(task.verify, 300)}"
     else:
