@@ -68,7 +68,16 @@ def due(state: LoopState) -> Play | None:
         return _ask(status, "there is no checkpoint to go back to")
     if status == FLIP_FLOPPING:
         return Play(status, ROLLBACK, None, "loopkit rollback ~2", "back two checkpoints, then the person decides")
+    if not _has_good(state):
+        return _ask(status, "no checkpoint is known to be good")
     return Play(status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint")
+
+
+def _has_good(state: LoopState) -> bool:
+    """A good checkpoint stands on the line; in a folder that became a repository only later none may."""
+    from . import checkpoints  # only where something went wrong
+
+    return any(checkpoints.is_good(state, one) for one in checkpoints.ancestors(state))
 
 
 def _is_over(state: LoopState) -> bool:
@@ -224,7 +233,7 @@ def _options(state: LoopState, status: str, about: list[str]) -> list[str]:
     if first:
         found.append(f"another check, other blockers: loopkit task set {first}")
         found.append(f"go on without it: loopkit task remove {first}")
-    if state.line.checkpoints and status != BLOCKED:
+    if status != BLOCKED and _has_good(state):
         found.append("go back first: loopkit rollback last-good")
     return [*found, "end the loop, the work stays: loopkit cancel"]
 
