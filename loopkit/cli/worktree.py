@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import click
 
-from ..core import announce, clock, intake, waves, work
+from ..core import announce, clock, intake, outline, waves, work
 from ..core import worktrees as rules
 from ..core.checkpoints import spared
 from ..core.errors import LoopError, Refused, UsageFault
@@ -296,6 +296,7 @@ def _named(call: app.App, rows: list[Found], names: tuple) -> list[Found]:
         word = name.upper()
         hits = [one for one in rows if os.path.realpath(one.path) == path]
         hits = hits or [one for one in rows if word in (one.task, os.path.basename(one.path).upper())]
+        hits = hits or [one for one in rows if outline.named(one.state, name) == one.task]
         if not hits:
             raise Refused(f"{name[:100]} is no worktree of a task", "see loopkit worktree list")
         chosen += [one for one in hits if one not in chosen]

@@ -446,6 +446,7 @@ def test_a_worktree_with_changes_that_are_not_merged_is_kept(project: Project, d
     path = f".loop/{project.name}/worktrees/T-001"
     assert answer.exit == 1 and answer.out == f"kept {path}: not merged: report.md\n"
     assert (tree(project) / "report.md").read_text() == "all I found\n"
+    assert project.lk("worktree", "remove", "1.1").out == answer.out, "by its outline number as well"
     answer = project.lk("worktree", "remove", "--clean")
     assert answer.exit == 1 and path in answer.out and f"removed .loop/{project.name}/worktrees/T-002" in answer.out
     assert tree(project).exists() and not tree(project, "T-002").exists()
