@@ -294,7 +294,7 @@ def rolled_back(
     """The lines of a rollback that has been done: an anti-pattern, tasks that are open again, the rollback itself.
 
     saved: number of the checkpoint that holds the tree before it · files: what was written or deleted · why: the reason
-    that the person or Claude gave. Undoing is no lesson.
+    that was given. Undoing is no lesson.
     """
     again = reopened(state, goal)
     changes: list[Change] = []
