@@ -134,15 +134,16 @@ def _is_held_up(task: tasks.Task) -> bool:
     return task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT
 
 
-def _dependencies(state: LoopState, task_id: str) -> list[str]:
-    """The known tasks that a blocked one says it depends on, those apart that wait for it themselves."""
+def _dependencies(state: LoopState, task_id: str, waits: dict[str, list[str]] | None = None) -> list[str]:
+    """The known tasks that a blocked one says it depends on, those apart that wait for it themselves. waits: who waits
+    for whom already; what is found is added to it."""
     task = state.tasks[task_id]
     if task.block_kind != "dependency":
         return []
     import re  # no hook pays for it
 
     named = dict.fromkeys(re.findall(r"\bT-\d{1,10}\b", task.block_text.upper()))
-    waits = graph.waits(state.tasks)
+    waits = graph.waits(state.tasks) if waits is None else waits
     found = []
     for one in named:
         if one not in state.tasks or one == task_id:
@@ -177,8 +178,9 @@ def settled(state: LoopState) -> list[Change]:
     changes: list[Change] = []
     freed = 0
     left = []
+    known = graph.waits(state.tasks)
     for one in held_up(state):
-        blockers = _dependencies(state, one)
+        blockers = _dependencies(state, one, known)
         if not blockers:
             left.append(one)
             continue

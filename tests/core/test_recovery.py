@@ -360,6 +360,18 @@ def test_a_circle_of_dependencies_is_the_persons() -> None:
     assert play(book) == ("BLOCKED", "ask", None)
 
 
+def test_a_circle_that_two_of_them_would_make_together_is_the_persons() -> None:
+    book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#1"]))
+    book.wave()
+    book.do(work.blocked, "T-001", "dependency", "needs T-002")
+    book.do(work.blocked, "T-002", "dependency", "needs T-003")
+    book.do(waves.closed)
+    changes = book.do(recovery.settled)
+    assert [data["id"] for kind, data in changes if kind == "task_changed"] == ["T-001"]
+    (text,) = [data["text"] for kind, data in changes if kind == "question_asked"]
+    assert "T-002 b (dependency): needs T-003" in text
+
+
 def test_after_two_dependencies_the_person_is_asked() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("recovery", status="BLOCKED", play="wait", wave=1, counted=True)
