@@ -23,9 +23,9 @@ def running(state: LoopState) -> None:
         from .errors import LimitReached
 
         kind = LimitReached if session.verdict in verdict.LIMITS else Refused
-        why = "" if session.reason in (None, "", verdict.BY_HAND) else f": {session.reason}"
+        named = f" ({session.verdict})" if session.verdict else ""
         raise kind(
-            f"loop {state.name} is paused ({session.verdict or verdict.BY_HAND}){why}",
+            f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}",
             "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
         )
     if session.question is not None:

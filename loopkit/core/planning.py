@@ -121,7 +121,8 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     changes: list[Change] = [("plan_reviewed", row)]
     if outcome == supervised.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
-        why = f"the plan is not approved after {done} revisions ({score}): {announce.clean(data['feedback'], 300)}"
+        why = f"the plan is not approved after {announce.count(done, 'revision')} ({score}): "
+        why += announce.clean(data["feedback"], 300)
         changes.append(("paused", {"verdict": None, "reason": why}))
     return changes
 

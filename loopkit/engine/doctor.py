@@ -163,9 +163,8 @@ def _ownership(report: Report, loop: Loop, case: Case) -> None:
     whose = "this session" if mine else f"session {session.owner} ({alive}); go on here: loopkit resume"
     report.add(OK if mine or not case.session else WARN, f"loop {loop.name} belongs to {whose}")
     if session.status == verdict.PAUSED:
-        report.add(
-            WARN, f"the loop is paused ({session.verdict or 'by hand'}): {session.reason or '–'}; go on: loopkit resume"
-        )
+        named = f" ({session.verdict})" if session.verdict else ""
+        report.add(WARN, f"the loop is paused{named}: {session.reason or verdict.BY_HAND}; go on: loopkit resume")
     if session.last_stop:
         last = session.last_stop
         report.add(OK, f"last stop: {last['decision']}" + (f", {last['verdict']}" if last["verdict"] else ""))

@@ -159,13 +159,13 @@ def test_pause_and_resume(project: Project) -> None:
     assert "the session is free" in answer.out and answer.waits == ["loopkit resume"]
     snapshot = project.snapshot
     assert (snapshot["status"], snapshot["reason"], snapshot["verdict"]) == ("paused", "lunch break", None)
-    project.refused(1, "wave", "next", says="is paused (by hand): lunch break; next: loopkit resume")
+    project.refused(1, "wave", "next", says="is paused: lunch break; next: loopkit resume")
     before = project.ledger.read_bytes()
     project.ok("pause")
     assert project.ledger.read_bytes() == before, "once is enough"
     project.ok("resume")
     project.ok("pause")
-    project.refused(1, "wave", "next", says="is paused (by hand); next: loopkit resume")
+    project.refused(1, "wave", "next", says="is paused: by hand; next: loopkit resume")
     assert project.ok("resume").steps == ["loopkit wave next"]
     assert project.snapshot["status"] == "running"
 
