@@ -15,6 +15,9 @@ from ..store import loops, place
 from ..store.loop import Loop
 from . import app, which
 
+#: Reviews of waves that are told one by one.
+SHOWN_REVIEWS = 4
+
 
 @app.command("status", "loopkit status")
 @click.argument("words", nargs=-1, metavar="[WHICH]")
@@ -68,6 +71,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     lines += [
         f"  {row['id']} {announce.clean(row['subject'], 70)}"
         + (f" ({row['block']}: {row['text']})" if row.get("text") else "")
+        + (" (running)" if row["id"] in loop.state.running else "")
         for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]
     ]
     course = loopstate.line(loop.state)
@@ -80,7 +84,12 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
         )
     if loop.state.worktrees.rows:
         lines.append(f"Worktrees: {len(loop.state.worktrees.rows)}; see loopkit worktree list")
+    earlier = [name for name in snapshot["reviews"] if name != "thorough"][:-SHOWN_REVIEWS]
+    if earlier:
+        lines.append(f"Reviews of earlier waves: {len(earlier)}")
     for name, row in snapshot["reviews"].items():
+        if name in earlier:
+            continue
         if name == "thorough":
             lines.append(
                 f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}"

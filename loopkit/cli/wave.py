@@ -99,12 +99,12 @@ def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = Non
         call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
     steps = handout.hand_out(call, loop, due)
-    said = said or f"{announce.count(len(due), 'step')} handed out"
+    head, *rest = (said or f"{announce.count(len(due), 'step')} handed out").split("\n")
     if len(due) > 1:
-        said += ", to be done side by side"
+        head += ", to be done side by side"
     if out:
-        said += f"; still out: {', '.join(' '.join(filter(None, one[1:])) for one in out)}"
-    call.answer(loop, said, {**(data or {}), "handed": _rows(due), "out": _rows(out)}, steps)
+        head += f"; still out: {', '.join(' '.join(filter(None, one[1:])) for one in out)}"
+    call.answer(loop, "\n".join([head, *rest]), {**(data or {}), "handed": _rows(due), "out": _rows(out)}, steps)
     return 0
 
 

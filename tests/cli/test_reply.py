@@ -54,6 +54,8 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     assert project.ok("wave", "next").steps[0].startswith("agent loop:plan-review: Review the plan.")
     assert "score 82, approved" in reply(project, "verification plan", GOOD).out
     opened = project.ok("wave", "next")
+    assert opened.out.splitlines()[0] == "wave 1 opened: T-001, T-002, T-003, to be done side by side"
+    assert "T-002 answer (running)" in project.ok("status").out
     assert [one.split(":")[1] for one in opened.steps[:3]] == ["coder"] * 3
     assert opened.steps[3:] == [f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)]
     assert reply(project, "implementation T-001", IMPLEMENTED).steps == opened.steps[4:]
