@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8
-#: Characters of a subject that is made from a description, of all questions together, at most.
-_SUBJECT, _QUESTIONS = 120, 4000
+#: Characters of a subject that is made from a description, of all questions together, and lines of these, at most.
+_SUBJECT, _QUESTIONS, _LINES = 120, 4000, 20
 
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
@@ -37,6 +37,10 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
         if len(text) > _QUESTIONS:
             raise Misfit(
                 f"questions: {len(text):,} characters, at most {_QUESTIONS:,}; ask what only a person can answer"
+            )
+        if len(text.splitlines()) > _LINES:
+            raise Misfit(
+                f"questions: {len(text.splitlines())} lines, at most {_LINES}; ask what only a person can answer"
             )
         return [("question_asked", {"text": text})]
     more = state.stage != stage.DECOMPOSE

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopkit.store.loop import Loop
 from tests.cli.kit import GATE, SHAPE, Project, task
 
 BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
@@ -199,6 +200,11 @@ def test_a_light_review_is_stored_and_shown(working: Project) -> None:
     working.ok("review", "--wave", "1", *LIGHT)
     assert working.snapshot["reviews"] == {"wave_1": {"score": 8, "issues": 2, "blockers": 0}}
     assert "Review wave_1: 8/10, 2 issues, 0 blockers" in working.ok("status").out
+    loop = Loop(str(working.root), working.name)
+    loop.record([("review_light", {"wave": wave, "score": 7}) for wave in range(2, 100)], "person")
+    said = working.ok("status").out
+    assert "Reviews of earlier waves: 95" in said and said.count("Review wave_") == 4 and "Review wave_99" in said
+    assert said.count("\n") <= 40
 
 
 def test_a_light_review_never_blocks(working: Project) -> None:

@@ -137,7 +137,8 @@ def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -
 
 
 def test_questions_without_end_are_no_questions(book: Roles) -> None:
-    assert book.kinds("plan", None, {"tasks": [], "questions": ["why? " * 2000]}) == ["reply_unfit"]
+    for questions in (["why? " * 2000], ["why?\r" * 21]):
+        assert book.kinds("plan", None, {"tasks": [], "questions": questions}) == ["reply_unfit"]
     assert "ask what only a person can answer" in book.state.supervised.unfit["plan"]
 
 
