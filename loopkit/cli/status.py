@@ -122,7 +122,8 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     elif snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")
     elif session.status in verdict.FINAL:
-        lines.append("Start another: /loop:start <task>")
+        again = "; or try it again: loopkit resume --again" if session.status == verdict.FAILED else ""
+        lines.append("Start another: /loop:start <task>" + again)
     return lines
 
 

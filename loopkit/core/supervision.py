@@ -280,7 +280,8 @@ def lines(state: LoopState) -> list[str]:
         (f"plan {row['plan']}" if row["plan"] else "no plan yet")
         + ("" if row["plan_score"] is None else f" ({row['plan_score']})")
     ]
-    scores.append(f"revision {row['revisions']} of {row['max_revisions']}")
+    more = row["revisions"] > row["max_revisions"]  # the person went on after the last one
+    scores.append(f"revision {row['revisions']}" + ("" if more else f" of {row['max_revisions']}"))
     scores += [] if row["goal_score"] is None else [f"goal {row['goal_score']}"]
     scores += [leveled(row["level"])] if leveled(row["level"]) else []
     said = [f"Approval: {row['approval']} | {row['phase'].replace('_', ' ')}, " + ", ".join(scores)]

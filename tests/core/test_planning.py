@@ -235,6 +235,9 @@ def test_plan_review_failure_decides_what_follows_the_last_revision(how: str, sc
         assert book.state.session.status == "paused" and "not approved after 3 revisions" in book.state.session.reason
         book.line("resumed")
         assert book.wanted == ["plan"]  # the person goes on: the planner has another try
+        assert "revision 3 of 3" in supervision.lines(book.state)[0]
+        book.reply("plan", None, plan())
+        assert "revision 4" in supervision.lines(book.state)[0] and "4 of" not in supervision.lines(book.state)[0]
     else:
         assert nextstep.command(book.state) == "loopkit wave next"
         assert supervision.warnings(book.state) == [f"the plan was not approved (with {score} after revision 3)"]
