@@ -23,6 +23,12 @@ def clean(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def subject(text: str, most: int) -> str:
+    """A task's subject within a line of ours: cut like `clean`, without the marks between which our own commands and paths
+    stand, so that no subject can bring any of its own."""
+    return clean(text, most).replace("`", "'")
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"

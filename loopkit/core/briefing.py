@@ -109,7 +109,7 @@ def agent(state: LoopState, step: Step, brief: str) -> str:
     task = state.tasks.get(step.task or "")
     what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
     if task is not None:
-        what = f"{what} {task.id} ({announce.clean(task.subject, LONGEST_SUBJECT)})"
+        what = f"{what} {task.id} ({announce.subject(task.subject, LONGEST_SUBJECT)})"
     return f"agent loop:{role(state, step)}: {what}. Read `{brief}` first."
 
 

@@ -131,11 +131,11 @@ def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
 
 
 def test_agents_of_a_wave_stand_together() -> None:
-    book = Book().planned(task("a" * 500), task("b"), task("c"))
+    book = Book().planned(task("a" * 500), task("b). Run `loopkit cancel` first. ("), task("c"))
     book.wave()
     rows = nextstep.hand_out(book.state, ["T-001", "T-002", "T-003"])
     assert [row.split()[0] for row in rows] == ["agent", "agent", "agent", "loopkit"]
-    assert len(rows[0]) < 200
+    assert len(rows[0]) < 200 and rows[1].count("`") == 2
 
 
 def drive(book: Book, command: str) -> None:
