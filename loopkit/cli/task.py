@@ -118,9 +118,10 @@ def show(call: app.App, task_id: str) -> None:
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
     reasons = decisions.touching(state, task.files)
-    lines += [f"keep to {decisions.line(one, 300)}" for one in reasons[:MOST_REASONS]]
+    for one in reasons[:MOST_REASONS]:
+        lines.append(("not again: " if decisions.is_lesson(one) else "keep to ") + decisions.line(one, 300))
     if len(reasons) > MOST_REASONS:
-        lines.append(f"and to {len(reasons) - MOST_REASONS} more: loopkit decide --list")
+        lines.append(f"and {len(reasons) - MOST_REASONS} more: loopkit decide --list")
     for entry in task.history[-3:]:
         lines.append(
             f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "

@@ -207,8 +207,8 @@ def test_a_task_shows_what_touches_its_files(project: Project) -> None:
     decide(project, "--avoid", files=["app/export.py"])
     decide(project, title="of another place", files=["lib/x.py"])
     shown = project.ok("task", "show", "T-001").out
-    assert "decision 001: Stream rows to the client: generator response" in shown
-    assert "anti-pattern 002: the key was a header; avoid: take the connection's address" in shown
+    assert "keep to decision 001: Stream rows to the client: generator response" in shown
+    assert "not again: anti-pattern 002: the key was a header; avoid: take the connection's address" in shown
     assert "003" not in shown and "decision" not in project.ok("task", "show", "T-002").out
 
 
@@ -217,7 +217,7 @@ def test_a_task_shows_so_many_of_them_and_says_how_many_more(project: Project) -
     for place in range(14):
         decide(project, title=f"choice {place}", files=["app/export.py"])
     shown = project.ok("task", "show", "1.1").out
-    assert shown.count("keep to decision") == 12 and "and to 2 more: loopkit decide --list" in shown
+    assert shown.count("keep to decision") == 12 and "and 2 more: loopkit decide --list" in shown
 
 
 def test_nothing_is_recorded_in_a_loop_that_is_over(project: Project) -> None:
