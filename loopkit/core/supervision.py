@@ -131,9 +131,10 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     own = next((one for one in now if one.task == target), None)
     name = supervised.key(kind, target)
     if own is not None:
-        raise Refused(f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {briefing.reply(own)}")
-    todo = nextstep.command(state)
-    raise Refused(f"no {name} is awaited", f"next: {todo}" if todo else "see loopkit status")
+        todo = briefing.reply(own) if _is_out(state, own) else nextstep.WAVE_NEXT  # it has to be handed out first
+        raise Refused(f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {todo}")
+    following = nextstep.command(state)
+    raise Refused(f"no {name} is awaited", f"next: {following}" if following else "see loopkit status")
 
 
 def answered(

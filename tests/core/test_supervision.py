@@ -684,8 +684,13 @@ def test_remediation_of_the_review_does_not_ask_for_the_goal_again() -> None:
 def test_a_reply_is_awaited_by_whoever_is_to_answer(book: Roles) -> None:
     with pytest.raises(Refused, match="no plan is awaited"):
         supervision.find(book.state, "plan", None)
-    with pytest.raises(Refused, match="no test T-001 is awaited, but implementation T-001"):
+    with pytest.raises(Refused, match="no test T-001 is awaited, but implementation T-001") as caught:
         supervision.find(book.state, "test", "t-1")
+    assert caught.value.todo == "next: loopkit reply implementation T-001 --file -"
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
+    with pytest.raises(Refused, match="but implementation T-001") as caught:
+        supervision.find(book.state, "test", "t-1")
+    assert caught.value.todo == "next: loopkit wave next"  # whoever had it is gone
     for kind, target in (("praise", None), ("test", None), ("plan", "T-001")):
         with pytest.raises(UsageFault):
             supervision.find(book.state, kind, target)
