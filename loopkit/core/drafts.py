@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
 from . import command, graph, outline, settings
@@ -92,7 +93,7 @@ def texts(value: object, what: str) -> list[str]:
 
 
 def paths(value: object, what: str) -> list[str]:
-    """Paths of files inside the project, relative to it. Raises UsageFault for any other."""
+    """Paths of files inside the project, relative to it, each in its shortest form. Raises UsageFault for any other."""
     found = texts(value, f"files of {what}")
     for one in found:
         parts = one.replace("\\", "/").split("/")
@@ -100,7 +101,7 @@ def paths(value: object, what: str) -> list[str]:
             raise UsageFault(
                 f"{one!r} in files of {what} is no path inside the project", "give it relative to its root"
             )
-    return found
+    return list(dict.fromkeys(map(posixpath.normpath, found)))
 
 
 def _blockers(value: object, what: str) -> list[str]:

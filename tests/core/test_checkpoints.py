@@ -204,6 +204,13 @@ def test_tasks_completed_after_the_target_are_open_again_without_evidence(four: 
     assert nextstep.command(four.state) == "loopkit wave next"
 
 
+def test_what_was_completed_just_before_the_target_stays(executing: Book) -> None:
+    executing.verify("T-001")
+    executing.line("notice_given", name="x")
+    made = keep(executing, "manual", lines=executing.state.line.completed["T-001"])
+    assert checkpoints.reopened(executing.state, executing.state.line.numbers[made]) == []
+
+
 def test_no_evidence_of_a_tree_that_is_gone_counts() -> None:
     book = Book().planned(task("a", "true"), task("b", "true", blocked_by=["#1"]))
     batch(book)
@@ -299,6 +306,9 @@ def test_what_was_left_out_is_named_within_bounds_and_spared(four: Book) -> None
     names = [f"d/{one} (x) (a repository of its own)" for one in range(checkpoints.MOST_LEFT + 3)]
     goal = four.state.line.numbers[keep(four, "manual", left_out=names)]
     assert len(goal.left_out) == checkpoints.MOST_LEFT + 1 and goal.left_out[-1] == "3 more"
+    for more, last in ((0, names[checkpoints.MOST_LEFT - 1]), (1, "1 more")):
+        just = keep(four, "manual", left_out=names[: checkpoints.MOST_LEFT + more])
+        assert four.state.line.numbers[just].left_out[-1] == last
     assert (
         checkpoints.spared(goal.left_out)[:2] == ["d/0 (x)", "d/1 (x)"]
         and len(checkpoints.spared(goal.left_out)) == checkpoints.MOST_LEFT

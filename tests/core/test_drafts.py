@@ -35,6 +35,19 @@ def test_a_draft_is_checked(row: object, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "path", ["", " ", "a\0b", "/etc/passwd", "\\\\host\\x", "C:/x", "c:\\x", "..", "a/../../b", "a\\..\\b"]
+)
+def test_a_path_outside_the_project_is_none(path: str) -> None:
+    with pytest.raises(UsageFault, match="no path inside the project"):
+        drafts.paths(["a.py", path], "it")
+
+
+def test_a_path_has_one_form() -> None:
+    assert drafts.paths(["./a.py", "a.py", "b//c/", "d/./e"], "it") == ["a.py", "b/c", "d/e"]
+    assert drafts.paths(None, "it") == []
+
+
 def test_a_draft_is_completed() -> None:
     row = drafts.draft({"subject": " a\n b ", "verify": " true "}, 1)
     assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "true", "medium", [])

@@ -28,6 +28,17 @@ def test_tasks_that_name_the_same_file_are_kept_apart() -> None:
     assert opened(book.wave()) == ["T-001", "T-003", "T-004"]
 
 
+def test_however_the_same_file_is_written() -> None:
+    book = Book().planned(
+        task("a", files=["./app//x.py"]), task("b", files=["app/x.py"]), task("c", files=["app/y.py"])
+    )
+    assert opened(book.wave()) == ["T-001", "T-003"]
+
+
+def test_a_complex_task_is_not_split_first_where_nobody_supervises() -> None:
+    assert opened(Book().planned(task("a", complexity="complex")).wave()) == ["T-001"]
+
+
 def test_sequential_takes_one() -> None:
     book = Book().planned(task("a"), task("b"))
     changes = book.do(waves.next_wave, True)

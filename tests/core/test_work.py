@@ -35,6 +35,7 @@ def test_ids_follow_and_places_in_the_list_are_names() -> None:
     ("blocker", "words"),
     [
         ("T-099", "T-099, which does not exist"),
+        ("T-003", "T-003, which does not exist"),
         ("#0", "#0"),
         ("#3", "#3, but 2 tasks"),
         ("#²", "not a task id"),
