@@ -10,10 +10,13 @@ import click
 from ..core import announce, clarify, decisions, drafts, graph, panel, verdict, work, worktrees
 from ..core import task as tasks
 from ..core.errors import UsageFault
+from ..core.task import Task
 from . import app
 
 #: Decisions and anti-patterns that a task shows at the most, the oldest first.
 MOST_REASONS = 12
+#: Tasks that a list shows at the most.
+MOST_LISTED = 36
 
 
 @click.group("task", context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +79,8 @@ def list_(call: app.App) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return
     marks = {"pending": " ", "in_progress": ">", "completed": "x", "failed": "!", "blocked": "-"}
-    for task in loop.state.tasks.values():
+    shown, left = _shown(list(loop.state.tasks.values()))
+    for task in shown:
         waits = [one for one in task.blocked_by if one in loop.state.open]
         note = f" (waits for {', '.join(waits)})" if waits else ""
         if task.block_kind:
@@ -86,7 +90,17 @@ def list_(call: app.App) -> None:
                 else f" ({task.block_kind})"
             )
         click.echo(f"[{marks[task.status]}] {task.id} {announce.clean(task.subject, 90)}{note}")
-    call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed")
+    more = f"; {left} of them not shown: loopkit task list --json, loopkit task show T-001" if left else ""
+    call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed{more}")
+
+
+def _shown(rows: list[Task]) -> tuple[list[Task], int]:
+    """As many tasks as a screen takes, in order, and how many are left out: completed ones first."""
+    spare = [one.id for one in rows if one.status == tasks.COMPLETED] + [
+        one.id for one in reversed(rows) if one.status != tasks.COMPLETED
+    ]
+    out = set(spare[: max(0, len(rows) - MOST_LISTED)])
+    return [one for one in rows if one.id not in out], len(out)
 
 
 @_add("show", "loopkit task show T-003")

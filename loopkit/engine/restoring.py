@@ -191,7 +191,7 @@ class _Restoring:
         if not self._inside(row.path, make=True):
             return "behind a link, or another file is in its way"
         full = os.path.join(self.top, row.path)
-        there = os.path.lexists(full)
+        there = os.path.lexists(full) and not self._cleared(row.path)
         if there and self._is(full, row.mode, row.new):
             return None
         if row.status == "A" and there:
@@ -205,6 +205,19 @@ class _Restoring:
         else:
             self._file(row.new, ready, full, row.mode == RUN)
         return ""
+
+    def _cleared(self, path: str) -> bool:
+        """Whether there was nothing but a folder without a file; it is gone."""
+        full = os.path.join(self.top, path)
+        if os.path.islink(full) or not os.path.isdir(full):
+            return False
+        folders = list(os.walk(full, topdown=False))
+        if any(files for _, _, files in folders):
+            return False
+        for folder, _, _ in folders:  # of a link to a folder, rmdir says no
+            os.rmdir(folder)
+        self.real = {one for one in self.real if not within(one, (path,))}
+        return True
 
     def _link(self, ready: str, full: str) -> None:
         with open(ready, "rb") as file:

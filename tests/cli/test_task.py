@@ -229,3 +229,16 @@ def test_twenty_adds_at_the_same_time(project: Project, data: Path) -> None:
     assert {row["subject"] for row in rows.values()} == {f"number {number}" for number in range(20)}
     assert project.snapshot["tasks"]["total"] == 20
     assert project.snapshot["ledger_offset"] == project.ledger.stat().st_size
+
+
+def test_a_long_list_fits_on_a_screen_and_leaves_out_what_is_done_first(project: Project) -> None:
+    project.planned(*[task(f"t{number}") for number in range(10)])
+    project.write("limiter.txt")
+    project.ok("task", "start", "T-001")
+    assert project.verify("T-001").exit == 0
+    project.ok("task", "split", "T-010", "--file", "-", given=[task(f"part {number}") for number in range(30)])
+    said = project.ok("task", "list").out
+    assert said.count("\n") <= 40 and "T-001" not in said.split("1/40 completed")[0]
+    assert "T-036 " in said and "T-037 " not in said
+    assert "1/40 completed; 4 of them not shown: loopkit task list --json" in said
+    assert len(project.tasks) == 40

@@ -653,6 +653,20 @@ def test_kinds_that_change_places(repo: Repo) -> None:
     assert repo.files() == wrecked
 
 
+def test_empty_folders_are_in_no_file_s_way(repo: Repo) -> None:
+    repo.write("file")
+    repo.write("held")
+    first = repo.take().tree
+    for name in ("file", "held"):
+        (repo.folder / name).unlink()
+        (repo.folder / name / "a/b").mkdir(parents=True)
+    os.symlink("a", repo.folder / "held/link")
+    (repo.folder / ".git/info/exclude").write_text("link\n")
+    assert repo.back(first) == (["file"], ["held (a file that is in no checkpoint is in its way)"])
+    assert (repo.folder / "file").read_text() == "x\n"
+    assert sorted(os.listdir(repo.folder / "held")) == ["a", "link"]
+
+
 def test_a_folder_that_became_a_link_leads_nowhere(repo: Repo, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
