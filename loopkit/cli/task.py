@@ -90,7 +90,7 @@ def list_(call: app.App) -> None:
                 else f" ({task.block_kind})"
             )
         click.echo(f"[{marks[task.status]}] {task.id} {announce.clean(task.subject, 90)}{note}")
-    more = f"; {left} of them not shown: loopkit task list --json, loopkit task show T-001" if left else ""
+    more = f"; {left} of them not shown: loopkit task list --json" if left else ""
     call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed{more}")
 
 
