@@ -212,9 +212,10 @@ class _Restoring:
         if os.path.islink(full) or not os.path.isdir(full):
             return False
         folders = list(os.walk(full, topdown=False))
-        if any(files for _, _, files in folders):
-            return False
-        for folder, _, _ in folders:  # of a link to a folder, rmdir says no
+        for folder, inner, files in folders:
+            if files or any(os.path.islink(os.path.join(folder, one)) for one in inner):
+                return False
+        for folder, _, _ in folders:
             os.rmdir(folder)
         self.real = {one for one in self.real if not within(one, (path,))}
         return True
