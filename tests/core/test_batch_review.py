@@ -474,6 +474,16 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
     assert seen.count("loopkit review --scaffold") == 1 and len(book.state.waves) == 4
 
 
+def test_a_reviewer_whose_verdict_is_in_is_at_no_other_batch() -> None:
+    book = running(task("a"), task("b", blocked_by=["#1"]))
+    assert [kind for kind, _ in book.do(batch_review.asked, None, "batch")] == ["role_asked"]
+    assert batch_review.at_review(book.state) and book.do(batch_review.asked, None, "batch") == []
+    judge(book)
+    book.do(waves.closed)
+    book.wave()
+    assert not batch_review.at_review(book.state)
+
+
 def test_who_waits_for_the_review_is_not_handed_out_again() -> None:
     """A stop lets the session go between the last check and the review: what was proven stays so."""
     book = planned()

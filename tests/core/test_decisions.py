@@ -183,7 +183,7 @@ def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_i
     finding = book.state.findings["F-001"]
     assert (finding.source, finding.contradicts, finding.files) == ("decision", (1,), ("a.py",))
     assert "decision 001 no longer holds: Stream rows" in finding.issue
-    assert not review.passed(book.state) and "resolve F-001" in str(nextstep.command(book.state))
+    assert not review.passed(book.state) and "resolve F-001 <--task" in str(nextstep.command(book.state))
     decided(book, supersedes=1)
     assert review.passed(book.state) and nextstep.command(book.state) == "loopkit gate"
 
