@@ -432,7 +432,11 @@ def test_hand_outs_name_the_role_and_the_review() -> None:
     lines = nextstep.hand_out(book.state, ["T-001"])
     assert lines[0].startswith("agent loop:scaffold: Do T-001") and lines[1] == "loopkit review --scaffold"
     other = running()
-    assert nextstep.hand_out(other.state, ["T-001"])[1] == "loopkit review --wave 1"
+    coder, step = nextstep.hand_out(other.state, ["T-001"])
+    assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
+    unreviewed = Book().planned(task("a", scaffold=True))
+    unreviewed.wave()
+    assert nextstep.hand_out(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:

@@ -265,6 +265,11 @@ def test_another_check_while_the_supervisor_judges_goes_back_to_the_tester(book:
     assert book.wanted[0] == "test T-001"
 
 
+def test_another_check_while_the_coder_works_changes_nobodys_turn(book: Roles) -> None:
+    book.do(work.changed, "T-001", "pytest -q", None, None)
+    assert book.wanted[0] == "implementation T-001"
+
+
 def test_a_wave_closes_as_soon_as_all_of_it_is_judged(book: Roles) -> None:
     for name in ("T-001", "T-002"):
         book.to_judge(name)
