@@ -294,7 +294,7 @@ def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[st
     from . import intake
 
     intake.running(state)
-    stage.require(state, stage.REVIEW, doing="completing")
+    stage.require(state, stage.REVIEW, stage.COMPLETE, doing="completing")  # the machine may have gone down in between
     missing = open_points(state, digest, lost)
     if missing:
         raise Refused(f"not complete: {missing[0][0]}", f"next: {missing[0][1]}")
@@ -306,7 +306,8 @@ def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[st
             f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}",
             "find out more, then: loopkit gate --file -",
         )
-    return [("stage_moved", {"from": stage.REVIEW, "to": stage.COMPLETE}), ("loop_completed", {"card": gate["card"]})]
+    move = [] if state.stage == stage.COMPLETE else [intake.move(state, stage.COMPLETE)]
+    return [*move, ("loop_completed", {"card": gate["card"]})]
 
 
 def card(state: LoopState) -> dict:

@@ -395,3 +395,11 @@ def test_a_refused_gate_does_not_complete() -> None:
     book.do(gate.decided, answers(points={**GATE["points"], "runs": "FAIL: no"}), same)
     with pytest.raises(Refused):
         gate.completed(book.state, same)
+
+
+def test_a_completion_that_was_cut_off_can_be_repeated() -> None:
+    book = passed()
+    move, end = gate.completed(book.state, same)
+    book.line(move[0], **move[1])
+    assert book.do(gate.completed, same) == [end]
+    assert book.state.session.status == "completed"
