@@ -82,4 +82,6 @@ def _run(call: app.App, loop: Loop, name: str, line: str) -> tuple[dict, list[st
             text = file.read().decode("utf-8", "replace")
     except OSError as error:
         raise Damaged(f"cannot read {error.filename}: {error.strerror}", "give read access") from None
+    for top in dict.fromkeys((os.path.realpath(call.here), call.here)):  # a task's own worktree has another
+        text = text.replace(top + os.sep, "")
     return outcome, baseline.names(text.partition("\n")[2])

@@ -24,10 +24,12 @@ Verdict = namedtuple("Verdict", "regression new said")
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 #: Words of which each line that tells of a failure has one.
-_HINT = re.compile(r"FAIL|ERROR|not ok|[✕✗✘×●]|\(fail\)|Failed|Timeout|rspec |^\d+\) |failing$|^\s*\d+ - ")
+_HINT = re.compile(
+    r"FAIL|ERROR|not ok|[✕✖✗✘×●]|\(fail\)|[Ff]ailed|Timeout|rspec |^\d+\) |failing$|^\s*\d+ - |\[E\]$|^ +\d+\) test |\S#\S+ \["
+)
 _TOOK = re.compile(r"\s*[\[(]\s*[\d.,:]+\s*(?:ms|s|m|min|%)?\s*[\])]\s*$|\s+\d+(?:\.\d+)?\s*ms$")
 #: Counts and headings that begin like a name.
-_NO_NAME = re.compile(r"\(|\d+(?:[\s/%]|$)|[=\-_.:!]|(?:tests?|assertions?|errors?)(?:[\s:]|$)", re.IGNORECASE)
+_NO_NAME = re.compile(r"[(|]|\d+(?:[\s/%]|$)|[=\-_.:!]|(?:tests?|assertions?|errors?)(?:[\s:]|$)", re.IGNORECASE)
 
 _PYTEST = re.compile(
     r"(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:\([^)]*\))?)\s+([^\s:]+(?:::[^\[]*?(?:\[.*?\])?)?)(?:\s+-\s.*)?$"
@@ -42,7 +44,7 @@ _TAP = re.compile(r"\s*not ok\b\s*(\d*)\s*(?:-\s+)?(.*)$")
 _TAP_EXCUSED = re.compile(r"#\s*(?:TODO|SKIP)\b", re.IGNORECASE)
 _JEST_FILE = re.compile(r"\s*(FAIL|PASS)\s+(?:\|?[\w-]+\|?\s+)?(\S+\.[\w.]*[jt]sx?)(?:\s+\(.*\))?$")
 _JEST = re.compile(r"\s*● (.+)$")
-_CROSS = re.compile(r"\s*[✕✗✘×] (.+)$")
+_CROSS = re.compile(r"\s*[✕✖✗✘×] (?!failing tests:$)(.+)$")
 _MOCHA = re.compile(r"\s+\d+\) (.*)$")
 _OTHERS = tuple(
     re.compile(text)
@@ -54,6 +56,11 @@ _OTHERS = tuple(
         r"\s*\d+ - (.+) \((?:Failed|Timeout|SEGFAULT|Not Run|.*Exception.*)\)",  # CTest
         r"\d+\) (\S+::\S+)",  # PHPUnit
         r"\(fail\) (.+)$",  # Bun
+        r"(\S.*?) \.\.\. FAILED(?: \([\d.smh]+\))?$",  # Deno
+        r" +\d+\) (test .+ \(\S+\))$",  # ExUnit
+        r"([A-Z][\w:]*#\S+) \[.+\]:$",  # Minitest
+        r"\d+:\d\d .*-\d+: (.+) \[E\]$",  # Dart
+        r"Test Case '(.+)' failed \(",  # XCTest
         r"\s*(?:FAILED|FAIL):?\s+(?:\[\s*[\d.]+s\]\s+)?(.+?)(?:\s+-\s.*)?$",
     )
 )
@@ -115,7 +122,8 @@ def names(text: str) -> list[str]:
             files[file] = True
             _note(found, f"{file} › {hit[1]}" if file else hit[1])
         elif hit := _CROSS.match(line):
-            _note(crosses, hit[1])
+            if not _TAP_EXCUSED.search(hit[1]):
+                _note(crosses, hit[1])
         elif hit := _TAP.match(line):
             if not _TAP_EXCUSED.search(hit[2]):
                 _note(found, re.sub(r"\s+# time=.*", "", hit[2]) or f"test {hit[1]}")

@@ -146,6 +146,8 @@ def test_in_a_worktree_it_looks_at_that_worktree(project: Project) -> None:
     project.planned(task("a", shlex.join(words)))
     project.ok("baseline", "--", "sh", "check.sh")
     project.ok("wave", "next", "--worktrees")
-    (project.root / project.name / "worktrees" / "T-001" / "check.sh").write_text("echo FAILED z\nexit 1\n")
+    (project.root / project.name / "worktrees" / "T-001" / "check.sh").write_text(
+        'echo FAILED z\necho "FAILED $PWD/a"\nexit 1\n'
+    )
     answer = project.lk("verify", "T-001", "--", *words)
-    assert answer.exit == 1 and "regression, failing since the baseline: z" in answer.out
+    assert answer.exit == 1 and "regression, failing since the baseline: z\n" in answer.out

@@ -146,6 +146,33 @@ FAILED: obj/main.o
 """
 
 
+NODE = """\
+▶ suite
+  ✖ adds (1.561455ms)
+    AssertionError [ERR_ASSERTION]: 1 == 2
+  ✔ ok (0.178785ms)
+✖ suite (4.758083ms)
+✖ later (0.099738ms) # TODO
+ℹ fail 2
+
+✖ failing tests:
+
+test at a.test.js:2:23
+✖ adds (1.561455ms)
+"""
+
+MORE = """\
+adds ... FAILED (5ms)
+adds ... ok (5ms)
+FAILED | 3 passed | 1 failed (10ms)
+  1) test greets the world (HelloTest)
+  1) Failure:
+CartTest#test_adds [test/cart_test.rb:5]:
+00:01 +3 -1: cart adds one [E]
+Test Case '-[AppTests.CartTests testAdds]' failed (0.1 seconds).
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -185,6 +212,17 @@ FAILED: obj/main.o
         ),
         (CARGO, ["src/lib.rs: tests::c - should panic", "tests/it.rs: tests::b", "cr: src/lib.rs - f"]),
         (TAP, ["bad", "inner", "test 5"]),
+        (NODE, ["adds", "suite"]),
+        (
+            MORE,
+            [
+                "adds",
+                "test greets the world (HelloTest)",
+                "CartTest#test_adds",
+                "cart adds one",
+                "-[AppTests.CartTests testAdds]",
+            ],
+        ),
         (
             OTHERS,
             [
