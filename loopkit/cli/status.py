@@ -122,8 +122,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     elif snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")
     elif session.status in verdict.FINAL:
-        again = "; or try it again: loopkit resume --again" if session.status == verdict.FAILED else ""
-        lines.append("Start another: /loop:start <task>" + again)
+        lines.append("Start another: /loop:start <task>")
     return lines
 
 
