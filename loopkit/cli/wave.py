@@ -48,11 +48,10 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     intake.running(loop.state)
     late = call.change(loop, work.belated) if work.belated(loop.state) else []
     if late:
-        done = ", ".join(change[1]["id"] for change in late)
-        call.answer(
-            loop, f"{done} completed, since all subtasks are", {"completed": [change[1]["id"] for change in late]}
-        )
-        return 0
+        done = [row["id"] for kind, row in late if kind == "task_completed"]
+        said = f"{', '.join(done)} completed, since all subtasks are" if done else ""
+        call.answer(loop, said, {"completed": done})
+        return int(loop.state.session.status == verdict.FAILED)
     settled = recovering.settle(call, loop)
     if settled.done:
         call.answer(loop, "\n".join(settled.lines), {"question": settled.question})

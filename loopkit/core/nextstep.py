@@ -21,6 +21,7 @@ from . import (
     worktrees,
 )
 from . import task as tasks
+from .escalation import IMPOSSIBLE
 
 if TYPE_CHECKING:
     from .state import Finding, LoopState
@@ -137,7 +138,7 @@ def _work(state: LoopState) -> str:
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
-                return f"loopkit task split {task.id} --file -"
+                return WAVE_NEXT if task.action == IMPOSSIBLE else f"loopkit task split {task.id} --file -"
     if state.narrow:
         return f"loopkit task split {next(iter(state.narrow))} --file -"
     if state.bare:

@@ -246,8 +246,19 @@ def completed(state: LoopState, task: Task, before: Iterable[str] = (), again: C
 
 
 def belated(state: LoopState) -> list[Change]:
-    """Completions of split tasks that should have been recorded with that of their last subtask: whoever recorded it was
-    killed within the write, or the machine went down."""
+    """What should have been recorded with the line before it: whoever wrote that was killed, or the machine went down.
+
+    The end of the loop after a failure that nothing can mend; completions of split tasks with that of their last subtask.
+    """
+    for name in state.open if state.counts[tasks.FAILED] else ():
+        task = state.tasks[name]
+        if task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE:
+            if not supervised.undiagnosed(state, task):
+                said = task.diagnosis or {}
+                error = str(task.history[-1]["error"]) if task.history else ""
+                words = (said.get("reasoning") or "", said.get("blockers") or ())
+                why = impossible.of_task(state, task, task.attempts, error, *words)
+                return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
     children: dict[str, list[Task]] = {}
     for task in state.tasks.values():
         children.setdefault(task.parent or "", []).append(task)

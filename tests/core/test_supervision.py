@@ -16,7 +16,7 @@ from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.state import LoopState
 from loopkit.core.supervision import Step
-from tests.core.kit import task
+from tests.core.kit import Book, task
 from tests.core.roles import (
     Roles,
     diagnosis,
@@ -897,3 +897,24 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
     assert book.wave() == [("task_completed", {"id": "T-003"}), ("task_completed", {"id": "T-001"})]
     book.drive(good)
     assert book.state.session.status == "completed"
+
+
+@pytest.mark.parametrize("policy", ["supervisor", "evidence"])
+def test_an_end_that_was_never_written_is_written_by_the_next_wave(policy: str) -> None:
+    if policy == "supervisor":
+        book, name = failing(3, 5)
+        changes = supervision.answered(book.state, "diagnosis", name, diagnosis("retry", "no way", blockers=["a wall"]))
+    else:
+        book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned(task("a"))
+        book.wave()
+        name, changes = "T-001", work.failed(book.state, "T-001", "no", None)
+    assert [kind for kind, _ in changes][-1] == "loop_failed"
+    for kind, data in changes[:-1]:
+        book.line(kind, **data)
+    if policy == "evidence":
+        book.do(waves.closed)
+    assert nextstep.command(book.state) == "loopkit wave next"
+    ((kind, data),) = book.wave()
+    assert (kind, data["verdict"]) == ("loop_failed", "impossible") and name in data["reason"]
+    assert ("no way" in data["reason"] and "a wall" in data["reason"]) == (policy == "supervisor")
+    assert nextstep.command(book.state) is None
