@@ -154,7 +154,7 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     row = rules.check_merge(state, task)
     path = os.path.join(loop.folder, row.path)
     facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
-    if not os.path.exists(os.path.join(path, ".git")):
+    if not engine.is_one(project, path, environment):
         raise Refused(f"the worktree of {task.id} is gone: {path}", f"give the attempt up: loopkit task fail {task.id}")
     for tree in (project, path):
         engine.check_calm(tree, environment)

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections import namedtuple
 
-from ..core.errors import Refused
+from ..core.errors import LoopError, Refused
 from ..store import atomic, inside
 from ..store.loop import unwritable
 from . import checkpoints
@@ -159,9 +159,8 @@ def standing(project: str, path: str, base: str, known: tuple, environment: dict
     base: the commit it began with, "" where nobody noted it: then only a worktree whose files are all committed, in a
     commit that another branch or HEAD has too, holds nothing of its own.
     """
-    registered = _registered(project, environment)
-    branch = registered.get(os.path.realpath(path))
-    if branch is None or not os.path.isdir(path):
+    branch = _registered(project, environment).get(os.path.realpath(path))
+    if branch is None or not is_one(project, path, environment):
         return Standing(False, branch or "", "", "", _files(path))
     head = checkpoints.head(path, environment) or ""
     snapshot = checkpoints.snapshot(path, environment)
@@ -177,6 +176,17 @@ def standing(project: str, path: str, base: str, known: tuple, environment: dict
         if not _shared(project, head, branch, environment):
             own.append(f"commits of {branch or head[:12]}")
     return Standing(True, branch, head, tree, own)
+
+
+def is_one(project: str, path: str, environment: dict) -> bool:
+    """Whether a folder is a worktree of the project's repository still: in one that has lost its `.git`, git would look
+    upwards and act on the project's own tree, index and branch."""
+    try:
+        own, main = (checkpoints.repository(one, environment) for one in (path, project))
+    except LoopError:
+        return False
+    common, folder = os.path.realpath(main.common), os.path.realpath(own.folder)
+    return own.top == os.path.realpath(path) and os.path.realpath(own.common) == common != folder
 
 
 def _shared(project: str, head: str, branch: str, environment: dict) -> bool:
@@ -202,7 +212,7 @@ def _files(path: str) -> list[str]:
         found += [os.path.relpath(os.path.join(top, one), path) for one in names]
         if len(found) > MOST:
             folders.clear()
-    return [one for one in found if one != ".git"]
+    return sorted(one for one in found if one != ".git")
 
 
 def lying(folder: str) -> list[str]:
@@ -229,7 +239,8 @@ def remove(project: str, path: str, found: Standing, environment: dict) -> None:
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
-        git(project, "worktree", "prune", environment=environment)
+        if os.path.realpath(path) in _registered(project, environment):  # of the person's, some may be away for a while
+            git(project, "worktree", "remove", path, environment=environment)
         return
     head = found.head
     if _status(path, environment):

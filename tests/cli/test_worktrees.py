@@ -757,3 +757,35 @@ def test_nothing_is_merged_into_a_repository_of_its_own(project: Project) -> Non
     done(project, "T-001", a_txt="a\n", **{"lib/a_c": "a\n"})
     project.refused(1, "wave", "merge", "T-001", says="T-001 cannot be merged now: lib/a.c")
     assert sorted(os.listdir(project.folder / "lib")) == [".git", "own.c"]
+
+
+@pytest.mark.parametrize("how", ["gone", "empty"])
+def test_a_worktree_that_lost_its_git_never_stands_for_the_project_s_own_tree(project: Project, how: str) -> None:
+    committed(project, _gitignore=".loop/\n", one_txt="1\n")
+    project.write("one.txt", "not committed\n")
+    apart(project)
+    done(project, "T-001", a_txt="a\n")
+    (tree(project) / ".git").unlink()
+    if how == "empty":
+        (tree(project) / ".git").mkdir()
+    index, head = (project.folder / ".git/index").read_bytes(), git(project, "rev-parse", "HEAD")
+    project.refused(1, "wave", "merge", "T-001", says="the worktree of T-001 is gone")
+    project.ok("task", "fail", "T-001", "--error", "lost")
+    kept = project.lk("worktree", "remove", "--clean")
+    assert kept.exit == 1 and "/T-001: not merged: .gitignore, a.txt, one.txt" in kept.out
+    shutil.rmtree(tree(project))
+    tree(project).mkdir()
+    assert "removed .loop/" in project.ok("worktree", "remove", "--clean").out
+    assert (index, head) == ((project.folder / ".git/index").read_bytes(), git(project, "rev-parse", "HEAD"))
+
+
+def test_a_worktree_of_the_person_s_that_is_away_stays_known(project: Project, tmp_path: Path) -> None:
+    git(project, "worktree", "add", "-q", str(tmp_path / "disk"))
+    (tmp_path / "disk").rename(tmp_path / "away")
+    apart(project)
+    project.ok("task", "fail", "T-001", "--error", "lost")
+    shutil.rmtree(tree(project))
+    tree(project).mkdir()
+    assert "removed .loop/" in project.ok("worktree", "remove", "--clean").out
+    (tmp_path / "away").rename(tmp_path / "disk")
+    assert git(project, "status", "--short", cwd=tmp_path / "disk") == ""
