@@ -125,8 +125,8 @@ def show(call: app.App, task_id: str) -> None:
     if row:
         lines.append(f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing outside it;")
         lines.append("  its check runs there; what it needs and git does not know is not there; no commit is needed")
-    for one in worktrees.earlier(state, task.id):
-        lines.append(f"an earlier attempt lies in {loop.folder}/{one.path}: to be looked at, not to be changed")
+    for earlier in worktrees.earlier(state, task.id):
+        lines.append(f"an earlier attempt lies in {loop.folder}/{earlier.path}: to be looked at, not to be changed")
     if task.files:
         lines.append("files: " + announce.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
