@@ -10,6 +10,8 @@ from . import text
 
 #: Columns inside the box, and those that a task's subject may take.
 WIDTH, SUBJECT = 58, 66
+#: Tasks that are listed at the most.
+LISTED = 25
 
 
 def render(state: LoopState) -> str:
@@ -22,11 +24,13 @@ def render(state: LoopState) -> str:
         *folded(f"↳ Alt: {card['alternative']}"),
         *folded(f"↳ Risk: {card['risk']}"),
     ]
-    tasks = [{"id": one.id, "subject": clipped(announce.clean(one.subject, 300))} for one in state.tasks.values()]
+    shown = list(state.tasks.values())[:LISTED]
+    tasks = [{"id": one.id, "subject": clipped(announce.clean(one.subject, 300))} for one in shown]
     head = columns(f"─ {card['mark']} {card['name']} ")
     return text(
         "complete.txt",
         tasks=tasks,
+        more=len(state.tasks) - len(shown),
         card=card,
         rule="─" * (WIDTH + 2 - head),
         rows=[row + " " * (WIDTH - columns(row)) for row in rows],

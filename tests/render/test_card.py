@@ -22,6 +22,21 @@ def box(rows: list[str]) -> list[str]:
     return [row for row in rows if row[:1] in "╭│╰"]
 
 
+def test_a_long_list_is_cut() -> None:
+    book = Book().planned(task("a"))
+    book.do(work.split, "T-001", [task(f"part {number}") for number in range(40)])
+    while book.state.open:
+        book.wave()
+        for name in list(book.state.running):
+            book.verify(name)
+        book.do(waves.closed)
+    book.review([])
+    book.seen()
+    book.do(gate.decided, GATE, same)
+    rows = card.render(book.state).splitlines()
+    assert rows[26:28] == ["- T-025: ✓ part 23", "- and 16 more"] and rows[28][:1] == "╭"
+
+
 def test_the_documented_form() -> None:
     rows = shown("Add the counter store", "Answer with 429")
     assert rows[:4] == [
