@@ -247,6 +247,8 @@ def remove(project: str, path: str, found: Standing, environment: dict) -> None:
         git(path, "add", "-A", environment=environment, seconds=checkpoints.LONG_SECONDS)
         tree = git(path, "write-tree", environment=environment).decode("ascii").strip()
         head = checkpoints.commit(path, tree, head or None, "as it was merged", environment)
+        if not found.branch.startswith(BRANCHES):  # a branch of somebody else's stays where it is
+            git(path, "update-ref", "--no-deref", "HEAD", head, environment=environment)
         git(path, "reset", "-q", "--mixed", head, environment=environment)
     git(project, "worktree", "remove", path, environment=environment)
     if found.branch.startswith(BRANCHES):

@@ -789,3 +789,16 @@ def test_a_worktree_of_the_person_s_that_is_away_stays_known(project: Project, t
     assert "removed .loop/" in project.ok("worktree", "remove", "--clean").out
     (tmp_path / "away").rename(tmp_path / "disk")
     assert git(project, "status", "--short", cwd=tmp_path / "disk") == ""
+
+
+def test_a_branch_that_a_worker_switched_to_stays_where_it_is(project: Project) -> None:
+    committed(project, one_txt="1\n")
+    git(project, "branch", "topic")
+    apart(project)
+    git(project, "checkout", "-q", "topic", cwd=tree(project))
+    done(project, "T-001", a_txt="a\n")
+    merged(project, "T-001")
+    project.ok("task", "fail", "T-002", "--error", "x")
+    project.ok("wave", "close")
+    assert not tree(project).exists()
+    assert git(project, "rev-parse", "topic") == git(project, "rev-parse", "HEAD")
