@@ -111,6 +111,7 @@ def test_after_the_last_revision_the_person_is_asked(most: int) -> None:
         revise(book)
     changes = book.do(batch_review.planned, {"findings": [blocker()]})
     assert changes[0][1]["outcome"] == "asked" and "the key is a header" in str(book.state.session.question)
+    assert str(book.state.session.question).endswith('let it pass as it is: loopkit review --plan --waive "<why>"')
     assert nextstep.command(book.state) == 'loopkit answer "<what the person said>"'
     book.line("question_answered", text="leave the header out")
     assert [one.kind for one in supervision.due(book.state)] == ["plan"]
@@ -329,7 +330,8 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
     assert nextstep.command(book.state) == "loopkit review --wave 1"
     with pytest.raises(Refused, match="T-001 is pending and cannot be approved; a verdict is wanted for T-002"):
         judge(book, verdicts={"T-001": "approved", "T-002": "approved"})
-    judge(book)
+    judge(book, verdicts={"T-001": "changes", "T-002": "approved"})  # what has failed already is not failed again
+    assert book.state.tasks["T-001"].attempts == 1
     book.do(waves.closed)
     assert (book.state.waves[0].completed, book.state.waves[0].failed) == (("T-002",), ("T-001",))
 

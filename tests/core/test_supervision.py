@@ -132,7 +132,7 @@ def test_failed_with_a_check_that_passes_has_not_passed(book: Roles) -> None:
     book.reply("implementation", "T-001", implemented())
     book.check("T-001")
     book.reply("test", "T-001", saw("failed"))
-    assert book.wanted[0] == "fix T-001"
+    assert book.wanted[0] == "fix T-001" and book.state.tasks["T-001"].tested["failures"] == []
 
 
 def test_a_failing_check_neither_counts_nor_fails_the_attempt(book: Roles) -> None:
@@ -187,10 +187,18 @@ def test_a_blocked_fixer_has_failed(book: Roles) -> None:
     assert book.kinds("fix", "T-001", fixed("blocked"))[-1] == "task_failed"
 
 
-def test_a_blocked_tester_has_failed(book: Roles) -> None:
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"blockReason": "no database", "fixPlan": "start one"}, "no database"),
+        ({"fixPlan": "start one"}, "start one"),
+        ({}, "no reason given"),
+    ],
+)
+def test_a_blocked_tester_has_failed(book: Roles, said: dict, error: str) -> None:
     book.reply("implementation", "T-001", implemented())
-    assert book.kinds("test", "T-001", saw("blocked", blockReason="no database"))[-1] == "task_failed"
-    assert book.state.tasks["T-001"].history[0]["error"] == "no database"
+    assert book.kinds("test", "T-001", saw("blocked", **said))[-1] == "task_failed"
+    assert book.state.tasks["T-001"].history[0]["error"] == error
 
 
 @pytest.mark.parametrize(
