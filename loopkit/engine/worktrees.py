@@ -71,8 +71,22 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
             environment=environment, seconds=checkpoints.LONG_SECONDS,
         )  # fmt: skip
         tree = tree or checkpoints.snapshot(path, environment).tree
+        _hold(project, path, start.base, tree, environment)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
     raise Refused(f"{MOST} worktrees of {task} lie in {folder}", "remove them: loopkit worktree remove --clean")
+
+
+def _hold(project: str, path: str, base: str, tree: str, environment: dict) -> None:
+    """Keep the tree that a merge begins with, where no commit holds it (line ends were converted): git forgets such ones."""
+    said = git(project, "rev-parse", base + "^{tree}", environment=environment)
+    if said.decode("ascii", "replace").strip() != tree:
+        sha = checkpoints.commit(project, tree, base, "as it began", environment)
+        git(project, "update-ref", _ref(path), sha, environment=environment)
+
+
+def _ref(path: str) -> str:
+    loop, _, name = path.split(os.sep)[-3:]
+    return f"{checkpoints.REFS}{loop}/{FOLDER}/{name}"
 
 
 def _prepare(folder: str) -> None:
@@ -251,6 +265,7 @@ def remove(project: str, path: str, found: Standing, environment: dict) -> None:
             git(path, "update-ref", "--no-deref", "HEAD", head, environment=environment)
         git(path, "reset", "-q", "--mixed", head, environment=environment)
     git(project, "worktree", "remove", path, environment=environment)
+    git(project, "update-ref", "-d", _ref(path), environment=environment)
     if found.branch.startswith(BRANCHES):
         git(project, "update-ref", "-d", f"refs/heads/{found.branch}", head, environment=environment)
 
