@@ -25,10 +25,8 @@ MOST_RECOVERIES, STALL = 2, 3
 #: A pass rate below it gives low confidence.
 HALF = 0.5
 
-#: One status, how sure it is, where it goes, what to do. what: tasks that the status is about, in order.
-#: failures: batches in a row, up to the last, in which something failed · streak: batches in a row, up to the last, that
-#: contain `signature`.
-Verdict = namedtuple("Verdict", "status confidence trend recommendation what failures streak signature")
+#: One status, how sure it is, where it goes, what to do.
+Verdict = namedtuple("Verdict", "status confidence trend recommendation")
 
 
 def rate(batch: Batch) -> float | None:
@@ -47,42 +45,28 @@ def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Ve
 
     Exactly one status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED, PROGRESSING.
     """
-    status, what = _status(batches)
-    streak, signature = same_error(batches)
-    return Verdict(
-        status,
-        _confidence(batches, status),
-        trend(batches),
-        _recommendation(status, what, used or {}),
-        what,
-        failures(batches),
-        streak,
-        signature,
-    )
+    status = _status(batches)
+    advice = _recommendation(status, batches, used or {})
+    return Verdict(status, _confidence(batches, status), trend(batches), advice)
 
 
-def _status(batches: Sequence[Batch]) -> tuple[str, tuple]:
+def _status(batches: Sequence[Batch]) -> str:
     if not batches:
-        return PROGRESSING, ()
+        return PROGRESSING
     last = batches[-1]
-    held_up = tuple(name for name, one in last.outcomes.items() if one.result == HELD_UP)
-    if held_up:
-        return BLOCKED, held_up
-    flipped = tuple(name for name, row in _histories(batches).items() if row[-3:] == [FAILED, PASSED, FAILED])
-    if flipped:
-        return FLIP_FLOPPING, flipped
-    failed = tuple(name for name, one in last.outcomes.items() if one.result == FAILED)
+    if count(last, HELD_UP):
+        return BLOCKED
+    if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
+        return FLIP_FLOPPING
     rates = [one for one in map(rate, batches) if one is not None][-3:]
     if rate(last) is not None and len(rates) == 3 and rates[0] > rates[1] > rates[2]:
-        return REGRESSING, failed
-    if len(batches) >= STALL:
-        newest = batches[-STALL:]
-        common = set.intersection(*map(_signatures, newest))
-        if not any(count(one, PASSED) for one in newest):
-            return STALLED, failed
-        if common:
-            return STALLED, tuple(name for name, one in last.outcomes.items() if one.signature in common)
-    return PROGRESSING, ()
+        return REGRESSING
+    newest = batches[-STALL:]
+    if len(newest) == STALL and (
+        not any(count(one, PASSED) for one in newest) or set.intersection(*map(_signatures, newest))
+    ):
+        return STALLED
+    return PROGRESSING
 
 
 def _histories(batches: Sequence[Batch]) -> dict[str, list]:
@@ -137,11 +121,11 @@ def _confidence(batches: Sequence[Batch], status: str) -> str:
     return "high" if whole == [True, True] else "medium"
 
 
-def _recommendation(status: str, what: tuple, used: Mapping[str, int]) -> str:
+def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, int]) -> str:
     if status == PROGRESSING:
         return "continue"
     if used.get(status, 0) >= MOST_RECOVERIES:
         return "escalate"
     if status == BLOCKED:
-        return "unblock:" + ",".join(what)
+        return "unblock:" + ",".join(name for name, one in batches[-1].outcomes.items() if one.result == HELD_UP)
     return "retry-with-change" if status == STALLED else "rollback"

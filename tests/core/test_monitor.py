@@ -143,10 +143,10 @@ def test_the_recommendation_until_recoveries_are_used_up(rows: tuple, wanted: st
 
 
 def test_failures_in_a_row_and_the_same_error_in_a_row() -> None:
-    said = monitor.judge(batches("A:f/x", "B:p", "C:f/x D:f/y", "E:f/y", "F:f/y F2:f/z"))
-    assert (said.failures, said.streak, said.signature) == (3, 3, "y")
-    said = monitor.judge(batches("A:f/x", "B:p"))
-    assert (said.failures, said.streak, said.signature) == (0, 0, "")
+    rows = batches("A:f/x", "B:p", "C:f/x D:f/y", "E:f/y", "F:f/y F2:f/z")
+    assert (monitor.failures(rows), monitor.same_error(rows)) == (3, (3, "y"))
+    rows = batches("A:f/x", "B:p")
+    assert (monitor.failures(rows), monitor.same_error(rows)) == (0, (0, ""))
 
 
 # -- what a closed wave records
