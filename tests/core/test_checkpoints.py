@@ -211,6 +211,19 @@ def test_what_was_completed_just_before_the_target_stays(executing: Book) -> Non
     assert checkpoints.reopened(executing.state, executing.state.line.numbers[made]) == []
 
 
+def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
+    book = Book(settings={"max_fix_cycles": 9}).planned(task("a", "true"), task("b", "true", blocked_by=["#1"]))
+    batch(book)
+    book.do(gate.criterion_verified, "C1", outcome())
+    seen = book.state.criterion_evidence["C1"].line
+    target = keep(book, "manual", lines=seen)
+    batch(book, fail=("T-002",))
+    assert book.state.tasks["T-002"].evidence is not None
+    roll(book, target)
+    assert book.state.tasks["T-002"].evidence is None, "of what came after"
+    assert "C1" in book.state.criterion_evidence and book.state.tasks["T-001"].evidence is not None
+
+
 def test_no_evidence_of_a_tree_that_is_gone_counts() -> None:
     book = Book().planned(task("a", "true"), task("b", "true", blocked_by=["#1"]))
     batch(book)
