@@ -25,6 +25,14 @@ DRAFT, REVISE, SETTLED = "draft", "revise", "settled"
 APPROVED, CONTINUE, LOWER, PAUSED, ASKED = "approved", "continue", "lower", "paused", "asked"
 _SETTLES = (APPROVED, CONTINUE, LOWER)
 
+#: What a line of each kind holds where it says nothing of it.
+_CODED: dict = {"kind": IMPLEMENTATION, "status": "", "summary": "", "files": (), "block_reason": ""}
+_TESTED: dict = {"passed": False, "failures": (), "coverage": None, "fix_plan": ""}
+_TESTED |= dict.fromkeys(("tests_run", "tests_passed", "tests_failed"), 0)
+_FAILURE: dict = dict.fromkeys(("testName", "error", "file", "severity"), "")
+_JUDGED: dict = {"score": None, "level": "", "feedback": "", "issues": (), "missing": ()}
+_DIAGNOSED: dict = {"suggested": None, "reasoning": "", "blockers": ()}
+
 #: Replies of a planner that come to nothing before the loop pauses: the first one and two more.
 MOST_MISSES = 3
 
@@ -109,7 +117,7 @@ def short(own: Supervised) -> bool:
 
 def _plan_reviewed(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
-    state.supervised.review = dict(data)
+    state.supervised.review = {**_JUDGED, **data}
     state.supervised.standing = SETTLED if data.get("outcome") in _SETTLES else REVISE
     state.supervised.level = data.get("level") or state.supervised.level
     state.supervised.settle(key(VERIFICATION, OF_PLAN))
@@ -117,7 +125,7 @@ def _plan_reviewed(state: LoopState, data: dict, event: Event) -> None:
 
 def _goal_judged(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
-    state.supervised.goal = {**data, "line": state.lines}
+    state.supervised.goal = {**_JUDGED, **data, "line": state.lines}
     state.supervised.level = data.get("level", "")
     state.supervised.settle(key(VERIFICATION, OF_GOAL))
 
@@ -171,7 +179,7 @@ def _coded(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
     fix, revision = data.get("kind") == FIX, data.get("kind") == "revision"
     state.supervised.settle(key(FIX if fix else IMPLEMENTATION, task.id))
-    coded = {**data, "line": state.lines}
+    coded = {**_CODED, **data, "line": state.lines}
     state._put(task._replace(coded=coded, turn=TEST, fixes=task.fixes + fix, revisions=task.revisions + revision))
 
 
@@ -182,7 +190,9 @@ def _tested(state: LoopState, data: dict, event: Event) -> None:
     state.records += 1
     state.supervised.settle(key(TEST, task.id))
     turn = VERIFICATION if data.get("passed") else FIX
-    state._put(task._replace(tested={**data, "line": state.lines}, turn=turn))
+    tested = {**_TESTED, **data, "line": state.lines}
+    tested["failures"] = [{**_FAILURE, **one} for one in tested["failures"]]
+    state._put(task._replace(tested=tested, turn=turn))
 
 
 def _judged(state: LoopState, data: dict, event: Event) -> None:
@@ -193,7 +203,7 @@ def _judged(state: LoopState, data: dict, event: Event) -> None:
     state.supervised.level = data.get("level", "")
     state.supervised.settle(key(VERIFICATION, task.id))
     turn = IMPLEMENTATION if data.get("band") == "revise" else ""
-    state._put(task._replace(judged={**data, "line": state.lines}, turn=turn))
+    state._put(task._replace(judged={**_JUDGED, **data, "line": state.lines}, turn=turn))
 
 
 def _diagnosed(state: LoopState, data: dict, event: Event) -> None:
@@ -205,7 +215,7 @@ def _diagnosed(state: LoopState, data: dict, event: Event) -> None:
     attempt = data.get("attempt", task.attempts)
     # one that says something takes the place of a panel
     panel = attempt if data.get("suggested") and data.get("reasoning") else task.panel_for
-    state._put(task._replace(diagnosis=dict(data), diagnosed=attempt, panel_for=panel))
+    state._put(task._replace(diagnosis={**_DIAGNOSED, **data}, diagnosed=attempt, panel_for=panel))
 
 
 def _split(state: LoopState, data: dict, event: Event) -> None:

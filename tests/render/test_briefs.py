@@ -355,3 +355,24 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     if kind == "diagnosis":
         assert "Attempt 119" in text and "Attempt 2:" not in text, "the newest stay"
         assert re.search(r"\nThe lists above leave out \d+ entries\.\n", text)
+
+
+def test_lines_of_a_journal_that_say_little_make_briefs_all_the_same():
+    """A field that a line does not have has its default, whoever wrote the journal."""
+    bare = {
+        "test": [("task_coded", {})],
+        "fix": [("task_coded", {}), ("task_tested", {"failures": [{}]})],
+        "verification": [("task_coded", {}), ("task_tested", {"passed": True})],
+        "implementation": [("task_judged", {"band": "revise"})],
+        "diagnosis": [("task_failed", {}), ("task_diagnosed", {})],
+    }
+    for kind, lines in bare.items():
+        one = book()
+        one.wave()
+        for name, data in lines:
+            one.line(name, id="T-001", **data)
+        assert "T-001" in brief(one, kind, "T-001")
+    one = book()
+    for name in ("plan_reviewed", "goal_judged"):
+        one.line(name)
+        assert brief(one, "plan")
