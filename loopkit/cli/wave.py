@@ -49,8 +49,10 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     late = call.change(loop, work.belated) if work.belated(loop.state) else []
     if late:
         done = [row["id"] for kind, row in late if kind == "task_completed"]
-        said = f"{', '.join(done)} completed, since all subtasks are" if done else ""
-        call.answer(loop, said, {"completed": done})
+        again = [row["id"] for kind, row in late if kind == "task_reopened"]
+        said = [f"{', '.join(done)} completed, since all subtasks are"] if done else []
+        said += [f"{', '.join(again)} pending again"] if again else []
+        call.answer(loop, "\n".join(said), {"completed": done})
         return int(loop.state.session.status == verdict.FAILED)
     settled = recovering.settle(call, loop)
     if settled.done:

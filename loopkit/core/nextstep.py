@@ -138,7 +138,8 @@ def _work(state: LoopState) -> str:
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
-                return WAVE_NEXT if task.action == IMPOSSIBLE else f"loopkit task split {task.id} --file -"
+                own = task.action == IMPOSSIBLE or not task.attempts  # the end, or the way back, was cut off
+                return WAVE_NEXT if own else f"loopkit task split {task.id} --file -"
     if state.narrow:
         return f"loopkit task split {next(iter(state.narrow))} --file -"
     if state.bare:

@@ -248,10 +248,13 @@ def completed(state: LoopState, task: Task, before: Iterable[str] = (), again: C
 def belated(state: LoopState) -> list[Change]:
     """What should have been recorded with the line before it: whoever wrote that was killed, or the machine went down.
 
-    The end of the loop after a failure that nothing can mend; completions of split tasks with that of their last subtask.
+    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried again, since a person
+    gave them all attempts anew; completions of split tasks with that of their last subtask.
     """
     for name in state.open if state.counts[tasks.FAILED] else ():
         task = state.tasks[name]
+        if task.status == tasks.FAILED and not task.attempts:
+            return [("task_reopened", {"id": name, "reason": "resumed after its failure"})]
         if task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE:
             if not supervised.undiagnosed(state, task):
                 said = task.diagnosis or {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import checkpoints, escalation, events, nextstep, recovery, stop, supervision, waves, work
+from loopkit.core import checkpoints, escalation, events, nextstep, recovery, resumption, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.state import LoopState
@@ -419,6 +419,9 @@ def test_diagnoses_of_a_wave_are_due_together_once_it_is_closed(book: Roles) -> 
     book.reply("verification", "T-003", scored(80))
     book.close()
     assert book.wanted == ["diagnosis T-001", "diagnosis T-002"]
+    assert waves.choose(book.state, 6) == [], "nobody tries again before it was looked at"
+    book.reply("diagnosis", "T-001", diagnosis())
+    assert [one.id for one in waves.choose(book.state, 6)] == ["T-001"]
 
 
 # -- the always-failing task
@@ -658,6 +661,7 @@ def test_a_goal_under_the_threshold_adds_tasks_and_counts_as_a_plan_revision() -
     book = completed(Roles().approved())
     book.reply("verification", "goal", scored(69, missingElements=["the header"]))
     assert book.wanted == ["plan"] and book.state.supervised.goal["missing"] == ["the header"]
+    assert not supervision.achieved(book.state)
     book.reply("plan", None, plan(piece("the header")))
     assert len(book.state.tasks) == 4 and book.state.supervised.revisions == 1
     assert book.state.stage == "executing" and book.wanted == []
@@ -926,3 +930,15 @@ def test_an_end_that_was_never_written_is_written_by_the_next_wave(policy: str) 
     assert (kind, data["verdict"]) == ("loop_failed", "impossible") and name in data["reason"]
     assert ("no way" in data["reason"] and "a wall" in data["reason"]) == (policy == "supervisor")
     assert nextstep.command(book.state) is None
+
+
+def test_a_reset_that_was_cut_off_is_ended_by_the_next_wave() -> None:
+    book, name = failing(3, 5)
+    book.reply("diagnosis", name, diagnosis())
+    (reset, *rest) = resumption.again(book.state)
+    assert rest
+    book.line(reset[0], **reset[1])
+    assert (book.state.session.status, book.state.tasks[name].status) == ("running", "failed")
+    assert nextstep.command(book.state) == "loopkit wave next"
+    assert book.wave()[0][0] == "task_reopened"
+    assert book.state.tasks[name].status == "pending"
