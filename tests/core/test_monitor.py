@@ -224,6 +224,14 @@ def test_a_task_that_passed_and_broke_within_its_batch_counts_as_failed() -> Non
     assert data["failed"] == ["T-002"] and book.state.stage == "executing"
 
 
+def test_one_that_was_found_broken_and_failed_again_is_counted_once() -> None:
+    book = second_wave()
+    book.verify("T-002")
+    book.verify("T-002", passed=False, output="ValueError: 3")
+    book.do(work.started, "T-002")
+    assert closed(book)["failed"] == ["T-002"]
+
+
 def test_a_task_that_failed_and_is_blocked_now_is_blocked() -> None:
     book = Book().planned()
     book.wave()
