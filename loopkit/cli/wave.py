@@ -46,14 +46,8 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     """
     loop = call.own_loop()
     intake.running(loop.state)
-    late = call.change(loop, work.belated) if work.belated(loop.state) else []
-    if late:
-        done = [row["id"] for kind, row in late if kind == "task_completed"]
-        again = [row["id"] for kind, row in late if kind == "task_reopened"]
-        said = [f"{', '.join(done)} completed, since all subtasks are"] if done else []
-        said += [f"{', '.join(again)} pending again"] if again else []
-        call.answer(loop, "\n".join(said), {"completed": done})
-        return int(loop.state.session.status == verdict.FAILED)
+    if work.belated(loop.state):
+        return _belated(call, loop)
     settled = recovering.settle(call, loop)
     if settled.done:
         call.answer(loop, "\n".join(settled.lines), {"question": settled.question})
@@ -89,6 +83,17 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
         return _hand_out(call, loop, said, {"wave": wave.number, "tasks": handed})
     call.answer(loop, said, {"wave": wave.number, "tasks": handed}, nextstep.hand_out(loop.state, handed))
     return 0
+
+
+def _belated(call: app.App, loop: Loop) -> int:
+    """Record what a crash has cut off; it is all then."""
+    changes = call.change(loop, work.belated)
+    lines = []
+    for kind, what in (("task_completed", "completed, since all subtasks are"), ("task_reopened", "pending again")):
+        named = [row["id"] for name, row in changes if name == kind]
+        lines += [f"{', '.join(named)} {what}"] if named else []
+    call.answer(loop, "\n".join(lines))
+    return int(loop.state.session.status == verdict.FAILED)
 
 
 def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = None) -> int:

@@ -138,8 +138,8 @@ def _work(state: LoopState) -> str:
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
-                own = task.action == IMPOSSIBLE or not task.attempts  # the end, or the way back, was cut off
-                return WAVE_NEXT if own else f"loopkit task split {task.id} --file -"
+                cut_off = task.action == IMPOSSIBLE or not task.attempts  # the loop's end, or the way back
+                return WAVE_NEXT if cut_off else f"loopkit task split {task.id} --file -"
     if state.narrow:
         return f"loopkit task split {next(iter(state.narrow))} --file -"
     if state.bare:
