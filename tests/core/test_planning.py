@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core import nextstep, snapshot, supervision, work
+from loopkit.core import nextstep, snapshot, supervision, waves, work
 from loopkit.core.errors import Refused
 from tests.core.kit import Book, task
 from tests.core.roles import Roles, diagnosis, piece, pieces, plan, replan, scored
@@ -329,6 +329,12 @@ def test_replace_is_refused_after_an_attempt() -> None:
 def split() -> Roles:
     """T-001 is complex and is to be split."""
     return Roles().approved(piece("large", complexity="complex"), piece("b", dependencies=[0]))
+
+
+def test_no_wave_takes_what_is_to_be_split(split: Roles) -> None:
+    assert waves.choose(split.state, 6) == []
+    split.reply("replan", "T-001", replan())
+    assert [one.parent for one in waves.choose(split.state, 6)] == ["T-001", "T-001"]
 
 
 @pytest.mark.parametrize(("count", "warning"), [(1, "the same task in other words"), (2, ""), (15, "")])
