@@ -101,6 +101,8 @@ def _config(place: git.Repository, environment: dict[str, str], settings: dict[s
         ignored = os.path.join(environment.get("HOME", ""), ignored[2:])
     elif ignored.startswith("~"):
         ignored = os.path.expanduser(ignored)
+    if not os.path.exists(os.path.join(place.folder, "hEAD")):  # a setting that came along from another system
+        rows.pop("core.ignorecase", None)
     rows |= {
         "core.excludesfile": ignored and os.path.join(place.top, ignored),
         "core.bare": "false",

@@ -588,6 +588,18 @@ def test_settings_that_are_empty_or_have_no_value(repo: Repo) -> None:
     assert repo.back(first) == (["tool.sh"], [])
 
 
+def test_names_that_differ_in_case_alone(repo: Repo) -> None:
+    repo.git("config", "core.ignoreCase", "true")
+    repo.write("readme")
+    repo.commit()
+    repo.write("README")
+    if len(os.listdir(repo.folder)) == 2:
+        pytest.skip("one file to this disk")
+    assert repo.names(repo.take().tree) == {"readme", "README"}
+    (repo.folder / "readme").unlink()
+    assert repo.names(repo.take().tree) == {"README"}
+
+
 def test_ignored_by_every_kind_of_list(repo: Repo, home: Path) -> None:
     (repo.folder / ".git/info/exclude").write_text("excluded.txt\n")
     (home / ".config/git").mkdir(parents=True)
