@@ -30,12 +30,26 @@ def split(text: str) -> list[str]:
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a command line that is handed in. UsageFault as for `split`, and for a line break in a word: the
-    command is shown, allowed and run on a line of its own."""
+    """The arguments of a command line that is handed in. UsageFault as for `split`, and for a line break or a character
+    that nobody sees in a word: the command is shown, allowed and run on a line of its own."""
     arguments = split(text)
     if len(text.strip().splitlines()) > 1:
         raise UsageFault("verification command has a line break", "put it into a script")
+    hidden = next((one for word in arguments for one in word if _is_hidden(one)), None)
+    if hidden is not None:
+        raise UsageFault(
+            f"verification command has the invisible character U+{ord(hidden):04X}", "put it into a script"
+        )
     return arguments
+
+
+def _is_hidden(letter: str) -> bool:
+    """Control and format characters, halves of characters; not the joiners of scripts and emoji."""
+    if letter.isprintable():
+        return False
+    import unicodedata  # few words need it
+
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs") and letter not in "\u200c\u200d"
 
 
 def _operator(text: str) -> str | None:

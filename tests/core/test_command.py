@@ -82,3 +82,17 @@ def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
     assert command.split(text)  # a journal of before may hold it
     with pytest.raises(UsageFault, match="line break"):
         command.accept(text)
+
+
+@pytest.mark.parametrize("letter", ["\0", "\x1b", "\t", "\x7f", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041"])
+def test_a_character_that_nobody_sees_is_not_handed_in(letter: str) -> None:
+    assert command.split(f"echo 'a{letter}b'")
+    with pytest.raises(UsageFault, match=f"U\\+{ord(letter):04X}"):
+        command.accept(f"echo 'a{letter}b'")
+
+
+@pytest.mark.parametrize(
+    "text", ["echo\t'a b'", "echo 'a\u00a0b'", "echo '\U0001f469\u200d\U0001f4bb \u0646\u200c\u0647'"]
+)
+def test_blanks_between_words_and_joiners_are_taken(text: str) -> None:
+    assert command.accept(text)[0] == "echo"
