@@ -162,7 +162,7 @@ class _Reader:
             return
         if text:
             try:
-                program = command.split(text)[0]
+                program = command.accept(text)[0]
             except UsageFault as error:
                 self.fault(number, error.what)
                 return

@@ -93,6 +93,7 @@ def test_spellings_that_are_taken(text: str) -> None:
         (with_line(10, "| C1 | execution output | true |"), ["line 10", "true cannot fail"]),
         (with_line(10, "| C1 | execution output | echo done |"), ["line 10", "echo cannot fail"]),
         (with_line(10, "| C1 | execution output | A=1 make |"), ["line 10", "begins with 'A=1'"]),
+        (with_line(10, "| C1 | execution output | make a\u200bb |"), ["line 10", "invisible character U+200B"]),
         (with_line(10, ROWS[10]), ["line 3", "C1 has no row"]),
         (with_line(1, ROWS[0], "aspects: api, beauty"), ["line 2", "unknown aspect 'beauty'"]),
         (with_line(1, ROWS[0], "aspects: auth, ui"), ["line 2", "auth brings testing"]),
