@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections import namedtuple
 
 from ..core.errors import LoopError, Refused
@@ -16,6 +17,7 @@ from ..store import atomic, inside
 from ..store.loop import unwritable
 from . import checkpoints
 from .checkpoints import git
+from .workshop import workshop
 
 #: Their folder within the loop's, and where their branches are.
 FOLDER, BRANCHES = "worktrees", "loopkit/"
@@ -66,14 +68,33 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
         path, branch = os.path.join(folder, FOLDER, name), f"{BRANCHES}{loop}/{name}"
         if os.path.lexists(path) or os.path.realpath(path) in known or _branch(project, branch, environment):
             continue
+        ours = start.base != checkpoints.head(project, environment)
         git(
-            project, "worktree", "add", "-q", "--no-track", "-b", branch, path, start.base,
-            environment=environment, seconds=checkpoints.LONG_SECONDS,
+            project, "worktree", "add", "-q", "--no-track", *(["--no-checkout"] if ours else []), "-b", branch, path,
+            start.base, environment=environment, seconds=checkpoints.LONG_SECONDS,
         )  # fmt: skip
+        if ours:
+            _lay_out(project, path, branch, start.base, environment)
         tree = tree or checkpoints.snapshot(path, environment).tree
         _hold(project, path, start.base, tree, environment)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
     raise Refused(f"{MOST} worktrees of {task} lie in {folder}", "remove them: loopkit worktree remove --clean")
+
+
+def _lay_out(project: str, path: str, branch: str, base: str, environment: dict) -> None:
+    """The files of a commit of ours, which holds them as they are: no filter and no conversion has a part in it."""
+    try:
+        own = checkpoints.repository(path, environment)
+        with workshop(own, environment) as run:
+            run("read-tree", "--reset", "-u", base, seconds=checkpoints.LONG_SECONDS)
+            shutil.copyfile(os.path.join(run.folder, "index"), os.path.join(own.folder, "index"))
+    except (LoopError, OSError) as error:
+        with contextlib.suppress(LoopError):
+            git(project, "worktree", "remove", "--force", path, environment=environment)
+            git(project, "update-ref", "-d", f"refs/heads/{branch}", base, environment=environment)
+        if isinstance(error, LoopError):
+            raise
+        raise unwritable(path, error) from None
 
 
 def _hold(project: str, path: str, base: str, tree: str, environment: dict) -> None:

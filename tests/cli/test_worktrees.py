@@ -817,3 +817,22 @@ def test_where_it_began_is_known_after_git_cleaned_up(project: Project) -> None:
     project.ok("wave", "close")
     assert not any(tree(project, name).exists() for name in ("T-001", "T-002"))
     assert "worktrees" not in git(project, "for-each-ref", "--format=%(refname)")
+
+
+def test_files_as_they_are_though_filters_convert_them(project: Project) -> None:
+    for name in ("clean", "smudge"):
+        git(project, "config", f"filter.rot.{name}", "tr a-z n-za-m")
+    project.write(".gitattributes", "*.rot filter=rot\n*.u16 text working-tree-encoding=UTF-16LE\n*.crlf eol=crlf\n")
+    (project.folder / "x.u16").write_bytes("word\n".encode("utf-16-le"))
+    (project.folder / "x.crlf").write_bytes(b"1\r\n2\r\n")
+    committed(project, x_rot="secret\n")
+    project.write("one.txt", "not committed\n")
+    apart(project)
+    for name in ("x.rot", "x.u16", "x.crlf", "one.txt"):
+        assert (tree(project) / name).read_bytes() == (project.folder / name).read_bytes()
+    done(project, "T-001", a_txt="a\n", x_rot="another\n")
+    merged(project, "T-001")
+    assert (project.folder / "x.rot").read_text() == "another\n"
+    project.ok("task", "fail", "T-002", "--error", "x")
+    project.ok("wave", "close")
+    assert not tree(project).exists()
