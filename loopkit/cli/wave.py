@@ -99,12 +99,13 @@ def _belated(call: app.App, loop: Loop) -> int:
 def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = None) -> int:
     """The agent lines of all that is due, then a line for each reply; where all is out, the replies that are."""
     due, out = supervision.due(loop.state), supervision.outstanding(loop.state)
-    if not due:
+    steps = handout.hand_out(call, loop, due)
+    if not steps:  # all is out, or another command has handed it out just now
         call.change(loop, lambda state: [])  # what is derived follows, should whoever handed it out have died
+        out = supervision.outstanding(loop.state)
         waiting = f"{announce.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
         call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
-    steps = handout.hand_out(call, loop, due)
     head, *rest = (said or f"{announce.count(len(due), 'step')} handed out").split("\n")
     if len(due) > 1:
         head += ", to be done side by side"

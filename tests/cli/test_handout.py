@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopkit.core import supervision
 from tests.cli.kit import Project
 
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "as asked"}
@@ -97,3 +98,15 @@ def test_the_whole_of_what_is_printed_stays_short(supervised: Project) -> None:
     reply(supervised, "verification plan", GOOD)
     opened = supervised.ok("wave", "next")
     assert len(opened.out.splitlines()) <= 40 and max(map(len, opened.out.splitlines())) < 300
+
+
+def test_what_another_command_has_just_handed_out_is_told_as_out(
+    supervised: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = supervised.ok("wave", "next")
+    real = supervision.due
+    late = iter([[supervision.step("plan", None)]])  # as it was before the other command had the lock
+    monkeypatch.setattr(supervision, "due", lambda state: next(late, None) or real(state))
+    second = supervised.ok("wave", "next")
+    assert "1 reply is still out" in second.out and second.steps == first.steps[1:]
+    assert len(supervised.of("role_asked")) == 1
