@@ -69,31 +69,35 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
         if os.path.lexists(path) or os.path.realpath(path) in known or _branch(project, branch, environment):
             continue
         ours = start.base != checkpoints.head(project, environment)
-        git(
-            project, "worktree", "add", "-q", "--no-track", *(["--no-checkout"] if ours else []), "-b", branch, path,
-            start.base, environment=environment, seconds=checkpoints.LONG_SECONDS,
-        )  # fmt: skip
-        if ours:
-            _lay_out(project, path, branch, start.base, environment)
+        try:
+            git(
+                project, "worktree", "add", "-q", "--no-track", *(["--no-checkout"] if ours else []), "-b", branch, path,
+                start.base, environment=environment, seconds=checkpoints.LONG_SECONDS,
+            )  # fmt: skip
+            if ours:
+                _lay_out(path, start.base, environment)
+        except LoopError:
+            for words in (
+                ("worktree", "remove", "--force", path),
+                ("update-ref", "-d", f"refs/heads/{branch}", start.base),
+            ):
+                with contextlib.suppress(LoopError):  # git may have done so itself
+                    git(project, *words, environment=environment)
+            raise
         tree = tree or checkpoints.snapshot(path, environment).tree
         _hold(project, path, start.base, tree, environment)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
     raise Refused(f"{MOST} worktrees of {task} lie in {folder}", "remove them: loopkit worktree remove --clean")
 
 
-def _lay_out(project: str, path: str, branch: str, base: str, environment: dict) -> None:
+def _lay_out(path: str, base: str, environment: dict) -> None:
     """The files of a commit of ours, which holds them as they are: no filter and no conversion has a part in it."""
+    own = checkpoints.repository(path, environment)
     try:
-        own = checkpoints.repository(path, environment)
         with workshop(own, environment) as run:
             run("read-tree", "--reset", "-u", base, seconds=checkpoints.LONG_SECONDS)
             shutil.copyfile(os.path.join(run.folder, "index"), os.path.join(own.folder, "index"))
-    except (LoopError, OSError) as error:
-        with contextlib.suppress(LoopError):
-            git(project, "worktree", "remove", "--force", path, environment=environment)
-            git(project, "update-ref", "-d", f"refs/heads/{branch}", base, environment=environment)
-        if isinstance(error, LoopError):
-            raise
+    except OSError as error:
         raise unwritable(path, error) from None
 
 

@@ -836,3 +836,15 @@ def test_files_as_they_are_though_filters_convert_them(project: Project) -> None
     project.ok("task", "fail", "T-002", "--error", "x")
     project.ok("wave", "close")
     assert not tree(project).exists()
+
+
+def test_of_a_worktree_that_cannot_be_made_nothing_stays(project: Project) -> None:
+    project.write(".gitattributes", "*.bin filter=broken\n")
+    committed(project, x_bin="1\n")
+    git(project, "config", "filter.broken.smudge", "false")
+    git(project, "config", "filter.broken.clean", "cat")
+    git(project, "config", "filter.broken.required", "true")
+    project.planned(task("a", "test -f a.txt"))
+    answer = project.lk("wave", "next", "--worktrees")
+    assert answer.exit == 3 and "git worktree fails" in answer.err and not project.status["wave"]["open"]
+    assert git(project, "branch", "--list", "loopkit/*") == "" and not tree(project).exists()
