@@ -38,7 +38,8 @@ OTHER = "other"
 _KEYS = frozenset(
     "severity issue place reason guidance alternative violates breaks contradicts category verify files reverses expert".split()
 )
-_PLACE = re.compile(
+#: A file with a line, or a file; compiled where it is first looked for, since most commands never do.
+_PLACE = (
     r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)(?!\w)"
     r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs|java|kt|rb|php|cs|c|h|cpp|sql|toml"
     r"|ya?ml|json|cfg|ini|sh|html|css|txt))(?![\w/])"
@@ -47,7 +48,7 @@ _PLACE = re.compile(
 
 def place_in(text: str) -> str:
     """The first `file:line`, else the first file, that a text names; "" where it names none."""
-    found = sorted(_PLACE.finditer(text), key=lambda one: one[2] is None)
+    found = sorted(re.finditer(_PLACE, text), key=lambda one: one[2] is None)
     return "" if not found else f"{found[0][1]}:{found[0][2]}" if found[0][2] else found[0][3]
 
 
