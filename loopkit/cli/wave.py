@@ -81,7 +81,8 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
         said += "\n" + NO_TASK_TOOLS
     if loop.state.approval == approval.SUPERVISOR:
         return _hand_out(call, loop, said, {"wave": wave.number, "tasks": handed})
-    call.answer(loop, said, {"wave": wave.number, "tasks": handed}, nextstep.hand_out(loop.state, handed))
+    steps = nextstep.hand_out(loop.state, handed, handout.shown(call, loop.folder))
+    call.answer(loop, said, {"wave": wave.number, "tasks": handed}, steps)
     return 0
 
 

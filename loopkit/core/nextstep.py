@@ -204,13 +204,14 @@ def agent(task: Task, role: str = "coder", place: str = "") -> str:
     return f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` first."
 
 
-def hand_out(state: LoopState, ids: list[str]) -> list[str]:
-    """The lines that give these tasks to agents, and what follows when all have reported."""
+def hand_out(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
+    """The lines that give these tasks to agents, and what follows when all have reported. folder: the loop's, as agents
+    are told it."""
     judged = state.approval == approval.REVIEW
     lines = []
     for task in (state.tasks[one] for one in ids):
         row = worktrees.apart(state, task.id)
-        place = f".loop/{state.name}/{row.path}" if row else ""
+        place = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
         lines.append(agent(task, "scaffold" if judged and task.scaffold else "coder", place))
     if worktrees.used(state):
         return [*lines, worktrees.MERGE]

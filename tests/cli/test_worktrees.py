@@ -65,6 +65,15 @@ def merged(project: Project, name: str) -> None:
 # -- opening
 
 
+def test_where_state_is_kept_elsewhere_the_agent_line_names_the_whole_path(project: Project, tmp_path: Path) -> None:
+    committed(project, one_txt="1\n")
+    project.root = tmp_path / "elsewhere"
+    project.root.mkdir()
+    project.environment["LOOPKIT_DIR"] = str(project.root)
+    line = apart(project).answer.steps[0]  # type: ignore[attr-defined]
+    assert f" in `{tree(project)}`, a worktree of its own." in line and tree(project).is_dir()
+
+
 def test_each_task_has_a_worktree_of_its_own_that_the_agent_line_names(project: Project) -> None:
     committed(project, one_txt="1\n")
     head = git(project, "rev-parse", "HEAD")
