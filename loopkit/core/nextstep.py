@@ -24,7 +24,8 @@ from . import task as tasks
 from .escalation import IMPOSSIBLE
 
 if TYPE_CHECKING:
-    from .state import Finding, LoopState
+    from .reviewed import Finding
+    from .state import LoopState
     from .task import Task
 
 SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)

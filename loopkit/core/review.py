@@ -10,7 +10,8 @@ from . import announce, decisions, settling, verdict
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
-    from .state import Finding, LoopState
+    from .reviewed import Finding
+    from .state import LoopState
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)

@@ -16,7 +16,8 @@ from . import announce, trail
 from . import task as tasks
 
 if TYPE_CHECKING:
-    from .state import Finding, LoopState
+    from .reviewed import Finding
+    from .state import LoopState
 
 #: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which a place is the same one.
 ROUNDS, GROWTH, NEAR = 3, 10, 5

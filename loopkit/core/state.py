@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import course, line, stage, supervised, trail, worktrees
+from . import course, line, reviewed, stage, supervised, trail, worktrees
 from . import task as tasks
 from .events import SESSION_TYPES, Event
+from .reviewed import Finding
 from .session import Session, await_person
 from .session import fold as fold_session
 from .task import Evidence, Task
 
 Wave = namedtuple("Wave", "number tasks sequential closed completed failed")
 Criterion = namedtuple("Criterion", "id text type command must_not")
-#: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work misses; replaced: the
-#: guidance that would have broken a mustNot; resolution: {how, text} or None; contradicts: numbers of live decisions.
-Finding = namedtuple(
-    "Finding",
-    "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files "
-    "contradicts",
-    defaults=(None, None, "", "", (), "other", "", None, (), ()),
-)
-
 #: Reason of a task_reopened whose attempt was cut short: it is not counted.
 INTERRUPTED = "interrupted"
 
 #: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
 _FOLDS: dict = {}
-for _part in (supervised, course, line, trail, worktrees):
+for _part in (reviewed, supervised, course, line, trail, worktrees):
     for _type, _fold in _part.FOLDS.items():
         _FOLDS.setdefault(_type, []).append(_fold)
 
@@ -432,79 +424,9 @@ class LoopState:
             self.waves[-1] = self.waves[-1]._replace(closed=True, completed=done, failed=failed)
             self.wave_closed_line = self.lines
 
-    def _on_review_light(self, data: dict, event: Event) -> None:
-        self.records += 1
-        key = f"wave_{data.get('wave')}"
-        self.reviews[key] = {name: data.get(name) for name in ("score", "issues", "blockers")}
-        self._take_findings(data, key)
-
-    def _on_review_thorough(self, data: dict, event: Event) -> None:
-        self.records += 1
-        self.thorough = {
-            "experts": data.get("experts", []),
-            "timestamp": event.at,
-            "round": data.get("round", 1),
-            "line": self.lines,
-            "wave": len(self.waves),
-        }
-        self._take_findings(data, "thorough")
-        rows = data.get("findings", [])
-        self.review_rounds.append(
-            {
-                "round": data.get("round", 1),
-                "size": data.get("size", 0),
-                "score": data.get("score"),
-                "goals": tuple((one.id, one.text) for one in self.criteria.values()),
-                "categories": {row.get("category") for row in rows if row.get("severity") != "SUGGESTION"},
-            }
-        )
-
-    def _on_review_asked(self, data: dict, event: Event) -> None:
-        since = max((self.thorough or {}).get("line", 0), self.last_completion)
-        if self.asked is None or self.asked["line"] < since:
-            self.records += 1  # to ask the same again is no progress
-        reported = len(self.session.subagents)
-        self.asked = {"experts": data.get("experts", []), "line": self.lines, "reported": reported}
-
-    def _take_findings(self, data: dict, source: str) -> None:
-        for row in data.get("findings", []):
-            self.findings[row["id"]] = Finding(
-                row["id"],
-                row.get("severity"),
-                row.get("issue", ""),
-                row.get("guidance", ""),
-                tuple(row.get("violates", ())),
-                source,
-                data.get("round", 1),
-                row.get("resolution"),
-                row.get("task"),
-                row.get("place", ""),
-                row.get("reason", ""),
-                tuple(row.get("breaks", ())),
-                row.get("category", "other"),
-                row.get("replaced", ""),
-                row.get("reverses"),
-                tuple(row.get("files", ())),
-                tuple(row.get("contradicts", ())),
-            )
-
-    def _on_finding_resolved(self, data: dict, event: Event) -> None:
-        finding = self.findings.get(data.get("id", ""))
-        if finding is not None:
-            self.records += 1
-            how = {"how": data.get("how"), "text": data.get("text", "")}
-            self.findings[finding.id] = finding._replace(resolution=how, task=data.get("task", finding.task))
-
     def _on_decision_recorded(self, data: dict, event: Event) -> None:
         self.records += 1
         self.decisions.append({**data, "at": event.at})
-
-    def _on_panel_recorded(self, data: dict, event: Event) -> None:
-        self.records += 1
-        self.panels.append(data)
-        task = self.tasks.get(data.get("task") or "")
-        if task is not None:
-            self._put(task._replace(panel_for=data.get("attempt", task.attempts)))
 
     def _on_criterion_verified(self, data: dict, event: Event) -> None:
         self.records += 1
@@ -514,10 +436,6 @@ class LoopState:
         self.records += 1
         row = {"exit": data.get("exit", 0), "failures": data.get("failures", []), "log": data.get("log", "")}
         self.baselines[data.get("command", "")] = {**row, "at": event.at}
-
-    def _on_gate_result(self, data: dict, event: Event) -> None:
-        self.records += 1
-        self.gate = {**data, "line": self.lines}
 
 
 def evidence_of(data: dict, event: Event, line: int) -> Evidence:

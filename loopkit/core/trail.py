@@ -6,6 +6,8 @@ so that no number ever means another task of the same plan.
 
 from __future__ import annotations
 
+from .reviewed import take_findings
+
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +86,7 @@ def _invalidated(state: LoopState, data: dict, event: Event) -> None:
         "log": data.get("log", ""),
         "finding": rows[0]["id"] if rows else None,
     }
-    state._take_findings(data, "decision")
+    take_findings(state, data, "decision")
 
 
 def _gathered(state: LoopState, data: dict, event: Event) -> None:
