@@ -7,7 +7,7 @@ from ..core import task as tasks
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from ..store.loop import Loop
-from . import app, decide
+from . import app, decide, forms
 
 PLAN_FORM = """\
 status: <APPROVED | NEEDS REVISION>
@@ -26,15 +26,7 @@ lint: <passed | failed | none>
 verdicts:
 {verdicts}
 findings:
-- severity: <BLOCKER | WARNING | SUGGESTION>
-  task: <T-001>
-  issue: "<what is wrong, as seen>"
-  place: <file:line>
-  reason: "<why it matters>"
-  guidance: "<what to do>"
-  breaks: [<C1 or M1, where the work misses or breaks it>]
-  contradicts: [<number of a decision, where the work goes against it>]
-  files: [<path>]"""
+""" + forms.finding("violates", "alternative", "verify")
 PLAN_REPLY = "loopkit review --plan --file -"
 #: Characters of a task's subject, tasks whose attempts are told.
 _SUBJECT = 100

@@ -11,20 +11,9 @@ from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import app, batch, decide, experts
+from . import app, batch, decide, experts, forms
 
-FINDING = """\
-- severity: <BLOCKER | WARNING | SUGGESTION>
-  issue: "<what is wrong, as seen>"
-  place: <file:line>
-  reason: "<why it matters>"
-  guidance: "<what to do>"
-  breaks: [<C1 or M1, where the work misses or breaks it>]
-  contradicts: [<number of a decision, where the work goes against it>]
-  violates: [<M1, where the guidance would break it>]
-  alternative: "<then: guidance that does not>"
-  verify: "<blocker: command that exits 0 when it is mended>"
-  files: [<path>]"""
+FINDING = forms.finding("task")
 FORM = "experts: [<name>, <name>, <name>]\nfindings:\n" + FINDING
 #: Files that are listed in a brief at the most.
 MOST_FILES = 40
