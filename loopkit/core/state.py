@@ -87,7 +87,7 @@ class LoopState:
         self.trail = trail.Trail()
         self.worktrees = worktrees.Worktrees()
         self.lines = 0
-        self.idle_at = 0
+        self.idle_at = self.idle_before = 0
 
     # -- what others ask
 
@@ -145,6 +145,7 @@ class LoopState:
         fold_session(self.session, event.type, event.data, event.at, event.by)
         held = event.type == "iteration_ended" and event.data.get("decision") == "hold"
         if held or event.type in ("resumed", "owner_changed"):
+            self.idle_before = self.idle_at if held else self.lines
             self.idle_at = self.lines  # no agent of the session can be at work any more
             self.asked = self.asked if held else None  # nor would its report be found
         if event.type not in SESSION_TYPES:

@@ -45,7 +45,8 @@ def key(kind: str, task: str | None) -> str:
 class Supervised:
     """Facts of a supervised or reviewed loop that belong to no single task; changed only by FOLDS.
 
-    asked: how often each step was handed out · out: the journal line that handed it out, while no reply is in · unfit:
+    asked: how often each step was handed out · out: the journal line that handed it out, while no reply is in · stopped:
+    how many subagents had ended by then · unfit:
     what was wrong with the newest reply, while a better one is awaited · misses: how many were unfit in a row; each by
     key. plan: the newest plan_proposed (warning, risks, assumptions, questions, replaces, line) · standing: "", DRAFT,
     REVISE, SETTLED · review: the newest plan_reviewed · revisions: plans after the first, additions for the goal
@@ -56,6 +57,7 @@ class Supervised:
     def __init__(self) -> None:
         self.asked: dict[str, int] = {}
         self.out: dict[str, int] = {}
+        self.stopped: dict[str, int] = {}
         self.unfit: dict[str, str] = {}
         self.misses: dict[str, int] = {}
         self.plan: dict | None = None
@@ -84,6 +86,7 @@ def _asked(state: LoopState, data: dict, event: Event) -> None:
     name = key(data.get("kind", ""), data.get("task"))
     state.supervised.asked[name] = data.get("number", state.supervised.asked.get(name, 0) + 1)
     state.supervised.out[name] = state.lines
+    state.supervised.stopped[name] = len(state.session.subagents)
 
 
 def _unfit(state: LoopState, data: dict, event: Event) -> None:

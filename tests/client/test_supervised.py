@@ -170,6 +170,23 @@ def roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here: Sand
     assert "Bash" not in tools["loop:planner"] | tools["loop:plan-review"]
 
 
+def test_supervised_in_a_terminal_where_agents_report_from_the_background(place: Any, tmux: None) -> None:
+    here = supervised(place)
+    scenario = here.model.scenario
+    tasks = [{**one, "dependencies": []} for one in PLAN["tasks"][1:3]]
+    scenario.work = {"T-001": [write("hello.txt", "hello\n")], "T-002": [write("bonjour.txt", "bonjour\n")]}
+    scenario.replies |= {"plan": {"tasks": tasks}, "verification T-002": judged(90)}
+    scenario.answers |= {
+        r"^loopkit review --thorough.*--file -": THOROUGH,
+        r"^loopkit shape --accept": SHAPE.replace("grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"),
+    }
+    terminal = here.terminal(allowed=EVERYTHING)
+    terminal.say(f"/loop:start {REQUEST}")
+    terminal.wait("the end", lambda: here.state.get("status") in ("completed", "failed", "paused"))
+    assert here.state["status"] == "completed", here.model.story()
+    assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
+
+
 def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
     here = place(greetings())
     (here.project / ".loop").mkdir()

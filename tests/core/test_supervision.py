@@ -723,6 +723,32 @@ def test_what_is_out_is_not_handed_out_again_unless_it_is_lost(book: Roles) -> N
     book.reply("implementation", "T-002", implemented())  # one had answered all the same
 
 
+def ended(book: Roles, *agents: str) -> None:
+    for one in agents:
+        book.line("subagent_stopped", "hook", agent_id=one, transcript=f"{one}.jsonl")
+
+
+def test_reports_that_are_on_their_way_survive_one_stop(book: Roles) -> None:
+    """Agents in the background: all have ended, the session hears of them one by one and stops between two of them."""
+    ended(book, "a", "b", "c")
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
+    assert supervision.due(book.state) == [] and len(supervision.outstanding(book.state)) == 3
+    book.reply("implementation", "T-001", implemented())
+    assert [one.task for one in supervision.outstanding(book.state)] == ["T-002", "T-003"]
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")  # not handed over by then: lost
+    assert len(supervision.due(book.state)) == 3 and supervision.outstanding(book.state) == []
+
+
+def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_lost(book: Roles) -> None:
+    ended(book, "a", "b", "b")
+    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
+    assert len(supervision.due(book.state)) == 3
+    other = Roles().executing()
+    ended(other, "a", "b", "c")
+    other.line("owner_changed", session_id="session-two")
+    assert len(supervision.due(other.state)) == 3
+
+
 def unfit(book: Roles, kind: str, target: str | None, text: str = "all fine") -> list:
     return book.do(supervision.answered, kind, target, None, "it is no record", text)
 
