@@ -72,8 +72,7 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
 
     batch_review.check_plan(loop.state)
     step = supervision.step(supervised.VERIFICATION, supervised.OF_PLAN)
-    out = loop.state.supervised.out.get(supervised.key(step.kind, step.task))
-    if out is not None and out >= loop.state.idle_at:
+    if supervised.is_out(loop.state, supervised.key(step.kind, step.task)):
         said = f"loop:{step.role} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
         call.answer(loop, said, {"asked": step.role}, [PLAN_REPLY])
         return

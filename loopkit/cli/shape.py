@@ -7,7 +7,7 @@ import os
 
 import click
 
-from ..core import announce, approval, aspects, clarify, intake, panel, settling, shape, verdict
+from ..core import announce, approval, aspects, clarify, intake, panel, settling, shape, stage, verdict
 from ..core.errors import Damaged
 from ..core.state import LoopState
 from ..store import atomic, place, profiles, project
@@ -104,6 +104,6 @@ def _said(state: LoopState, data: dict) -> str:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
     if settling.growing(state.shape_rounds):
         said += "\nit has grown again and no goal is another: longer is not better; keep what changes the outcome"
-    if state.stage == "decompose" and approval.on_evidence(state):
+    if state.stage == stage.DECOMPOSE and approval.on_evidence(state):
         said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
     return said

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from . import task as tasks
 from . import worktrees
+from .settings import EVIDENCE, POLICIES, REVIEW, SUPERVISOR
+
+__all__ = ["EVIDENCE", "POLICIES", "REVIEW", "SUPERVISOR", "at_work", "on_evidence", "proven", "undecided"]
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from .state import LoopState
     from .task import Task
-
-EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
-POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
 
 
 def on_evidence(state: LoopState) -> bool:

@@ -153,9 +153,9 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
 
 def at_review(state: LoopState) -> bool:
     """Somebody reviews the batch as it is: asked, not lost, and no check has run since."""
-    asked = state.supervised.out.get(trail.REVIEWING)
-    if asked is None or asked < state.idle_at:
+    if not supervised.is_out(state, trail.REVIEWING):
         return False
+    asked = state.supervised.out[trail.REVIEWING]
     own = [state.tasks[one].evidence for one in approval.undecided(state)]
     return all(one is None or one.line < asked for one in own)
 

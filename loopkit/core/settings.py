@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 #: Tasks of one loop, and tasks of one wave (rule: Decomposition, waves, failure).
 MOST_TASKS, MOST_IN_WAVE = 25, 6
+#: What completes a task besides passing evidence (core/approval): nothing, a review of its batch, a supervisor's score.
+EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
+POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
 #: Seconds a verification may run.
 VERIFY_SECONDS = 600
 #: Revisions of a plan, those for the goal included, and what follows when they are used up without approval: go on with

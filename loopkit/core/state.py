@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import course, line, reviewed, stage, supervised, trail, worktrees
+from . import course, line, reviewed, settings, stage, supervised, trail, worktrees
 from . import task as tasks
 from .events import SESSION_TYPES, Event
 from .reviewed import Finding
@@ -36,7 +36,7 @@ class LoopState:
         self.name = name
         self.session = Session()
         self.text = ""
-        self.approval = "evidence"
+        self.approval = settings.EVIDENCE
         self.list_mode = "session"
         self.settings: dict = {}
         self.scores: dict | None = None
@@ -116,7 +116,7 @@ class LoopState:
     @property
     def ready(self) -> int:
         """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open scaffold."""
-        if self.approval != "review" or not self.free:
+        if self.approval != settings.REVIEW or not self.free:
             return self.free
         from . import outline  # few loops pay for it
 
@@ -158,7 +158,7 @@ class LoopState:
 
     def _on_loop_started(self, data: dict, event: Event) -> None:
         self.text = data.get("task", "")
-        self.approval = data.get("approval", "evidence")
+        self.approval = data.get("approval", settings.EVIDENCE)
         self.list_mode = data.get("list", "session")
         self.settings = data.get("settings") or {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import settings
+from . import settings, stage
 from . import task as tasks
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -104,7 +104,7 @@ def _proposed(state: LoopState, data: dict, event: Event) -> None:
     if own.standing == REVISE or short(own):
         own.revisions += 1
     own.plan = {**data, "line": state.lines}
-    if state.stage == "decompose":  # later ones only add
+    if state.stage == stage.DECOMPOSE:  # later ones only add
         own.standing = DRAFT
         state.confirmed.discard("tasks")
     own.settle(PLAN)
@@ -152,14 +152,14 @@ def _answer(state: LoopState, data: dict, event: Event) -> None:
 def _started(state: LoopState, data: dict, event: Event) -> None:
     state.supervised.started = True
     task = state.tasks.get(data.get("id", ""))
-    if state.approval == "supervisor" and task is not None:
+    if state.approval == settings.SUPERVISOR and task is not None:
         state.supervised.forget(task.id)
         state._put(task._replace(turn=IMPLEMENTATION, coded=None, tested=None, judged=None, fixes=0, revisions=0))
 
 
 def _ended(state: LoopState, data: dict, event: Event) -> None:
     """An attempt has failed, or was interrupted."""
-    if state.approval == "supervisor":
+    if state.approval == settings.SUPERVISOR:
         task = state.tasks.get(data.get("id", ""))
         state.supervised.forget(data.get("id", ""))
         state.supervised.level = data.get("level") or state.supervised.level
@@ -267,23 +267,40 @@ FOLDS: dict[str, Callable] = {
 # -- what others ask; cheap, since rules of every loop do
 
 
+def is_out(state: LoopState, name: str) -> bool:
+    """What bears this name was handed out, and whoever has it can still be at work, or has just ended: then its reply
+    is on its way.
+
+    Reports of agents in the background arrive one by one, and a session may stop between two of them. Who has not
+    handed them over by the stop after that has lost them.
+    """
+    own = state.supervised
+    line = own.out.get(name)
+    if line is None or line < state.idle_before:
+        return False
+    if line >= state.idle_at:
+        return True
+    asked = sum(one >= state.idle_before for one in own.out.values())
+    return len(state.session.subagents) - own.stopped.get(name, 0) >= asked
+
+
 def planned(state: LoopState) -> bool:
     """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done already."""
-    if state.approval == "evidence" or state.counts[tasks.COMPLETED]:
+    if state.approval == settings.EVIDENCE or state.counts[tasks.COMPLETED]:
         return True
     return state.supervised.standing == SETTLED
 
 
 def undiagnosed(state: LoopState, task: tasks.Task) -> bool:
     """A failed attempt waits for the supervisor's diagnosis."""
-    if state.approval != "supervisor" or task.status not in (tasks.PENDING, tasks.FAILED):
+    if state.approval != settings.SUPERVISOR or task.status not in (tasks.PENDING, tasks.FAILED):
         return False
     return task.attempts > 0 and task.diagnosed != task.attempts
 
 
 def to_replan(state: LoopState, task: tasks.Task) -> bool:
     """A planner is to cut it into subtasks: the clamp table said so, or it is complex and has not been split yet."""
-    if state.approval != "supervisor" or undiagnosed(state, task):
+    if state.approval != settings.SUPERVISOR or undiagnosed(state, task):
         return False
     if task.status == tasks.FAILED or task.id in state.narrow:
         return task.action == "replan"

@@ -92,16 +92,7 @@ def achieved(state: LoopState) -> bool:
 
 
 def _is_out(state: LoopState, one: Step) -> bool:
-    """Handed out, and whoever has it can still be at work, or has just ended: then its reply is on its way.
-
-    Reports of agents in the background arrive one by one, and a session may stop between two of them. Who has not
-    handed them over by the stop after that has lost them.
-    """
-    own, name = state.supervised, supervised.key(one.kind, one.task)
-    line = own.out.get(name)
-    if line is None or line < state.idle_before:
-        return False
-    return line >= state.idle_at or len(state.session.subagents) - own.stopped.get(name, 0) >= len(own.out)
+    return supervised.is_out(state, supervised.key(one.kind, one.task))
 
 
 def due(state: LoopState) -> list[Step]:

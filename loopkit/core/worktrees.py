@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from . import settings, verdict
 from . import task as tasks
-from . import verdict
 from .errors import Refused
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -156,7 +156,7 @@ def command(state: LoopState) -> str | None:
 
 def check_policy(state: LoopState) -> None:
     """Raises Refused where a wave cannot work in worktrees by the loop's approval policy."""
-    if state.approval == "supervisor":
+    if state.approval == settings.SUPERVISOR:
         raise Refused(
             "worktrees are for loops in which the check decides: a tester and a supervisor would look elsewhere",
             "next: loopkit wave next",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core import announce, settings, verdict
+from ..core import announce, approval, settings, verdict
 from ..store import loops, native
 from . import project, reply
 
@@ -32,7 +32,7 @@ def handle(call: Call) -> dict | None:
     if task.status == "completed":
         return None
     if evidence is not None and evidence.passed and not task.stale:
-        if state.approval == "evidence":
+        if approval.on_evidence(state):
             return None
         return reply.refuse(
             f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next"

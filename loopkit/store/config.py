@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Any
 
 import tomllib
 
-from ..core import approval, limits, settings
+from ..core import limits, settings
 from ..core.errors import Damaged, UsageFault
 from . import inside
 
@@ -22,7 +22,7 @@ _TAKES = {
     "limits.iterations": 'a whole number from 1 on, or "none"',
     "limits.usd": 'an amount above 0, or "none"',
     "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
-    "approval": ", ".join(f'"{one}"' for one in approval.POLICIES),
+    "approval": ", ".join(f'"{one}"' for one in settings.POLICIES),
     "panel": "a table, [panel]",
     "panel.blocklist": 'a list of expert names, as in blocklist = ["simplifier"]',
     "recall": "a table, [recall]",
@@ -64,6 +64,9 @@ def read(root: str) -> dict:
 def _checked(given: dict, path: str) -> dict:
     from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
+    def _one_of(words: tuple[str, ...], default: str) -> Any:
+        return Field(default, pattern=f"^(?:{'|'.join(words)})$")
+
     class Limits(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
         iterations: PositiveInt | str = limits.DEFAULT_ITERATIONS
@@ -83,7 +86,7 @@ def _checked(given: dict, path: str) -> dict:
         limits: Limits = Limits()
         panel: Panel = Panel()
         recall: Recall = Recall()
-        approval: Literal["evidence", "review", "supervisor"] = "evidence"
+        approval: str = _one_of(settings.POLICIES, settings.EVIDENCE)
         prices: dict[str, tuple[float, float, float, float]] = {}
         max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
         max_step_attempts: int = Field(settings.DEFAULTS["max_step_attempts"], ge=1, le=MOST)
@@ -93,7 +96,7 @@ def _checked(given: dict, path: str) -> dict:
         max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0, le=MOST)
         approval_threshold: int = Field(settings.DEFAULTS["approval_threshold"], ge=0, le=100)
         revision_threshold: int = Field(settings.DEFAULTS["revision_threshold"], ge=0, le=100)
-        plan_review_failure: Literal["continue", "lower", "stop"] = settings.DEFAULTS["plan_review_failure"]
+        plan_review_failure: str = _one_of(settings.PLAN_REVIEW_FAILURES, settings.DEFAULTS["plan_review_failure"])
 
     try:
         for name in given.get("prices", {}):
