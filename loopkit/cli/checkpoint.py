@@ -8,9 +8,9 @@ import click
 
 from ..core import checkpoints as rules
 from ..core import clock
+from ..core.checkpointed import BEFORE, Checkpoint
 from ..core.errors import LoopError
 from ..core.intake import Change
-from ..core.line import BEFORE, Checkpoint
 from ..core.state import LoopState
 from ..engine import checkpoints
 from ..store.loop import Loop
@@ -65,7 +65,7 @@ def take(call: app.App, loop: Loop, label: str, wave: int | None) -> Checkpoint:
     """Take the tree, keep and record it. Raises Unavailable, GitFault, Late, Damaged."""
     project = call.project
     lines = loop.state.lines
-    newest = loop.state.line.checkpoints[-1:]
+    newest = loop.state.checkpointed.checkpoints[-1:]
     plain = newest[0].plain if newest else None
     snapshot = checkpoints.snapshot(project, call.environment, [loop.root], plain)
 
@@ -73,7 +73,7 @@ def take(call: app.App, loop: Loop, label: str, wave: int | None) -> Checkpoint:
         return kept(call, state, snapshot, label, lines=lines, wave=wave)
 
     number = call.change(loop, decide)[0][1]["number"]
-    return loop.state.line.numbers[number]
+    return loop.state.checkpointed.numbers[number]
 
 
 def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label: str, **facts: object) -> list[Change]:
@@ -125,8 +125,8 @@ def _list(call: app.App) -> None:
     state = loop.state
     line = {one.number for one in rules.ancestors(state)}
     rows, lines = [], []
-    for one in state.line.checkpoints:
-        good, here = rules.is_good(state, one), one.number == state.line.head
+    for one in state.checkpointed.checkpoints:
+        good, here = rules.is_good(state, one), one.number == state.checkpointed.head
         rows.append({**_row(loop, one), "on_line": one.number in line, "here": here})
         kind = "good" if good else "saved" if one.label == BEFORE else "-"
         at = time.strftime("%d %b %H:%M", time.localtime(clock.epoch(one.at)))

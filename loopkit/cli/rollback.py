@@ -6,9 +6,9 @@ import click
 
 from ..core import announce
 from ..core import checkpoints as rules
+from ..core.checkpointed import BEFORE, Checkpoint
 from ..core.errors import Refused, UsageFault
 from ..core.intake import Change
-from ..core.line import BEFORE, Checkpoint
 from ..core.state import LoopState
 from ..engine import checkpoints
 from . import app, recovering
@@ -105,8 +105,8 @@ class _Rollback:
 
     def _made(self, state: LoopState) -> list[str]:
         """Files that the newest rollback has made, where this one undoes it."""
-        back = state.line.numbers.get(self.goal.target or 0)
-        if back is None or self.goal.number != state.line.saved:
+        back = state.checkpointed.numbers.get(self.goal.target or 0)
+        if back is None or self.goal.number != state.checkpointed.saved:
             return []
         rows = checkpoints.changed(self.project, self.goal.tree, back.tree, self.environment)
         return [path for status, path in rows if status == "A"]

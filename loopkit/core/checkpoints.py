@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from . import announce, decisions, trail, verdict
 from . import task as tasks
+from .checkpointed import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 from .errors import Refused, UsageFault
 from .intake import Change
-from .line import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +43,9 @@ def due(state: LoopState) -> tuple[str, int | None] | None:
     if not state.waves:
         return None
     wave = next((one for one in reversed(state.waves) if one.closed), None)
-    if wave is None and not state.line.checkpoints:
+    if wave is None and not state.checkpointed.checkpoints:
         return START, None
-    if wave is None or any(one.wave == wave.number for one in state.line.checkpoints):
+    if wave is None or any(one.wave == wave.number for one in state.checkpointed.checkpoints):
         return None
     own = [state.tasks[one] for one in wave.tasks if one in state.tasks]
     if any(one.scaffold for one in own) and not any(state.tasks[one].scaffold for one in state.open):
@@ -77,12 +77,12 @@ def message(label: str, subtasks: Iterable[str]) -> str:
 
 def parent(state: LoopState) -> Checkpoint | None:
     """The checkpoint that the next one follows."""
-    return state.line.numbers.get(state.line.head or 0)
+    return state.checkpointed.numbers.get(state.checkpointed.head or 0)
 
 
 def next_number(state: LoopState) -> int:
     """The number of the next checkpoint, unless its ref is taken."""
-    return max(state.line.numbers, default=0) + 1
+    return max(state.checkpointed.numbers, default=0) + 1
 
 
 def made(
@@ -132,12 +132,12 @@ def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
     """The line from its newest checkpoint back to its first, without what rollbacks saved."""
     found: list[Checkpoint] = []
     seen: set[int] = set()
-    one = state.line.numbers.get((state.line.head if newest is None else newest) or 0)
+    one = state.checkpointed.numbers.get((state.checkpointed.head if newest is None else newest) or 0)
     while one is not None and one.number not in seen:
         seen.add(one.number)
         if one.label != BEFORE:
             found.append(one)
-        one = state.line.numbers.get(one.parent or 0)
+        one = state.checkpointed.numbers.get(one.parent or 0)
     return found
 
 
@@ -182,15 +182,15 @@ def find(state: LoopState, words: str) -> Checkpoint:
     hexadecimal = len(wanted) >= SHORTEST_SHA and not wanted.strip("0123456789abcdef")
     if not (wanted == LAST_GOOD or back_by or digits or hexadecimal):
         raise UsageFault(f"no checkpoint is named {words[:60]!r}", "use last-good, ~2, a number or a commit's id")
-    if not state.line.checkpoints:
+    if not state.checkpointed.checkpoints:
         raise Refused(NONE, "the first is made when a wave is opened; by hand: loopkit checkpoint")
     if wanted == LAST_GOOD:
         return last_good(state)
     if back_by:
         return back(state, int(steps))
-    if digits and int(wanted) in state.line.numbers:
-        return state.line.numbers[int(wanted)]
-    found = [one for one in state.line.checkpoints if hexadecimal and one.sha.startswith(wanted)]
+    if digits and int(wanted) in state.checkpointed.numbers:
+        return state.checkpointed.numbers[int(wanted)]
+    found = [one for one in state.checkpointed.checkpoints if hexadecimal and one.sha.startswith(wanted)]
     if len(found) > 1:
         raise Refused(f"{wanted} begins the ids of {announce.count(len(found), 'checkpoint')}", "give more digits")
     if not found:
@@ -203,7 +203,7 @@ def undone(state: LoopState) -> Checkpoint:
 
     Raises Refused where no rollback was made.
     """
-    line = state.line
+    line = state.checkpointed
     begun = line.numbers.get(line.begun or 0)
     if begun is not None and begun.undo and begun.target in line.numbers:
         return line.numbers[begun.target]
@@ -227,7 +227,7 @@ def spared(left_out: Iterable[str]) -> list[str]:
 def brought_back(state: LoopState, goal: Checkpoint, saved: int, undo: bool, differs: bool) -> int:
     """The number that an undo of this rollback leads to: what it has just `saved`, unless it is another one once more: that
     broke off, or has been done, and nothing has changed since (`differs`)."""
-    line = state.line
+    line = state.checkpointed
     begun, last = line.numbers.get(line.begun or 0), line.numbers.get(line.saved or 0)
     if begun is not None and begun.number != saved and (begun.target, begun.undo) == (goal.number, undo):
         return begun.number
@@ -284,7 +284,7 @@ def reopened(state: LoopState, goal: Checkpoint) -> list[str]:
     return [
         one.id
         for one in state.tasks.values()
-        if one.status == tasks.COMPLETED and state.line.completed.get(one.id, 0) > goal.line
+        if one.status == tasks.COMPLETED and state.checkpointed.completed.get(one.id, 0) > goal.line
     ]
 
 

@@ -64,7 +64,7 @@ def due(state: LoopState) -> Play | None:
             return _ask(status, "no failing task can be tried again")
         chosen = next((one for one in pending if one.panel_due), pending[0])
         return Play(status, PANEL, chosen.id, f"loopkit panel {chosen.id}", "another approach, or smaller tasks")
-    if not state.line.checkpoints:
+    if not state.checkpointed.checkpoints:
         return _ask(status, "there is no checkpoint to go back to")
     if status == FLIP_FLOPPING:
         return Play(status, ROLLBACK, None, "loopkit rollback ~2", "back two checkpoints, then the person decides")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import course, line, reviewed, settings, stage, supervised, trail, worktrees
+from . import checkpointed, course, reviewed, settings, stage, supervised, trail, worktrees
 from . import task as tasks
 from .events import SESSION_TYPES, Event
 from .reviewed import Finding
@@ -19,7 +19,7 @@ INTERRUPTED = "interrupted"
 
 #: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
 _FOLDS: dict = {}
-for _part in (reviewed, supervised, course, line, trail, worktrees):
+for _part in (reviewed, supervised, course, checkpointed, trail, worktrees):
     for _type, _fold in _part.FOLDS.items():
         _FOLDS.setdefault(_type, []).append(_fold)
 
@@ -83,7 +83,7 @@ class LoopState:
         self.baselines: dict[str, dict] = {}  # command → how it stood: exit, failures, log
         self.supervised = supervised.Supervised()
         self.course = course.Course()
-        self.line = line.Line()
+        self.checkpointed = checkpointed.Checkpointed()
         self.trail = trail.Trail()
         self.worktrees = worktrees.Worktrees()
         self.lines = 0

@@ -27,7 +27,7 @@ def play(book: Book) -> tuple | None:
 
 
 def checkpoint(book: Book) -> None:
-    row = {"number": len(book.state.line.checkpoints) + 1, "sha": "a" * 40, "tree": "b" * 40, "parent": None}
+    row = {"number": len(book.state.checkpointed.checkpoints) + 1, "sha": "a" * 40, "tree": "b" * 40, "parent": None}
     book.line("checkpoint_made", **row, label=f"batch-{row['number']}", tasks=[], good=True, left_out=[], wave=0)
 
 
@@ -258,8 +258,8 @@ def test_without_checkpoints_the_person_is_asked(book: Book, status: str) -> Non
 
 def test_without_a_good_checkpoint_the_person_is_asked(book: Book) -> None:
     checkpoint(book)
-    one = book.state.line.checkpoints[0]
-    book.state.line.numbers[one.number] = one._replace(label="batch-1", good=False)
+    one = book.state.checkpointed.checkpoints[0]
+    book.state.checkpointed.numbers[one.number] = one._replace(label="batch-1", good=False)
     batch(book, "REGRESSING", T001="failed")
     assert play(book) == ("REGRESSING", "ask", None)
     (text,) = [data["text"] for kind, data in book.wave() if kind == "question_asked"]

@@ -904,7 +904,7 @@ def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None
     book.reply("replan", "T-001", replan())
     completed(book)
     assert book.state.counts["completed"] == 4
-    book.do(checkpoints.rolled_back, book.state.line.checkpoints[0], 2, ["a.py"], False)
+    book.do(checkpoints.rolled_back, book.state.checkpointed.checkpoints[0], 2, ["a.py"], False)
     assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == ("blocked", "split")
     assert [one.status for one in book.state.tasks.values()][1:] == ["pending"] * 3 and book.state.free == 2
     book.line("recovery", status="REGRESSING", play="rollback", wave=1, counted=True)

@@ -47,7 +47,7 @@ class Checkpoint(Record):
     at: str = ""
 
 
-class Line:
+class Checkpointed:
     """Checkpoints and rollbacks of one loop; changed only by FOLDS.
 
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest one on the line ·
@@ -65,30 +65,30 @@ class Line:
 
 
 def _made(state: LoopState, data: dict, event: Event) -> None:
-    line, number = state.line, data["number"]
-    if number in line.numbers:
+    own, number = state.checkpointed, data["number"]
+    if number in own.numbers:
         return
     known = {name: data[name] for name in Checkpoint._fields if name in data}
     parent = known.get("parent")
-    if parent not in line.numbers:
+    if parent not in own.numbers:
         known["parent"] = None
     known |= {"tasks": tuple(data.get("tasks", ())), "left_out": tuple(data.get("left_out", ())), "at": event.at}
     one = Checkpoint(**{"line": state.lines, **known})
-    line.checkpoints.append(one)
-    line.numbers[number] = one
+    own.checkpoints.append(one)
+    own.numbers[number] = one
     if one.label != BEFORE:
-        line.head = number
-    elif line.begun is None:
-        line.begun = number
+        own.head = number
+    elif own.begun is None:
+        own.begun = number
 
 
 def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
-    line = state.line
-    target = line.numbers.get(data["number"])
+    own = state.checkpointed
+    target = own.numbers.get(data["number"])
     if target is None:
         return
-    line.head, line.begun = target.number, None
-    line.saved = data.get("saved", line.saved)
+    own.head, own.begun = target.number, None
+    own.saved = data.get("saved", own.saved)
     if state.session.status in verdict.FINAL:
         return
     parents = {one.parent for one in state.tasks.values()}
@@ -106,7 +106,7 @@ def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
 
 
 def _completed(state: LoopState, data: dict, event: Event) -> None:
-    state.line.completed[data.get("id", "")] = state.lines
+    state.checkpointed.completed[data.get("id", "")] = state.lines
 
 
 #: {type of a journal line: (state, data, event) → None}.
