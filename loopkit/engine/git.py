@@ -87,8 +87,9 @@ def call(
     answers: tuple = (0,),
     output: Any = subprocess.PIPE,
 ) -> bytes:
-    with Call(folder, arguments, environment, given, seconds, output) as call:
-        return call.end(answers)
+    """The same in a folder and in surroundings that are given whole, such as a workshop's."""
+    with Call(folder, arguments, environment, given, seconds, output) as begun:
+        return begun.end(answers)
 
 
 class Call:
