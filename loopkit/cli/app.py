@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ import click
 from ..core import announce, nextstep, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
+from ..core.state import LoopState
 from ..store import atomic, loops, place
 from ..store.loop import Loop
 
@@ -39,29 +41,49 @@ class App:
             raise UsageFault("the current folder is gone", "change to the project's folder") from None
         self.session = place.session_id(self.environment)
         self.by = f"session:{self.session}" if self.session else "person"
-        self.root = place.find(self.folder, self.environment)
+        self.root = self._serving()
+
+    def _serving(self) -> str | None:
+        """The `.loop` that serves us: where several may, the one whose loop is meant; None where there is none."""
+        roots = place.candidates(self.folder, self.environment)
+        opened = place.opened(self.folder, self.environment)
+        if opened != self.folder:
+            roots = list(dict.fromkeys([*roots, *place.candidates(opened, self.environment)]))
+        if len(roots) > 1:
+            with contextlib.suppress(OSError):  # said by whoever reads it next
+                meant = loops.serving(roots, self.session)
+                return meant.root if meant is not None else roots[0]
+        return roots[0] if roots else None
 
     @property
     def here(self) -> str:
-        """The working tree we stand in, if it belongs to the project, a task's own one included; else the project."""
-        own = self._own
-        tree = place.work_tree(self.folder)
-        return tree if tree and place.main_tree(tree) == own else own
+        """The project in the working tree we stand in, a task's own one included; else the project itself."""
+        tree, main = (find(self.folder, self.environment) for find in (place.work_tree, place.main_tree))
+        if tree is None or main is None or not place.inside(self.project_root, main):
+            return self.project_root
+        same = os.path.normpath(os.path.join(tree, os.path.relpath(self.project_root, main)))
+        return same if os.path.isdir(same) else self.project_root
 
     @property
     def project(self) -> str:
-        """Where verifications run: the same, but for the worktrees of tasks, which lie in `.loop/`."""
+        """What checkpoints and digests are about: the same, but for the worktrees of tasks, which lie in `.loop/`."""
         tree = self.here
-        return self._own if tree.startswith(self._root + os.sep) else tree
+        return self.project_root if place.inside(tree, self._root) else tree
 
     @property
-    def _own(self) -> str:
-        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the working tree or folder we stand in."""
+    def project_root(self) -> str:
+        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the project that we stand in."""
         above, here = os.path.dirname(self._root), self.folder + os.sep
         usual = os.path.basename(self._root) == place.FOLDER and here.startswith(above + os.sep)
         if not self.environment.get("LOOPKIT_DIR") or usual and not here.startswith(self._root + os.sep):
             return above
-        return place.main_tree(self.folder) or self.folder
+        return place.project(self.folder, self.environment)
+
+    def work_folder(self, state: LoopState, tree: str | None = None) -> str:
+        """Where a loop's checks run: the folder that its session was opened in, in the project or in another tree of it."""
+        base = tree or self.project
+        folder = os.path.normpath(os.path.join(base, state.folder))
+        return folder if place.inside(folder, base) and os.path.isdir(folder) else base
 
     @property
     def _root(self) -> str:

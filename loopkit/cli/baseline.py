@@ -76,7 +76,8 @@ def _log(loop: Loop, outcome: dict) -> str:
 def _run(call: app.App, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
     """(outcome as of a verification, failing names), run where we stand: a task's own worktree, too."""
     seconds = settings.of(loop.state, "verify_seconds")
-    outcome = runner.run(call.here, loop.folder, name, line, [], seconds, call.environment)
+    work = call.work_folder(loop.state, call.here)
+    outcome = runner.run(call.here, work, loop.folder, name, line, [], seconds, call.environment)
     try:
         with inside.opened(os.path.join(loop.folder, outcome["log"]), process.MOST_OUTPUT * 2) as file:
             text = file.read().decode("utf-8", "replace")

@@ -55,7 +55,7 @@ def make(call: app.App, loop: Loop, label: str | None = None) -> str:
         if _NOTICE in loop.state.session.notices:
             return ""
         call.change(loop, lambda state: [("notice_given", {"name": _NOTICE})])
-        return f"no checkpoints, and no rollback: {error.what}"
+        return f"no checkpoints, and no rollback: {error.what}; {error.todo}"
     except LoopError as error:
         return f"no checkpoint was made: {error}"
     return _said(one, before)

@@ -84,7 +84,8 @@ class _Rollback:
         if now is None or now == self.goal.head:
             return []
         since = checkpoints.committed(self.project, self.goal.head, now, self.environment)
-        other = {path for _, path in checkpoints.changed(self.project, self.goal.tree, now, self.environment)}
+        tree = checkpoints.tree_of(self.project, now, self.environment)
+        other = {path for _, path in checkpoints.changed(self.project, self.goal.tree, tree, self.environment)}
         return [path for _, path in self.rows if path in since and path in other]
 
     def save(self, state: LoopState) -> list[Change]:

@@ -64,7 +64,7 @@ def _show(call: app.App) -> None:
         row: dict = {"types": shape.TYPES, "form": shape.FORM}
         if state is not None:
             row["aspects"] = aspects.chosen(clarify.words(state))
-            row["commands"] = [one._asdict() for one in project.checks(call.project)]
+            row["commands"] = [one._asdict() for one in project.checks(call.work_folder(state))]
         click.echo(json.dumps(row, ensure_ascii=False))
         return
     click.echo(app.printable("\n".join(brief(call, state))))
@@ -85,7 +85,7 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
         lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
         lines += [f"{what}: {announce.clean(text, 200)}" for what, text in clarify.told(state)]
         form = form.replace("<two to five>", ", ".join(named))
-    checks = project.checks(call.project)[:SHOWN]
+    checks = project.checks(call.work_folder(state) if state is not None else call.folder)[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
         lines += [f"  {one.kind}: {announce.clean(one.command, 120)} ({announce.clean(one.why, 60)})" for one in checks]

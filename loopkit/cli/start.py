@@ -86,12 +86,15 @@ def _start(call: app.App, options: dict, text: str) -> int:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
     if options["beside"] and options["fresh"]:
         raise UsageFault("--beside and --fresh", "one keeps the unfinished loop, the other puts it away: give one")
-    root = _root(call)
+    other, root = call.root, _root(call)
     settings = config.read(root)
     _check_blocklist(settings["blocklist"])
     chosen = _limits(options, settings.pop("limits"))
     list_mode = _list_mode(call, options["list_mode"])
     store.prepare(root)
+    if other is not None and other != root and _overlaps(call, other, root):
+        with store.locked(other):
+            _make_room(call, other, options)
     call.root = root
     with store.locked(root):
         _make_room(call, root, options)
@@ -103,6 +106,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
             "unattended": unattended,
             "approval": options["approval"] or settings.pop("approval"),
             "list": list_mode,
+            "folder": _folder(call, root),
             "settings": settings,
         }
         loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)
@@ -133,15 +137,51 @@ def _check_blocklist(names: list) -> None:
 
 
 def _root(call: app.App) -> str:
-    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where that one is taken."""
-    root = call.root or place.future(call.folder, call.environment)
-    tree = place.work_tree(call.folder)
-    if tree and not call.environment.get("LOOPKIT_DIR") and os.path.dirname(root) != tree:
-        view = loops.view(root)
-        busy = view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session
-        if view is not None and busy and trust.known(root, view.name, view.session.token):
-            return os.path.join(tree, place.FOLDER)
-    return root
+    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one or that is taken.
+
+    Raises Refused where the project is out of reach.
+    """
+    project = place.project(call.folder, call.environment)
+    if place.out_of_reach(project, call.environment):
+        raise Refused(
+            f"{project} is no project: it holds the home folder, and with it everything else of yours",
+            "open Claude Code in the project's own folder (mkdir one for a new project), and start there",
+        )
+    root = place.future(call.folder, call.environment)
+    own = os.path.join(_same(call, project), place.FOLDER)
+    if call.environment.get("LOOPKIT_DIR") or own == root:
+        return root
+    if call.root == own:
+        return own
+    view = loops.view(root)
+    busy = view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session
+    return own if view is not None and busy and trust.known(root, view.name, view.session.token) else root
+
+
+def _overlaps(call: app.App, other: str, root: str) -> bool:
+    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of which this is a part, or by
+    an earlier version in another place. One of a home folder counts for its own session only."""
+    old, new = os.path.dirname(other), os.path.dirname(root)
+    if place.out_of_reach(old, call.environment):
+        view = loops.view(other)
+        return view is not None and view.session.owner == call.session
+    return place.work_tree(old, call.environment) == place.work_tree(new, call.environment)
+
+
+def _same(call: app.App, project: str) -> str:
+    """The project's folder in the working tree that we stand in."""
+    tree, main = (find(call.folder, call.environment) for find in (place.work_tree, place.main_tree))
+    if tree is None or main is None or not place.inside(project, main):
+        return project
+    return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
+
+
+def _folder(call: app.App, root: str) -> str:
+    """Where the loop's checks run, relative to the project: where the session was opened; "" for the project itself."""
+    opened = place.opened(call.folder, call.environment)
+    project = _same(call, place.project(call.folder, call.environment))
+    inside = place.inside(opened, project) and opened != project and not place.inside(opened, root)
+    return os.path.relpath(opened, project) if inside else ""
 
 
 def _limits(options: dict, settings: dict) -> dict:
@@ -215,6 +255,7 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
 
 def _put_away(call: app.App, root: str, name: str, purge: bool) -> None:
     """Archive or delete a loop; worktrees in it that hold something go along, and git is told where they are now."""
+    kept = _checkpoints(root, name) if purge else []
     if purge:
         worktree.check_purge(call, name)
     target = store.archive(root, name, purge)
@@ -222,11 +263,20 @@ def _put_away(call: app.App, root: str, name: str, purge: bool) -> None:
         worktree.moved(call, target)
         return
     try:
-        checkpoints.forget(call.project, name, call.environment)
+        checkpoints.forget(call.project, name, kept, call.environment)
     except checkpoints.Unavailable:  # then there are none
         pass
     except LoopError as error:
         print(f"loopkit: the checkpoints of {name} are still there: {error}", file=sys.stderr)
+
+
+def _checkpoints(root: str, name: str) -> list[str]:
+    """The commits that a loop has kept; of one whose journal cannot be read none are known."""
+    try:
+        state, _ = loops.fold(root, name)
+    except OSError:
+        return []
+    return [one.sha for one in state.checkpointed.checkpoints]
 
 
 def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
@@ -243,6 +293,9 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
         lines.append("unattended: confirmations take their defaults")
     if first["list"] == mirror.NEW:
         lines.append(f"task list {loop.name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={loop.name}")
+    if loop.state.folder:
+        where = f"checks run in {loop.state.folder}, where this session was opened; files are named from {call.project}"
+        lines.append(announce.clean(where, 2000))
     lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
     found = recall.fitting(call, loop.root, loop.state)
     if found:

@@ -44,13 +44,17 @@ def _run(call: app.App, loop: Loop, name: str, line: str, files: list, tree: str
     # a check may be `loopkit baseline --check -- …`, also where it is this checkout's bin/loopkit that runs
     own = os.path.join(place.plugin_root(), "bin")
     environment["PATH"] = os.pathsep.join([environment.get("PATH") or os.defpath, own])
-    return runner.run(tree or call.project, loop.folder, name, line, files, seconds, environment)
+    base = tree or call.project
+    work = call.work_folder(loop.state, base)
+    return {**runner.run(base, work, loop.folder, name, line, files, seconds, environment), "folder": work}
 
 
-def _shown(loop: Loop, outcome: dict) -> str:
+def _shown(call: app.App, loop: Loop, outcome: dict) -> str:
+    folder = outcome["folder"]
+    where = "" if folder in (call.folder, call.project) else f" (run in {os.path.relpath(folder, call.folder)})"
     log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))
     note = f" ({outcome['note']})" if outcome["note"] else ""
-    return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}, evidence {log}"
+    return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{where}, evidence {log}"
 
 
 def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
@@ -74,7 +78,7 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     kinds = [change[0] for change in changes]
     tier = changes[kinds.index("task_verified")][1]["tier"]
     after = loop.state.tasks[task.id]
-    shown = _shown(loop, outcome)
+    shown = _shown(call, loop, outcome)
     if loop.state.approval == approval.SUPERVISOR and after.status == tasks.IN_PROGRESS:
         return _judged_later(call, loop, after, outcome)
     if outcome["passed"]:
@@ -92,7 +96,7 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
         _report(call, loop, said, {"task": task.id, **_row(outcome)})
         return 0
     said = f"{task.id} not passed: {shown}{_end(outcome['output'])}"
-    said += _wider(call, tiers.due(after.failing), task.verify)
+    said += _wider(call, loop, tiers.due(after.failing), task.verify)
     if "task_failed" in kinds:
         data = changes[kinds.index("task_failed")][1]
         said += f"\n{task.id} failed, attempt {after.attempts}: {data['action']}"
@@ -113,8 +117,10 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
 
 def _judged_later(call: app.App, loop: Loop, task: tasks.Task, outcome: dict) -> int:
     """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from it by itself."""
-    said = f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: {_shown(loop, outcome)}"
-    said += "" if outcome["passed"] else _end(outcome["output"]) + _wider(call, tiers.due(task.failing), task.verify)
+    said = f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: {_shown(call, loop, outcome)}"
+    said += (
+        "" if outcome["passed"] else _end(outcome["output"]) + _wider(call, loop, tiers.due(task.failing), task.verify)
+    )
     if supervision.step(supervised.TEST, task.id) in supervision.outstanding(loop.state):
         said += "\nthe tester's reply can be handed in now"
     call.answer(loop, said, {"task": task.id, **_row(outcome)}, [])
@@ -142,11 +148,11 @@ def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     outcome = _run(call, loop, target, line, files)
     call.change(loop, gate.criterion_verified, target, outcome)
     if outcome["passed"]:
-        said = f"{target} holds: {_shown(loop, outcome)}{_slow(tiers.THOROUGH, outcome)}"
+        said = f"{target} holds: {_shown(call, loop, outcome)}{_slow(tiers.THOROUGH, outcome)}"
         call.answer(loop, said, {"criterion": target, **_row(outcome)}, next_check(call, loop) or None)
         return 0
     must_not = loop.state.criteria[target].must_not
-    said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(loop, outcome)}"
+    said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(call, loop, outcome)}"
     call.answer(loop, said + _end(outcome["output"]), {"criterion": target, **_row(outcome)})
     return 1
 
@@ -163,10 +169,10 @@ def _decision(call: app.App, loop: Loop, target: str, words: list) -> int:
     changes = call.change(loop, decide)
     row = {"decision": number, **_row(outcome)}
     if not outcome["passed"]:
-        call.answer(loop, f"decision {number:03d} still holds: {_shown(loop, outcome)}", row)
+        call.answer(loop, f"decision {number:03d} still holds: {_shown(call, loop, outcome)}", row)
         return 0
     found = [one["id"] for kind, data in changes if kind == "decision_invalidated" for one in data["findings"]]
-    said = f"decision {number:03d} no longer holds: {_shown(loop, outcome)}"
+    said = f"decision {number:03d} no longer holds: {_shown(call, loop, outcome)}"
     if found:
         said += f"\n{found[0]} BLOCKER: supersede it (loopkit decide --file -, with supersedes: {number}), or a task mends it:"
         said += f'\n  loopkit review resolve {found[0]} --task --verify "<command>"'
@@ -179,12 +185,12 @@ def _slow(tier: str, outcome: dict) -> str:
     return f"\n{remark}" if remark else ""
 
 
-def _wider(call: app.App, tier: str, but: str) -> str:
+def _wider(call: app.App, loop: Loop, tier: str, but: str) -> str:
     """Where to look next, in words: only the stored command completes the task."""
     from ..core import discovery
     from ..store import project
 
-    own = discovery.wider(project.checks(call.project), tier, but)
+    own = discovery.wider(project.checks(call.work_folder(loop.state)), tier, but)
     what = "the project's own checks " + ", ".join(f"`{one}`" for one in own) if own else "what stands around it"
     return f"\nlook wider before you fix again, in the {tier} tier: {what}"
 

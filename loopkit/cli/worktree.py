@@ -53,9 +53,9 @@ def opener(call: app.App, loop: Loop, sequential: bool, apart: bool) -> list[Cha
 
 
 def place_of(call: app.App, loop: Loop, row: rules.Row) -> str:
-    """Where a task's check runs in its worktree: in the folder that is the project's own in the repository."""
+    """The project's folder in a task's worktree."""
     path = os.path.join(loop.folder, row.path)
-    top = place.work_tree(call.project)
+    top = place.work_tree(call.project, call.environment)
     return os.path.normpath(os.path.join(path, os.path.relpath(call.project, top))) if top else path
 
 
@@ -130,7 +130,7 @@ def merge(call: app.App, task_id: str | None, base: str | None) -> int:
         files = data["files"]
         text = f"{task.id} merged: {announce.count(len(files), 'file')}"
         text += f" ({rules.named(files)})" if files else ""
-        text += f"\nnot merged, since it is in no tree: {rules.named(facts['left_out'])}" if facts["left_out"] else ""
+        text += f"\nnot merged: {rules.named(facts['left_out'])}" if facts["left_out"] else ""
         row = {"merged": task.id, "files": files, "left_out": facts["left_out"]}
         call.answer(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"])
         return 0
@@ -169,8 +169,11 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
             f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}",
             f"have that undone in {facts['path']}, then verify and merge again",
         )
-    theirs = checkpoints.snapshot(path, environment)
+    theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
     facts["left_out"] = [one for one in theirs.left_out if not one.endswith("(a submodule)")]
+    facts["left_out"] += [
+        f"{name} (outside the project)" for name in engine.outside(project, path, row.base, environment)
+    ]
     ours = checkpoints.snapshot(project, environment, [loop.root])
     result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
     if result.conflicts:

@@ -193,6 +193,7 @@ _LINES = {
             "unattended": _flag,
             "approval": _text,
             "list": _text,
+            "folder": _text,
             "token": _text,
             "settings": _record_or_none(
                 {

@@ -160,6 +160,7 @@ class LoopState:
         self.text = data.get("task", "")
         self.approval = data.get("approval", settings.EVIDENCE)
         self.list_mode = data.get("list", "session")
+        self.folder = data.get("folder", "")
         self.settings = data.get("settings") or {}
 
     def _on_recall_answered(self, data: dict, event: Event) -> None:

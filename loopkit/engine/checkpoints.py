@@ -26,7 +26,7 @@ from .git import (
     under_way,
 )
 from .restoring import Restored, restore, within
-from .trees import MODULE, Merged, changed, check_there, check_version, commit, committed, merged
+from .trees import MODULE, Merged, changed, check_there, check_version, commit, committed, merged, tree_of, whole
 from .workshop import Workshop, settings_of, workshop
 
 __all__ = [
@@ -54,7 +54,9 @@ __all__ = [
     "repository",
     "restore",
     "snapshot",
+    "tree_of",
     "under_way",
+    "whole",
 ]
 
 #: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken · plain: the checksum of the
@@ -77,7 +79,8 @@ _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size:
 def snapshot(
     project: str, environment: dict[str, str], apart: Iterable[str] = (), plain: str | None = None
 ) -> Snapshot:
-    """The working files as a tree: tracked and untracked ones, without ignored files and whatever is named `.loop`.
+    """The project's working files as a tree: tracked and untracked ones, without ignored files and whatever is named
+    `.loop`. Where the project is a part of a repository, nothing beside it is looked at.
 
     apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves looking through the same
     index once more. Untracked files over LARGEST, repositories in the repository and files
@@ -102,13 +105,16 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         name = os.fsdecode(path)
         return ".loop" in name.split("/") or within(name, apart)
 
+    def named(path: bytes) -> str:
+        return os.fsdecode(path)[len(place.prefix) :]
+
     left = []
     settings = settings_of(place, environment)
     with workshop(place, environment, settings) as run:
         filters = any(name.startswith("filter.") for name in settings)
         known = _checksum(os.path.join(run.folder, "index"))
         if filters or known is None or known != plain:
-            rows = _ROW.findall(run("ls-files", "-v", "-s", "--debug", "-z"))
+            rows = _ROW.findall(run("ls-files", "-v", "-s", "--debug", "-z", *place.paths))
             again = _to_read_again(place, run, rows)
             if filters or _has_attributes(place, rows):
                 unlike = _converted(place, environment, [row[4] for row in rows])
@@ -119,7 +125,7 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
                 if ours(path):
                     entries.append(b"0 %s\t%s" % (b"0" * len(name), path))
                 elif mode == _MODULE:
-                    left.append(f"{os.fsdecode(path)} (a submodule)")
+                    left.append(f"{named(path)} (a submodule)")
                 elif stage == b"0" and path in again:
                     entries.append(b"%s %s 0\t%s" % (mode, name, path))  # such an entry has no times: it is read again
                 if tag != b"H":
@@ -131,8 +137,8 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         gone, wanted = [], []
         # both only look, so side by side
         with (
-            run.begun("diff-files", "-z", "--name-status", "--ignore-submodules=all") as one,
-            run.begun("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop") as other,
+            run.begun("diff-files", "-z", "--name-status", "--ignore-submodules=all", *place.paths) as one,
+            run.begun("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop", *place.paths) as other,
         ):
             changes, untracked = one.end().split(b"\0"), other.end().split(b"\0")
         for status, path in zip(changes[::2], changes[1::2], strict=False):
@@ -140,9 +146,9 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
                 gone.append(path)
             elif why := _no_file(place.top, path):
                 gone.append(path)
-                left.append(f"{os.fsdecode(path)} ({why})")
+                left.append(f"{named(path)} ({why})")
             elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(place.top, path):
-                left.append(f"{os.fsdecode(path)} (unreadable)")
+                left.append(f"{named(path)} (unreadable)")
             else:
                 wanted.append(path)
         fresh = []
@@ -151,7 +157,7 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
                 continue
             why = _unfit(place.top, path)
             if why:
-                left.append(f"{os.fsdecode(path.rstrip(b'/'))} ({why})")
+                left.append(f"{named(path.rstrip(b'/'))} ({why})")
             else:
                 fresh.append(path)
         if gone:
@@ -159,8 +165,21 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         if fresh or wanted:  # what is new first: it may take the place of what was
             feed = b"\0".join([*fresh, *wanted]) + b"\0"
             run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=feed, seconds=LONG_SECONDS)
-        tree = run("write-tree", "--missing-ok").decode().strip()
+        tree = _written(place, run)
     return Snapshot(tree, tuple(sorted(left)), place, known)
+
+
+def _written(place: Repository, run: Workshop) -> str:
+    """The tree of the project, from the index."""
+    if not place.part:
+        return run("write-tree", "--missing-ok").decode().strip()
+    # what is not merged yet beside the project is none of its business, but git would write no tree
+    beside = {row.partition(b"\t")[2] for row in run("ls-files", "-u", "-z").split(b"\0")[:-1]}
+    if beside:
+        run("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(beside) + b"\0")
+    if not run("ls-files", "-z", *place.paths):
+        return run("hash-object", "-t", "tree", "-w", "--stdin").decode().strip()
+    return run("write-tree", "--missing-ok", f"--prefix={place.prefix}").decode().strip()
 
 
 def _checksum(index: str) -> str | None:
@@ -197,8 +216,14 @@ def _to_read_again(place: Repository, run: Workshop, rows: list[tuple]) -> set[b
 
 def _has_attributes(place: Repository, rows: list[tuple]) -> bool:
     """Whether the repository says what its files are."""
-    if any(row[4].endswith(b".gitattributes") for row in rows):
+    name = ".gitattributes"
+    if any(row[4].endswith(name.encode()) for row in rows):
         return True
+    folder = place.part
+    while folder:  # those above a part hold in it too
+        folder = os.path.dirname(folder)
+        if os.path.exists(os.path.join(place.top, folder, name)):
+            return True
     return os.path.exists(os.path.join(place.common, "info", "attributes"))
 
 
@@ -260,11 +285,16 @@ def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, 
     return True
 
 
-def forget(project: str, loop: str, environment: dict[str, str]) -> None:
-    """Delete a loop's checkpoints; git drops what they held in its own time. Raises Unavailable, GitFault, Late."""
-    said = git(project, "for-each-ref", "--format=delete %(refname)", f"{REFS}{loop}/", environment=environment)
-    if said:
-        git(project, "update-ref", "--no-deref", "--stdin", environment=environment, given=said)
+def forget(project: str, loop: str, kept: list[str], environment: dict[str, str]) -> None:
+    """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its own time. Another loop
+    of that name (in another worktree, in another part of the repository) keeps its own. Raises Unavailable, GitFault, Late.
+    """
+    said = git(project, "for-each-ref", "--format=%(objectname) %(refname)", f"{REFS}{loop}/", environment=environment)
+    rows = [row.decode("utf-8", "surrogateescape").partition(" ") for row in said.splitlines()]
+    lines = [f"delete {name} {sha}" for sha, _, name in rows if sha in kept]
+    if lines:
+        given = "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+        git(project, "update-ref", "--no-deref", "--stdin", environment=environment, given=given)
 
 
 def highest(project: str, loop: str, environment: dict[str, str]) -> int:

@@ -12,11 +12,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import Damaged, Refused
+from ..store import place
 from . import process
 
-#: Where a project's repository is: root of the working tree, its git folder, the folder that all working trees share, the
-#: commit that HEAD names or None.
-Repository = namedtuple("Repository", "top folder common head")
+
+class Repository(namedtuple("Repository", "top folder common head part")):
+    """Where a project's repository is: root of the working tree, its git folder, the folder that all working trees share,
+    the commit that HEAD names or None; the part of it that is the project, relative to the root, "" for the whole."""
+
+    __slots__ = ()
+
+    @property
+    def project(self) -> str:
+        """The folder of the project."""
+        return os.path.join(self.top, self.part) if self.part else self.top
+
+    @property
+    def prefix(self) -> str:
+        """What paths of the project begin with in the repository."""
+        return self.part + "/" if self.part else ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The words that keep a call of git to the project."""
+        return ("--", f":(top,literal){self.part}") if self.part else ()
 
 
 #: Seconds that one call of git may take, and one that reads or hashes many files.
@@ -33,6 +52,8 @@ _QUIET = (
     *("-c", "credential.helper="),
     *("-c", "protocol.allow=never"),
 )
+#: What makes a repository where a project has none of its own.
+ALONE = "git init here makes checkpoints possible"
 _NOBODY = ("loopkit", "loopkit@localhost")
 #: An object's id.
 _ID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -192,7 +213,10 @@ def surroundings(environment: dict[str, str], settings: bool = True) -> dict[str
 
 
 def repository(project: str, environment: dict[str, str]) -> Repository:
-    """The repository whose working tree holds `project`. Raises Unavailable with the reason, GitFault, Late."""
+    """The repository whose working tree holds `project`. Raises Unavailable with the reason, GitFault, Late.
+
+    One that begins in the home folder or above it is none of a project's: it would reach over everything the person has.
+    """
     here = os.path.realpath(project)
     asked = ("--is-inside-work-tree", "--is-bare-repository", "--show-cdup", "--absolute-git-dir", "--git-common-dir")
     commit = ("--revs-only", "HEAD^{commit}")
@@ -206,8 +230,11 @@ def repository(project: str, environment: dict[str, str]) -> Repository:
         rows += git(here, "rev-parse", *commit, environment=environment).split(b"\n")[:-1]
     up, folder, common = (os.fsdecode(one) for one in rows[2:5])
     top = os.path.normpath(os.path.join(here, up))
+    if place.out_of_reach(top, environment):
+        raise Unavailable(f"the only repository above {here} is {top}, which holds much more than the project", ALONE)
     head = rows[5].decode("ascii", "replace") if len(rows) > 5 else None
-    return Repository(top, folder, os.path.normpath(os.path.join(here, common)), head)
+    part = "" if here == top else os.path.relpath(here, top)
+    return Repository(top, folder, os.path.normpath(os.path.join(here, common)), head, part)
 
 
 def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavailable:
@@ -220,7 +247,7 @@ def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavaila
     except GitFault as error:
         if "not a git repository (or any" not in error.what:
             return Unavailable(error.what, "checkpoints are not available")
-    return Unavailable(f"{here} is in no git repository", "checkpoints are not available; git init makes one")
+    return Unavailable(f"{here} is in no git repository", ALONE)
 
 
 def head(project: str, environment: dict[str, str]) -> str | None:
@@ -228,14 +255,15 @@ def head(project: str, environment: dict[str, str]) -> str | None:
     return repository(project, environment).head
 
 
-def under_way(place: Repository) -> str | None:
+def under_way(found: Repository) -> str | None:
     """What the person has begun in the repository and not ended, such as `a merge`; None if nothing."""
     for name, what in _UNDER_WAY:
-        if os.path.lexists(os.path.join(place.folder, name)):
+        if os.path.lexists(os.path.join(found.folder, name)):
             return what
     return None
 
 
-def place_of(place: Repository) -> str:
-    """Which of the repository's working trees it is: "." for the main one."""
-    return os.path.relpath(os.path.realpath(place.folder), os.path.realpath(place.common))
+def place_of(found: Repository) -> str:
+    """Which of the repository's working trees it is, "." for the main one, and which part of it."""
+    tree = os.path.relpath(os.path.realpath(found.folder), os.path.realpath(found.common))
+    return f"{tree}:{found.part}" if found.part else tree

@@ -62,7 +62,7 @@ def restore(
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place.folder, ignore_cleanup_errors=True) as stage:
             writes = [row for row in rows if row.status != "D"]
             ready = _laid_ready(project, stage, writes, environment)
-            acting = _Restoring(place.top, _obeys_modes(place, environment))
+            acting = _Restoring(place.project, _obeys_modes(place, environment))
             acting.left += [f"{path} ({why})" for path, why in reasons.items()]
             return acting.run([row for row in rows if row.path not in reasons], ready)
     except OSError as error:

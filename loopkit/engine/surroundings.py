@@ -29,7 +29,11 @@ NOTES = {
 
 def folders(case: Case) -> list[str]:
     """Folders whose `.claude/` the client may have read: here, the working tree's root, the loop's project."""
-    tops = [case.folder, place.work_tree(case.folder), os.path.dirname(case.root) if case.root else None]
+    tops = [
+        case.folder,
+        place.work_tree(case.folder, case.environment),
+        os.path.dirname(case.root) if case.root else None,
+    ]
     return list(dict.fromkeys(one for one in tops if one))
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections import namedtuple
 
-from .git import LONG_SECONDS, GitFault, Unavailable, git, repository
+from .git import LONG_SECONDS, GitFault, Repository, Unavailable, git, repository
 from .workshop import workshop
 
 #: tree: what two trees come to · conflicts: paths that contradict each other; then the tree is of no use.
@@ -32,10 +32,32 @@ def changed(project: str, before: str, after: str, environment: dict[str, str]) 
     return [(one.status, one.path) for one in differences(project, before, after, environment)]
 
 
+def tree_of(project: str, commit: str, environment: dict[str, str]) -> str:
+    """What a commit of the repository holds of the project: its tree. Raises Unavailable, GitFault, Late."""
+    place = repository(project, environment)
+    name = f"{commit}:{place.part}"
+    said = git(project, "rev-parse", "--verify", "-q", name, environment=environment, answers=(0, 1, 128))
+    if place.part and not said:  # the part is younger than the commit
+        said = git(project, "hash-object", "-t", "tree", "-w", "--stdin", environment=environment)
+    return said.decode("ascii", "replace").strip()
+
+
+def whole(place: Repository, tree: str, environment: dict[str, str]) -> str:
+    """The tree of the whole repository in which the project is as in `tree`, and all else as HEAD has it."""
+    if not place.part:
+        return tree
+    with workshop(place, environment) as run:
+        run("read-tree", place.head) if place.head else run("read-tree", "--empty")
+        run("rm", "-r", "-f", "-q", "--cached", "--ignore-unmatch", *place.paths)
+        run("read-tree", f"--prefix={place.prefix}", tree)
+        return run("write-tree", "--missing-ok").decode().strip()
+
+
 def committed(project: str, before: str | None, after: str, environment: dict[str, str]) -> set[str]:
-    """Paths that differ between two commits; all of `after` where `before` is None or no longer there."""
-    if before is not None and not _there(project, before, environment):
-        before = None
+    """Paths of the project that differ between two commits; all of `after` where `before` is None or no longer there."""
+    after = tree_of(project, after, environment)
+    if before is not None:
+        before = tree_of(project, before, environment) if _there(project, before, environment) else None
     if before is None:
         said = git(project, "ls-tree", "-r", "-z", "--name-only", "--full-tree", after, environment=environment)
         return {os.fsdecode(one) for one in said.split(b"\0") if one}

@@ -13,16 +13,25 @@ from . import process
 TAIL = 2000
 
 
-def run(project: str, folder: str, target: str, line: str, files: list[str], seconds: float, environment: dict) -> dict:
-    """Run a stored command line in the project; gives what a `…_verified` journal line needs, plus `output` (its end) and
-    `signature` (of its first error; "" where it passed or says nothing).
+def run(
+    project: str,
+    work: str,
+    folder: str,
+    target: str,
+    line: str,
+    files: list[str],
+    seconds: float,
+    environment: dict,
+) -> dict:
+    """Run a stored command line in the folder `work`; gives what a `…_verified` journal line needs, plus `output` (its
+    end) and `signature` (of its first error; "" where it passed or says nothing).
 
-    folder: the loop's folder, the log goes to `evidence/<target>-<number>.log` there · files: paths that the evidence vouches for,
-    taken before the run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be
-    written.
+    project: what `files` are relative to · folder: the loop's, where the log goes to `evidence/<target>-<number>.log` ·
+    files: paths that the evidence vouches for, taken before the run, so that an edit during it makes the evidence stale.
+    Raises Damaged where no log can be written.
     """
     seen = {path: digest.of(project, path) for path in files}
-    commit = digest.head(project)
+    commit = digest.head(project, environment)
     log = os.path.join(folder, "evidence")
     try:
         inside.check(folder, log)
@@ -30,7 +39,7 @@ def run(project: str, folder: str, target: str, line: str, files: list[str], sec
         relative, log = _new_log(folder, target)
         with open(log, "wb") as file:
             file.write(f"$ {masking.masked(line)}\n".encode("utf-8", "surrogateescape"))
-        outcome = process.run(command.split(line), project, log, seconds, environment)
+        outcome = process.run(command.split(line), work, log, seconds, environment)
         ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
         with open(log, "ab") as file:
             file.write(ending.encode("utf-8", "replace"))

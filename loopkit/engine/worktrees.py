@@ -44,7 +44,8 @@ def start(project: str, environment: dict, apart: str, message: str) -> Start:
     if head is not None and not _dirty(project, environment):
         return Start(head, ())
     snapshot = checkpoints.snapshot(project, environment, [apart])
-    return Start(checkpoints.commit(project, snapshot.tree, head, message, environment), snapshot.left_out)
+    tree = checkpoints.whole(snapshot.place, snapshot.tree, environment)
+    return Start(checkpoints.commit(project, tree, head, message, environment), snapshot.left_out)
 
 
 def check_calm(project: str, environment: dict) -> None:
@@ -84,10 +85,22 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
                 with contextlib.suppress(LoopError):  # git may have done so itself
                     git(project, *words, environment=environment)
             raise
-        tree = tree or checkpoints.snapshot(path, environment).tree
+        tree = tree or checkpoints.snapshot(same(project, path, environment), environment).tree
         _hold(project, path, start.base, tree, environment)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
     raise Refused(f"{MOST} worktrees of {task} lie in {folder}", "remove them: loopkit worktree remove --clean")
+
+
+def same(project: str, path: str, environment: dict) -> str:
+    """The project's folder in the worktree at `path`: all of it, or the part that the project is. It is made where the
+    worktree lacks it. Raises Unavailable, GitFault, Late, Damaged."""
+    part = checkpoints.repository(project, environment).part
+    folder = os.path.join(path, part) if part else path
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    return folder
 
 
 def _lay_out(path: str, base: str, environment: dict) -> None:
@@ -103,8 +116,7 @@ def _lay_out(path: str, base: str, environment: dict) -> None:
 
 def _hold(project: str, path: str, base: str, tree: str, environment: dict) -> None:
     """Keep the tree that a merge begins with, where no commit holds it (line ends were converted): git forgets such ones."""
-    said = git(project, "rev-parse", base + "^{tree}", environment=environment)
-    if said.decode("ascii", "replace").strip() != tree:
+    if checkpoints.tree_of(project, base, environment) != tree:
         sha = checkpoints.commit(project, tree, base, "as it began", environment)
         git(project, "update-ref", _ref(path), sha, environment=environment)
 
@@ -156,20 +168,32 @@ def _registered(project: str, environment: dict) -> dict[str, str]:
 
 def touched(path: str, base: str, environment: dict) -> list[str]:
     """Paths in `.loop/` that a worktree has otherwise than the commit it began with; nobody but loopkit writes there."""
+    return [name for name in _differing(path, base, environment) if ".loop" in name.split("/")]
+
+
+def outside(project: str, path: str, base: str, environment: dict) -> list[str]:
+    """Paths beside the project that a worktree of its repository has otherwise than the commit it began with."""
+    prefix = checkpoints.repository(project, environment).prefix
+    found = _differing(path, base, environment) if prefix else []
+    return [name for name in found if not name.startswith(prefix)]
+
+
+def _differing(path: str, base: str, environment: dict) -> list[str]:
+    """Paths that a worktree has otherwise than the commit it began with."""
     said = git(
         path, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
         base, environment=environment, seconds=checkpoints.LONG_SECONDS,
     )  # fmt: skip
     found = {os.fsdecode(one) for one in said.split(b"\0") if one}
     found |= {os.fsdecode(one[3:]) for one in _status(path, environment) if one.startswith(b"??")}
-    return sorted(one for one in found if ".loop" in one.split("/"))
+    return sorted(found)
 
 
 def _status(path: str, environment: dict) -> list[bytes]:
-    """What is not committed in a working tree: `XY path` each, untracked files included."""
+    """What is not committed in a folder of a working tree: `XY path` each, untracked files included."""
     said = git(
         path, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all",
-        environment=environment, seconds=checkpoints.LONG_SECONDS,
+        "--", ".", environment=environment, seconds=checkpoints.LONG_SECONDS,
     )  # fmt: skip
     return [one for one in said.split(b"\0") if one]
 
@@ -202,11 +226,11 @@ def standing(project: str, path: str, base: str, known: tuple, environment: dict
     if branch is None or not is_one(project, path, environment):
         return Standing(False, branch or "", "", "", _files(path))
     head = checkpoints.head(path, environment) or ""
-    snapshot = checkpoints.snapshot(path, environment)
+    snapshot = checkpoints.snapshot(same(project, path, environment), environment)
     tree = snapshot.tree
     own = [one for one in snapshot.left_out if not one.endswith("(a submodule)")]
     if base:
-        own += touched(path, base, environment)
+        own += touched(path, base, environment) + outside(project, path, base, environment)
     if known:
         if tree not in known:
             own += [one for _, one in checkpoints.changed(path, known[-1], tree, environment)]

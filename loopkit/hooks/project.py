@@ -9,24 +9,17 @@ from ..store import journal, loops, place, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..core.events import Event
     from .dispatch import Call
 
 
-def _views(call: Call) -> Iterator[loops.View]:
-    """The loops that can be read at the places the event may be about, nearest first."""
-    tried = set()
+def _roots(call: Call) -> list:
+    """The `.loop` folders that the event may be about, nearest first."""
+    roots: list = []
     for folder in (call.given.get("cwd"), _here(), call.env.get("CLAUDE_PROJECT_DIR")):
-        if type(folder) is str and folder and folder not in tried:
-            tried.add(folder)
-            for root in (place.find(folder, call.env), place.main_loop(folder, call.env)):
-                if root is not None and root not in tried:
-                    tried.add(root)
-                    found = loops.view(root)
-                    if found is not None:
-                        yield found
+        if type(folder) is str and folder:
+            roots += place.candidates(folder, call.env)
+    return list(dict.fromkeys(roots))
 
 
 def view(call: Call) -> loops.View | None:
@@ -34,20 +27,16 @@ def view(call: Call) -> loops.View | None:
 
     Loops that came with the folder from elsewhere do not count: see `stranger`.
     """
-    nearest = None
-    for found in _views(call):
-        if not trust.known(found.root, found.name, found.session.token):
-            continue
-        if found.session.owner == session_id(call) != "":
-            return found
-        nearest = nearest or found
-    return nearest
+    return loops.serving(_roots(call), session_id(call))
 
 
 def stranger(call: Call) -> loops.View | None:
     """A loop that is not over and was neither started nor adopted on this machine; None where there is none."""
-    for found in _views(call):
-        if found.session.status not in verdict.FINAL and not trust.known(found.root, found.name, found.session.token):
+    for root in _roots(call):
+        found = loops.view(root)
+        if found is None or found.session.status in verdict.FINAL:
+            continue
+        if not trust.known(found.root, found.name, found.session.token):
             return found
     return None
 

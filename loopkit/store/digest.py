@@ -7,6 +7,8 @@ import os
 import stat
 import subprocess
 
+from . import place
+
 #: Bytes of a file that are hashed whole; of larger ones size and modification time stand in.
 LARGEST = 100_000_000
 
@@ -51,8 +53,10 @@ def _file(full: str) -> str:
         return ""
 
 
-def head(project: str) -> str | None:
-    """The commit that HEAD names, or None without git or without a commit."""
+def head(project: str, environment: dict) -> str | None:
+    """The commit that HEAD names, or None without git, without a commit, or in the repository of a home folder."""
+    if place.work_tree(project, environment) is None:
+        return None
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--verify", "-q", "HEAD"],

@@ -94,6 +94,24 @@ def view(root: str) -> View | None:
     return View(root, name, state.session, snapshots.build(state, tail.offset), True)
 
 
+def serving(roots: list, session_id: str) -> View | None:
+    """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own, else the nearest that is
+    not over, else the nearest. Loops that came from elsewhere do not count. Raises OSError."""
+    from ..core import verdict
+
+    best = None
+    for root in roots:
+        found = view(root)
+        if found is None or not trust.known(found.root, found.name, found.session.token):
+            continue
+        if found.session.owner == session_id != "":
+            return found
+        over = found.session.status in verdict.FINAL
+        if best is None or best[0] and not over:
+            best = (over, found)
+    return best[1] if best is not None else None
+
+
 def vouched(root: str, snapshot: dict) -> bool:
     """Whether a snapshot is that of a loop of this person: its checksum is no secret. Raises OSError."""
     return trust.known(root, snapshot["loop"], snapshot["session"]["token"])

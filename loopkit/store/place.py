@@ -7,58 +7,141 @@ import os
 FOLDER = ".loop"
 
 
-def main_tree(folder: str) -> str | None:
-    """The root of the working tree that holds `folder`, and of the main one where that is a linked worktree."""
+#: What makes a folder a project of its own within a repository: package manifests, by name and by ending, and our own.
+MARKS = frozenset(
+    (
+        FOLDER,
+        "package.json", "deno.json", "pyproject.toml", "setup.py", "Cargo.toml", "go.mod", "pom.xml", "build.gradle",
+        "build.gradle.kts", "composer.json", "Gemfile", "mix.exs", "pubspec.yaml", "Package.swift", "rebar.config",
+    )
+)  # fmt: skip
+MARK_ENDINGS = (".csproj", ".fsproj", ".cabal", ".gemspec")
+
+
+def out_of_reach(folder: str, environment: dict) -> bool:
+    """Whether a folder is never a project: the home folder, one above it, or the root of the file system."""
+    home = os.path.realpath(environment.get("HOME") or os.path.expanduser("~"))
+    real = os.path.realpath(folder)
+    return real in (os.path.dirname(real), home) or home.startswith(real + os.sep)
+
+
+def work_tree(folder: str, environment: dict) -> str | None:
+    """The root of the working tree (linked or main) that holds `folder`; None outside git, and in a home folder's own."""
     top = _climb(folder, ".git")
-    if top is None:
-        return None
+    return None if top is None or out_of_reach(top, environment) else top
+
+
+def main_tree(folder: str, environment: dict) -> str | None:
+    """The same, but for a linked worktree the root of the main one."""
+    top = work_tree(folder, environment)
+    main = _main(top) if top is not None else None
+    return top if main is None or out_of_reach(main, environment) else main
+
+
+def _main(top: str) -> str | None:
+    """The root of the main working tree, seen from the root of a linked one; None where `top` is none."""
     link = os.path.join(top, ".git")
-    if os.path.isfile(link):
-        try:
-            with open(link, encoding="utf-8", errors="surrogateescape") as file:
-                target = file.read(4096).strip()
-        except OSError:
-            return top
-        if target.startswith("gitdir:"):
-            target = os.path.join(top, target[7:].strip())
-            parent, _, last = target.partition(os.sep + ".git" + os.sep + "worktrees" + os.sep)
-            if last and os.path.isdir(parent):
-                return os.path.normpath(parent)
-    return top
-
-
-def work_tree(folder: str) -> str | None:
-    """The root of the working tree (linked or main) that holds `folder`, or None outside git."""
-    return _climb(folder, ".git")
+    if not os.path.isfile(link):
+        return None
+    try:
+        with open(link, encoding="utf-8", errors="surrogateescape") as file:
+            target = file.read(4096).strip()
+    except OSError:
+        return None
+    if not target.startswith("gitdir:"):
+        return None
+    target = os.path.join(top, target[7:].strip())
+    parent, _, last = target.partition(os.sep + ".git" + os.sep + "worktrees" + os.sep)
+    return os.path.normpath(parent) if last and os.path.isdir(parent) else None
 
 
 def _climb(folder: str, name: str) -> str | None:
-    here = os.path.abspath(folder)
-    while True:
-        if os.path.exists(os.path.join(here, name)):
-            return here
-        above = os.path.dirname(here)
-        if above == here:
-            return None
-        here = above
+    return next((above for above in _upwards(folder) if os.path.exists(os.path.join(above, name))), None)
+
+
+def _upwards(folder: str) -> list:
+    """A folder and all above it, nearest first."""
+    folders = [os.path.abspath(folder)]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    return folders
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether a path is `folder` or lies in it, by their names."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def opened(folder: str, environment: dict) -> str:
+    """Where the session that works in `folder` was opened, in the same working tree or above it; else `folder` itself.
+
+    The client tells its hooks (CLAUDE_PROJECT_DIR); SessionStart tells the session's commands (LOOPKIT_OPENED).
+    """
+    folder = os.path.abspath(folder)
+    known = environment.get("LOOPKIT_OPENED") or environment.get("CLAUDE_PROJECT_DIR") or ""
+    if not session_id(environment) or not os.path.isabs(known) or not os.path.isdir(known):
+        return folder
+    tree = work_tree(folder, environment)
+    if tree is not None and tree != work_tree(known, environment):
+        return folder
+    return os.path.abspath(known) if tree is not None or inside(folder, known) else folder
+
+
+def part(folder: str, environment: dict) -> str:
+    """Which part of its working tree `folder` belongs to: the nearest folder below the root with a package manifest or a
+    `.loop` of its own, relative to the root; "" where that is the whole."""
+    tree = work_tree(folder, environment)
+    for above in _upwards(folder) if tree is not None else ():
+        if above == tree:
+            break
+        try:
+            names = os.listdir(above)
+        except OSError:
+            continue
+        if not MARKS.isdisjoint(names) or any(name.endswith(MARK_ENDINGS) for name in names):
+            return os.path.relpath(above, tree)
+    return ""
+
+
+def project(folder: str, environment: dict) -> str:
+    """The project that a loop begun in `folder` works on: the main working tree, or the part of it in which the session
+    was opened; outside git the folder where it was opened. It may be out of reach."""
+    start = opened(folder, environment)
+    main = main_tree(start, environment)
+    if main is None:
+        return start
+    own = os.path.normpath(os.path.join(main, part(start, environment)))
+    return own if os.path.isdir(own) else main  # the main tree may be on a branch without that part
+
+
+def candidates(folder: str, environment: dict) -> list:
+    """The `.loop` folders that may serve `folder`, nearest first: LOOPKIT_DIR alone, or those in it and above it, and of a
+    linked worktree those of the main one. One that is out of reach counts only for that folder itself, and for the
+    working tree that begins there, since earlier versions put it there."""
+    given = environment.get("LOOPKIT_DIR")
+    if given:
+        return [os.path.abspath(given)] if os.path.isdir(given) else []
+    folder = os.path.abspath(folder)
+    tree = _climb(folder, ".git")
+    within: list = []
+    above: list = []
+    for parent in _upwards(folder):
+        root = os.path.join(parent, FOLDER)
+        if os.path.isdir(root) and (parent in (folder, tree) or not out_of_reach(parent, environment)):
+            (within if tree is not None and inside(parent, tree) else above).append(root)
+    main = _main(tree) if tree is not None else None
+    if main is not None:
+        same = os.path.normpath(os.path.join(main, os.path.relpath(folder, tree)))
+        roots = [os.path.join(parent, FOLDER) for parent in _upwards(same) if inside(parent, main)]
+        within += [root for root in roots if os.path.isdir(root)]
+    # a linked worktree checks out what is kept of .loop (shapes, reasons); the loops are where the journals are
+    within.sort(key=lambda root: not holds_loop(root))
+    return list(dict.fromkeys(within + above))
 
 
 def find(folder: str, environment: dict) -> str | None:
-    """The `.loop` that serves `folder`: LOOPKIT_DIR, the nearest one upwards, the main working tree's; or None."""
-    given = environment.get("LOOPKIT_DIR")
-    if given:
-        return os.path.abspath(given) if os.path.isdir(given) else None
-    home = environment.get("HOME")
-    top = _climb(folder, FOLDER)
-    near = os.path.join(top, FOLDER) if top is not None else None
-    # a .loop of the home folder would serve every project below it
-    if near is not None and (not os.path.isdir(near) or top == home and os.path.abspath(folder) != top):
-        near = None
-    main = main_loop(folder, environment)
-    # a linked worktree checks out what is kept of .loop (shapes, reasons); the loops are where the journals are
-    if near is not None and main is not None and near != main and not holds_loop(near) and holds_loop(main):
-        return main
-    return near or main
+    """The nearest `.loop` that serves `folder`, or None; store/loops.py tells which of several is meant."""
+    return next(iter(candidates(folder, environment)), None)
 
 
 def holds_loop(root: str) -> bool:
@@ -71,21 +154,10 @@ def holds_loop(root: str) -> bool:
         return False
 
 
-def main_loop(folder: str, environment: dict) -> str | None:
-    """The main working tree's `.loop`, seen from a linked worktree that may have one of its own; or None."""
-    if environment.get("LOOPKIT_DIR"):
-        return None
-    top = main_tree(folder)
-    root = os.path.join(top, FOLDER) if top is not None else None
-    return root if root is not None and os.path.isdir(root) else None
-
-
 def future(folder: str, environment: dict) -> str:
-    """Where a new `.loop` belongs: LOOPKIT_DIR, else the main working tree's root, else the folder itself."""
+    """Where a new `.loop` belongs: LOOPKIT_DIR, else the project's."""
     given = environment.get("LOOPKIT_DIR")
-    if given:
-        return os.path.abspath(given)
-    return os.path.join(main_tree(folder) or os.path.abspath(folder), FOLDER)
+    return os.path.abspath(given) if given else os.path.join(project(folder, environment), FOLDER)
 
 
 def config_dir(environment: dict) -> str:

@@ -463,14 +463,13 @@ def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
     assert checkpoints.place_of(place) == "worktrees/linked"
 
 
-def test_in_a_folder_of_the_repository_the_whole_is_kept(repo: Repo) -> None:
+def test_what_is_kept_apart_and_what_is_ours_are_left_out(repo: Repo) -> None:
     repo.write("above.txt")
     repo.write("sub/.loop/ledger", "ours\n")
     repo.write("sub/.loop/learnings/x.md", "ours\n")
     repo.git("add", "-f", "sub/.loop/learnings/x.md")
     repo.write("sub/in.txt")
-    snapshot = checkpoints.snapshot(str(repo.folder / "sub"), repo.environment)
-    assert repo.names(snapshot.tree) == {"above.txt", "sub/in.txt"}
+    assert repo.names(repo.take().tree) == {"above.txt", "sub/in.txt"}
     apart = checkpoints.snapshot(str(repo.folder), repo.environment, [str(repo.folder / "sub")])
     assert repo.names(apart.tree) == {"above.txt"}
 

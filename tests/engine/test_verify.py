@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, line: str, files: tuple = (), target: str = "T-001") -> dict[str, Any]:
-    return verify.run(str(folder.parent), str(folder), target, line, list(files), 60, ENV)
+    return verify.run(str(folder.parent), str(folder.parent), str(folder), target, line, list(files), 60, ENV)
 
 
 def test_what_is_recorded(folder: Path) -> None:
@@ -34,7 +34,7 @@ def test_what_is_recorded(folder: Path) -> None:
     row = run(folder, "sh -c 'echo seen; exit 3'", ("a", "absent"))
     assert (row["passed"], row["exit"], row["log"]) == (False, 3, "evidence/T-001-1.log")
     assert row["files"] == {"a": digest.of(str(project), "a"), "absent": ""}
-    assert row["head"] == digest.head(str(project)) is not None
+    assert row["head"] == digest.head(str(project), {}) is not None
     text = (folder / row["log"]).read_text()
     assert text.startswith("$ sh -c 'echo seen; exit 3'\nseen\n\n[exit 3 in ") and row["output"] == text
 

@@ -228,3 +228,26 @@ def test_lists_of_other_sessions_are_neither_read_nor_written(project: Project) 
     assert "foreign" not in json.dumps(project.session_start("compact").json)
     assert files(project.config) == before
     assert native.foreign_open(str(project.list_folder("foreign-1")))[0] == ["foreign 1"]
+
+
+def test_a_session_in_a_part_of_a_repository_is_held_by_the_loop_of_that_part(project: Project) -> None:
+    top, part = project.folder, project.folder / "packages" / "web"
+    (part / "src").mkdir(parents=True)
+    (top / ".git").mkdir()
+    project.root = part / ".loop"
+    project.start()
+    for folder in (part, part / "src", top):  # wherever the shell has wandered to
+        assert "T-001" in project.stop(cwd=folder, CLAUDE_PROJECT_DIR=str(part)).held
+    assert project.stop(session=S2, cwd=top, CLAUDE_PROJECT_DIR=str(top)).silent
+
+
+def test_a_loop_of_a_part_is_found_from_a_linked_worktree(project: Project, tmp_path: Path) -> None:
+    part = project.folder / "packages" / "web"
+    part.mkdir(parents=True)
+    project.root = part / ".loop"
+    project.start()
+    (project.folder / ".git" / "worktrees" / "w").mkdir(parents=True)
+    linked = tmp_path / "w" / "packages" / "web"
+    linked.mkdir(parents=True)
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {project.folder}/.git/worktrees/w\n")
+    assert "T-001" in project.stop(cwd=linked, CLAUDE_PROJECT_DIR=str(linked)).held

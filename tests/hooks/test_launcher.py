@@ -152,7 +152,8 @@ def test_exports_come_without_a_loop_too(project: Project, tmp_path: Path, child
     assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **child).silent
     lines = exports.read_text().splitlines()
     state = project.env["XDG_STATE_HOME"]
-    assert lines[0] == f"export LOOPKIT_ROOT='{ROOT}' LOOPKIT_DATA='{project.data}' LOOPKIT_STATE='{state}'"
+    places = f"LOOPKIT_ROOT='{ROOT}' LOOPKIT_DATA='{project.data}' LOOPKIT_STATE='{state}'"
+    assert lines[0] == f"export {places} LOOPKIT_OPENED='{project.folder}'"
     assert lines[1] == f"export PATH=\"$PATH\":'{ROOT}/bin'"
 
 

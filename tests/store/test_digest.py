@@ -96,9 +96,9 @@ def test_a_very_large_file_is_known_by_size_and_time(tmp_path: Path, monkeypatch
 
 
 def test_head_with_and_without_a_commit(tmp_path: Path) -> None:
-    assert digest.head(str(tmp_path)) is None
+    assert digest.head(str(tmp_path), {}) is None
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    assert digest.head(str(tmp_path)) is None
+    assert digest.head(str(tmp_path), {}) is None
     subprocess.run(["git", "-C", tmp_path, "commit", "-qm", "x", "--allow-empty"], check=True)
-    found = digest.head(str(tmp_path))
+    found = digest.head(str(tmp_path), {})
     assert found is not None and len(found) == 40
