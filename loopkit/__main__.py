@@ -1,7 +1,8 @@
 """Start of the command-line program, inside the environment that bin/loopkit prepared.
 
 Before anything is imported, module search moves from the link `env` to the folder behind it, and a shared lock marks
-that folder as in use: a rebuild for another lock file neither mixes versions into this process nor takes modules away.
+that folder as in use: a build for another lock file neither mixes versions into this process nor takes modules away,
+nor removes what was used of late.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ def pin_environment() -> int | None:
     real = os.path.realpath(prefix)
     if real != prefix:
         sys.path[:] = [real + p[len(prefix) :] if p.startswith(prefix + os.sep) else p for p in sys.path]
+    stamp = os.path.join(real, "pyvenv.cfg")
+    try:
+        os.utime(stamp)
+    except OSError:
+        pass
     try:
         import fcntl
 
-        mark = os.open(os.path.join(real, "pyvenv.cfg"), os.O_RDONLY)
+        mark = os.open(stamp, os.O_RDONLY)
         fcntl.flock(mark, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (ImportError, OSError):
         return None

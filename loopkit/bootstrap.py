@@ -5,8 +5,9 @@
 ROOT is the plugin folder (only read), DATA the folder that holds the environment, LOCK the lock file (default
 ROOT/requirements.lock). In DATA:
 
-    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy of its lock file
-    env            link to the complete one (a folder of its own where there are no links)
+    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy of its lock file.
+                   Several versions of the plugin may share DATA: each takes the one of its own lock file
+    env            link to the one that was prepared last (a folder of its own where there are no links)
     python         one line: the interpreter below it, for whoever needs only the standard library
     pyc/           compiled modules (the program is started with this pycache prefix)
     env.lock       held while building; the system lets go of it when the holder dies
@@ -40,6 +41,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WINDOWS = os.name == "nt"
+
+#: Seconds after which an environment that no program was started in is removed when another one is built.
+UNUSED = 30 * 86400
 
 # Settings of pip and uv that send an installation elsewhere or change what is installed. All others of a person (index,
 # proxy, certificates, cache) are left to work.
@@ -129,6 +133,14 @@ def is_complete(env: Path, lock: bytes) -> bool:
         return (env / "requirements.lock").read_bytes() == lock and os.access(python_of(env), os.X_OK)
     except OSError:
         return False
+
+
+def complete(data: Path, lock: bytes) -> "Path | None":
+    """The complete environment in `data` of this lock file, the current one first; None where there is none."""
+    for env in (data / "env", *sorted(data.glob("envs/*"))):
+        if is_complete(env, lock):
+            return env
+    return None
 
 
 def base_interpreter() -> str:
@@ -298,10 +310,8 @@ def prepare(data: Path, lock: Path) -> None:
             return
         envs = data / "envs"
         envs.mkdir(exist_ok=True)
-        finished = [env for env in sorted(envs.iterdir()) if is_complete(env, wanted)]
-        if finished:
-            new = finished[0]
-        else:
+        new = complete(data, wanted)
+        if new is None:
             sweep(data, current)
             new = envs / secrets.token_hex(4)
             begun = time.monotonic()
@@ -342,14 +352,24 @@ def switch(current: Path, new: Path) -> None:
 
 
 def sweep(data: Path, current: Path) -> None:
-    """Remove the environments other than `current` that nobody runs in, and what was compiled for them."""
+    """Remove the environments other than `current` that nobody runs in, and what was compiled for them: those that were
+    not built to their end, and those in which no program was started for long."""
     kept = os.path.realpath(current)
     for env in (data / "envs").iterdir():
-        if os.path.realpath(env) == kept or in_use(env):
+        if os.path.realpath(env) == kept or in_use(env) or is_recent(env):
             continue
         shutil.rmtree(env, ignore_errors=True)
         for path in {str(env), os.path.realpath(env)}:
             shutil.rmtree(f"{data / 'pyc'}{os.path.splitdrive(path)[1]}", ignore_errors=True)
+
+
+def is_recent(env: Path) -> bool:
+    """Whether `env` is complete for some lock file, and was built or used of late: each start renews its pyvenv.cfg."""
+    try:
+        age = time.time() - (env / "pyvenv.cfg").stat().st_mtime
+        return age < UNUSED and is_complete(env, (env / "requirements.lock").read_bytes())
+    except OSError:
+        return False
 
 
 def in_use(env: Path) -> bool:

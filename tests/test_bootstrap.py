@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -398,6 +399,18 @@ def test_killed_while_installing(faked: Setup, spawn: Callable[..., subprocess.P
     os.mkfifo(faked.gate)
     process = spawn()
     with open(faked.gate, "w"):
+def change_lock(root: Path) -> None:
+    with open(root / "requirements.lock", "a") as file:
+        file.write("# changed\n")
+
+
+def age(ready: Setup, *names: str) -> None:
+    """Let it be long since a program was started in these environments."""
+    then = time.time() - bootstrap.UNUSED - 60
+    for name in names:
+        os.utime(ready.data / "envs" / name / "pyvenv.cfg", (then, then))
+
+
         kill(process)
     faked.gate.unlink()
     left = faked.environments()
@@ -410,6 +423,34 @@ def test_killed_while_installing(faked: Setup, spawn: Callable[..., subprocess.P
 def test_killed_before_the_switch(ready: Setup) -> None:
     (ready.data / "env").unlink()
     (ready.data / "python").unlink()
+def test_two_versions_of_the_plugin_share_the_data_folder(ready: Setup) -> None:
+    other = ready.base / "other" / "loop"
+    ready.install(other)
+    change_lock(other)
+    first = told(ready.run())["click"]
+    second = told(ready.run(command=[str(other / "bin/loopkit")]))["click"]
+    assert first != second and ready.builds() == 2
+    for _ in range(2):
+        assert told(ready.run())["click"] == first
+        assert told(ready.run(command=[str(other / "bin/loopkit")]))["click"] == second
+    assert ready.builds() == 2
+
+
+def test_an_environment_that_is_used_is_kept_while_others_are_built(ready: Setup) -> None:
+    (used,) = ready.environments()
+    old = (ready.root / "requirements.lock").read_bytes()
+    change_lock(ready.root)
+    told(ready.run())
+    (second,) = ready.environments() - {used}
+    age(ready, used, second)
+    (ready.root / "requirements.lock").write_bytes(old)
+    told(ready.run())  # it is not the one that was prepared last
+    change_lock(ready.root)
+    change_lock(ready.root)
+    told(ready.run())
+    assert used in ready.environments() and second not in ready.environments()
+
+
     told(ready.run())
     assert ready.builds() == 1
     assert (ready.data / "python").exists()
@@ -424,8 +465,8 @@ def test_killed_before_the_stamp(ready: Setup) -> None:
 
 def test_changed_lock_file_rebuilds(ready: Setup) -> None:
     before = ready.environments()
-    with open(ready.root / "requirements.lock", "a") as file:
-        file.write("# changed\n")
+    age(ready, *before)
+    change_lock(ready.root)
     run = ready.run()
     told(run)
     assert "the lock file changed" in run.stderr
@@ -438,15 +479,15 @@ def test_rebuild_leaves_running_programs_alone(ready: Setup, spawn: Callable[...
     (old,) = ready.environments()
     running = spawn("lazy")
     assert running.stdout and running.stdout.readline() == "started\n"
-    with open(ready.root / "requirements.lock", "a") as file:
-        file.write("# changed\n")
+    age(ready, old)
+    change_lock(ready.root)
     told(ready.run())
     assert len(ready.environments()) == 2
     out, err = running.communicate("go on\n")
     assert running.returncode == 0, err
     assert f"/envs/{old}/" in json.loads(out)["jinja2"]
-    with open(ready.root / "requirements.lock", "a") as file:
-        file.write("# again\n")
+    age(ready, *ready.environments())
+    change_lock(ready.root)
     told(ready.run())
     assert len(ready.environments()) == 1
 
@@ -477,12 +518,12 @@ def test_module_found_missing_in_the_middle_of_a_command(ready: Setup) -> None:
     told(ready.run("late"))
 
 
-def test_folder_in_the_links_place(ready: Setup) -> None:
+def test_an_empty_folder_in_the_links_place(ready: Setup) -> None:
     link = ready.data / "env"
     link.unlink()
     link.mkdir()
     told(ready.run())
-    assert link.is_symlink()
+    assert ready.builds() == 1
 
 
 def test_without_links_the_folder_itself_is_put_in_place(

@@ -175,15 +175,15 @@ def _last_words(program: str, data: str) -> str:
 def _environment(report: Report, data: str) -> None:
     from pathlib import Path
 
-    env = Path(data, "env")
     try:
-        ready = bootstrap.is_complete(env, Path(place.plugin_root(), "requirements.lock").read_bytes())
+        ready = bootstrap.complete(Path(data), Path(place.plugin_root(), "requirements.lock").read_bytes())
     except OSError:
         report.add(FAULT, "requirements.lock is missing from the plugin: install the plugin again")
         return
     if ready:
-        report.add(OK, f"environment prepared: {env}")
+        report.add(OK, f"environment prepared: {ready}")
     else:
+        env = os.path.join(data, "env")
         state = "is for another version" if os.path.lexists(env) else "is not prepared"
         report.add(WARN, f"the environment {env} {state}; the next `loopkit` command prepares it")
 
