@@ -25,7 +25,7 @@ def examine(case: Case, fix: bool) -> Report:
     installation.plugins(report, case, files, folders)
     installation.hooks(report, case, python)
     surroundings.variables(report, case, files)
-    surroundings.settings(report, case, files, place.plugin_root())
+    surroundings.settings(report, case, files)
     surroundings.task_list(report, case, files)
     surroundings.start(report, case)
     surroundings.system(report, case)

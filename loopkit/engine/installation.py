@@ -189,38 +189,95 @@ def _environment(report: Report, data: str) -> None:
 
 
 def plugins(report: Report, case: Case, files: list[client.Settings], folders: list[str]) -> None:
-    """The three plugins: there, of one version, enabled."""
+    """The three plugins: there, of one version, enabled; which copy of them the client reads."""
     root = place.plugin_root()
     missing = [one for one in PARTS if not _is_there(os.path.join(root, one))]
     if missing:
         report.add(FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again")
-    market = place.marketplace(case.environment, root)
-    installed = client.installed(case.environment, folders) if market else {}
-    where = {"loop": root}
-    for name in NEEDED:
-        if market and f"{name}@{market}" not in installed:
+    installed = client.installed(case.environment, folders)
+    copies = client.copies(installed)
+    switched = {name: client.deciding(files, "enabledPlugins", name) for name in installed}
+    off = {name: decided[1] for name, decided in switched.items() if decided and decided[0] is False}
+    loaded = {name: folder for name, folder in copies.items() if name not in off}
+    _copies(report, case, root, copies, loaded)
+    for plugin_id in loaded or copies:
+        market = plugin_id.partition("@")[2]
+        where = {"loop": copies[plugin_id]}
+        for name in NEEDED:
+            needed = f"{name}@{market}"
+            if needed in installed:
+                where[name] = installed[needed]
+                continue
             report.add(
                 FAULT,
                 f"plugin {name} is not installed, and without it the client does not load loop: "
-                f"claude plugin install loop@{market}",
+                f"claude plugin install {plugin_id}",
             )
-        elif not market and not os.path.exists(os.path.join(root, "plugins", name, ".claude-plugin", "plugin.json")):
-            report.add(WARN, f"plugin {name} is not beside this one: loop needs it (claude plugin list)")
+        _versions(report, where)
+        for name in (plugin_id, *(f"{name}@{market}" for name in NEEDED)):
+            if name in off:
+                report.add(FAULT, f"{off[name]} disables {name}: claude plugin enable {name}")
+    if not copies:
+        where = {"loop": root, **{name: os.path.join(root, "plugins", name) for name in NEEDED}}
+        for name in NEEDED:
+            if not client.manifest(where[name]):
+                report.add(WARN, f"plugin {name} is not beside this one: loop needs it (claude plugin list)")
+                del where[name]
+        _versions(report, where)
+
+
+def _copies(report: Report, case: Case, root: str, copies: dict[str, str], loaded: dict[str, str]) -> None:
+    """Which copy of this plugin the client reads: ours, another one, or several."""
+    real = os.path.realpath(root)
+    ours = [name for name, folder in copies.items() if os.path.realpath(folder) == real]
+    if ours:
+        report.add(OK, f"Claude Code reads {', '.join(ours)} from here: {root}")
+    elif not copies:
+        report.add(
+            OK, f"the plugin loop is not installed: Claude Code uses this one where --plugin-dir names it: {root}"
+        )
+    else:
+        where = ", ".join(f"{name} {_version(folder)} from {folder}" for name, folder in copies.items())
+        cache = os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache") + os.sep
+        if real.startswith(cache):
+            report.add(WARN, f"this is {root}; Claude Code has since installed {where}: start it again")
         else:
-            where[name] = installed.get(f"{name}@{market}") or os.path.join(root, "plugins", name)
-    versions = {name: client.manifest(folder).get("version", "unknown") for name, folder in where.items()}
+            report.add(
+                OK,
+                f"this is loop {_version(root)} in {root}; Claude Code reads {where}, unless --plugin-dir names this one",
+            )
+    if len({os.path.realpath(folder) for folder in loaded.values()}) > 1:
+        kept, why = _kept([name for name in ours if name in loaded], sorted(loaded))
+        listed = ", ".join(f"{name} from {folder}" for name, folder in sorted(loaded.items()))
+        rest = ", ".join(f"claude plugin disable {name}" for name in sorted(loaded) if name != kept)
+        report.add(
+            WARN,
+            f"Claude Code loads several copies of the plugin loop, and whose hooks answer is not certain: {listed}; "
+            f"keep {kept} ({why}): {rest}",
+        )
+
+
+def _kept(ours: list[str], loaded: list[str]) -> tuple[str, str]:
+    """(plugin id, why) of the copy to keep, of several that the client loads."""
+    if ours:
+        return ours[0], "it is the one that this `loopkit` comes from"
+    if "loop@loopkit" in loaded:
+        return "loop@loopkit", "uninstalling it also removes the data folder"
+    return loaded[0], "any one will do"
+
+
+def _version(folder: str) -> str:
+    return str(client.manifest(folder).get("version", "unknown"))
+
+
+def _versions(report: Report, where: dict[str, str]) -> None:
+    """{plugin: folder}, which must be of one version."""
+    versions = {name: _version(folder) for name, folder in where.items()}
     listed = ", ".join(f"{name} {version}" for name, version in versions.items())
     if len(set(versions.values())) > 1:
         report.add(FAULT, f"plugins of different versions: {listed}; update all three (claude plugin update)")
     else:
         report.add(OK, f"plugins: {listed}")
-    newest = installed.get(f"loop@{market}")
-    if newest and os.path.realpath(newest) != os.path.realpath(root):
-        report.add(WARN, f"this is {root}, installed is {newest}: start Claude Code again")
-    for name in ("loop", *NEEDED) if market else ():
-        decided = client.deciding(files, "enabledPlugins", f"{name}@{market}")
-        if decided and decided[0] is False:
-            report.add(FAULT, f"{decided[1]} disables {name}@{market}: claude plugin enable {name}@{market}")
 
 
 def _is_there(path: str) -> bool:
@@ -313,11 +370,11 @@ def _modules(report: Report, python: str, data: str, registered: set[str]) -> No
 def _last_call(report: Report, case: Case, data: str, event: str, name: str, limit: object) -> None:
     beat = beats.read(data, name)
     if beat is None:
-        if event == "SessionStart" and case.session:
+        if event == "SessionStart" and case.session and not beats.any_call(data):
             report.add(
                 FAULT,
-                f"hook {event}: last call never, and this is a session: its hooks are not run; is the plugin loop "
-                "enabled (claude plugin list)? Start Claude Code again",
+                f"hook {event}: last call never, and this is a session: its hooks are not run, or the plugin loop was "
+                "installed just now; is it enabled (claude plugin list)? Start Claude Code again",
             )
         else:
             report.add(OK, f"hook {event}: last call never")

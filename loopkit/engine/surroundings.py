@@ -74,7 +74,7 @@ def _variable(case: Case, files: list[client.Settings], name: str) -> tuple[str,
     return str(decided[0]), f"env in {decided[1]}"
 
 
-def settings(report: Report, case: Case, files: list[client.Settings], root: str) -> None:
+def settings(report: Report, case: Case, files: list[client.Settings]) -> None:
     """Settings that switch our hooks off, and other hooks on the same event."""
     for file in files:
         if file.wrong:
@@ -89,9 +89,10 @@ def settings(report: Report, case: Case, files: list[client.Settings], root: str
             )
         if client.table(file.values, "hooks").get("Stop"):
             report.add(WARN, f"{file.path} has a Stop hook: it may hold a session that the loop lets go")
-    for name, folder in sorted(client.installed(case.environment, folders(case)).items()):
+    installed = client.installed(case.environment, folders(case))
+    for name, folder in sorted(installed.items()):
         enabled = client.deciding(files, "enabledPlugins", name)
-        if os.path.realpath(folder) == os.path.realpath(root) or not enabled or enabled[0] is not True:
+        if name in client.copies(installed) or not enabled or enabled[0] is not True:
             continue
         if client.has_hook(folder, "Stop"):
             report.add(

@@ -1,8 +1,8 @@
 """A mark for each hook event, `beats/<event>` in the data folder: when it was last called, and what came of that.
 
-The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where SessionStart has made
-the folder; the event's handler replaces `begun`. A mark that stays `begun` is that of a hook which was killed. Nothing
-is written through a link or into anything but an ordinary file. Standard library only.
+The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where SessionStart or
+UserPromptExpansion has made the folder; the event's handler replaces `begun`. A mark that stays `begun` is that of a
+hook which was killed. Nothing is written through a link or into anything but an ordinary file. Standard library only.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ def end(data: str, event: str, result: str) -> None:
         pass
     finally:
         os.close(handle)
+
+
+def any_call(data: str) -> bool:
+    """Whether a call of any event is noted."""
+    try:
+        return bool(os.listdir(os.path.join(data, FOLDER)))
+    except OSError:
+        return False
 
 
 def read(data: str, event: str) -> Beat | None:

@@ -71,16 +71,42 @@ def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] 
 
 
 def installed(environment: dict, folders: list[str]) -> dict[str, str]:
-    """{plugin id: its folder} of the plugins that are installed for everybody, or for one of these project folders."""
-    values, _ = _record(os.path.join(place.config_dir(environment), "plugins", "installed_plugins.json"))
+    """{plugin id: the folder it is read from} of the plugins that are installed for everybody, or for one of these
+    project folders."""
+    own = os.path.join(place.config_dir(environment), "plugins")
+    values, _ = _record(os.path.join(own, "installed_plugins.json"))
+    markets, _ = _record(os.path.join(own, "known_marketplaces.json"))
     found = {}
     for name, rows in table(values, "plugins").items():
         for row in rows if isinstance(rows, list) else [rows]:
             if not isinstance(row, dict) or not isinstance(row.get("installPath"), str):
                 continue
             if row.get("scope", "user") in ("user", "managed") or row.get("projectPath") in folders:
-                found[name] = row["installPath"]
+                found[name] = _read_in_place(markets, name) or row["installPath"]
     return found
+
+
+def _read_in_place(markets: dict, plugin_id: str) -> str | None:
+    """The plugin's folder in a marketplace that is a folder of this machine: the client copies it, but reads that one."""
+    name, _, market = plugin_id.rpartition("@")
+    source = table(table(markets, market), "source")
+    if source.get("source") != "directory" or not isinstance(source.get("path"), str):
+        return None
+    rows = _record(os.path.join(source["path"], ".claude-plugin", "marketplace.json"))[0].get("plugins")
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("name") == name and isinstance(row.get("source"), str):
+            folder = os.path.normpath(os.path.join(source["path"], row["source"]))
+            return folder if os.path.isdir(folder) else None
+    return None
+
+
+def copies(plugins: dict[str, str]) -> dict[str, str]:
+    """Those of `installed` that are this plugin, from whichever marketplace."""
+    return {
+        name: folder
+        for name, folder in plugins.items()
+        if name.startswith("loop@") and os.path.isfile(os.path.join(folder, "bin", "loopkit"))
+    }
 
 
 def manifest(folder: str) -> dict:

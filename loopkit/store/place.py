@@ -173,20 +173,13 @@ def plugin_root() -> str:
 
 
 def data_dir(environment: dict) -> str:
-    """The plugin's data folder: outside the plugin, kept over updates."""
-    given = environment.get("LOOPKIT_DATA") or environment.get("CLAUDE_PLUGIN_DATA")
-    if given:
-        return given
-    market = marketplace(environment, plugin_root()) or "inline"
-    name = "loop-" + "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "-" for one in market)
-    return os.path.join(config_dir(environment), "plugins", "data", name)
+    """The plugin's data folder, outside the plugin: LOOPKIT_DATA, else the one that the client keeps for our marketplace.
 
-
-def marketplace(environment: dict, root: str) -> str | None:
-    """The marketplace that the plugin folder `root` was installed from; None for a checkout."""
-    cache = os.path.join(os.path.realpath(config_dir(environment)), "plugins", "cache") + os.sep
-    real = os.path.realpath(root)
-    return real[len(cache) :].split(os.sep)[0] if real.startswith(cache) else None
+    The same for every way of installing, and for hooks (`hooks/run`), Bash and a person's shell (`bin/loopkit`) alike.
+    What the client says in CLAUDE_PLUGIN_DATA counts nowhere: hooks are told, Bash is not.
+    """
+    given = environment.get("LOOPKIT_DATA")
+    return given or os.path.join(config_dir(environment), "plugins", "data", "loop-loopkit")
 
 
 def session_id(environment: dict) -> str:

@@ -335,8 +335,118 @@ def test_a_disabled_plugin(healthy: Project, marketplace: dict, name: str) -> No
 
 
 def test_an_update_that_the_session_does_not_run(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
-    record(healthy, {**marketplace, "loop@mine": plugin(tmp_path / "newer")})
-    assert found(examine(healthy)[1], "note", f"installed is {tmp_path}/newer: start Claude Code again")
+    record(healthy, {**marketplace, "loop@mine": loop_copy(tmp_path / "newer")})
+    code, rows = examine(healthy)
+    assert found(rows, "note", f"has since installed loop@mine 1.0 from {tmp_path}/newer: start it again"), rows
+    assert code == 0 and "disable" not in str(rows)
+
+
+def loop_copy(folder: Path, version: str = "1.0") -> str:
+    """A copy of this plugin, as far as the doctor looks at one that it is not run from."""
+    plugin(folder, version, hooks=STOP)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "loopkit").write_text("#!/bin/sh\n")
+    return str(folder)
+
+
+def read_in_place(project: Project, folder: Path) -> dict[str, str]:
+    """Our marketplace, added by the path of a checkout, and the three plugins installed from it: the client has made
+    copies and reads the folder itself. {id: the folder that the client's own list names}."""
+    source = {"source": "directory", "path": str(folder)}
+    put(project, "~/.claude/plugins/known_marketplaces.json", {"loopkit": {"source": source}})
+    cache = Path(project.environment["HOME"], ".claude", "plugins", "cache", "loopkit")
+    return {f"{name}@loopkit": plugin(cache / name / "0.0.1") for name in ("loop", "hope", "counsel")}
+
+
+def test_a_checkout_that_is_installed_by_its_path(healthy: Project) -> None:
+    record(healthy, read_in_place(healthy, ROOT))
+    for session in (S1, None):
+        code, rows = examine(healthy, session=session)
+        assert code == 0 and found(rows, "ok", f"Claude Code reads loop@loopkit from here: {ROOT}"), rows
+        assert found(rows, "ok", "plugins: loop 0.1.0, hope 0.1.0, counsel 0.1.0"), "not those of the copies"
+        assert "Stop hook" not in str(rows) and "claude plugin disable" not in str(rows)
+
+
+@pytest.mark.parametrize("session", [S1, None])
+def test_a_checkout_beside_an_installed_copy(healthy: Project, tmp_path: Path, session: str | None) -> None:
+    named = {f"{name}@loopkit": plugin(tmp_path / name) for name in ("hope", "counsel")}
+    record(healthy, {"loop@loopkit": loop_copy(tmp_path / "cached"), **named})
+    code, rows = examine(healthy, session=session)
+    reads = (
+        f"this is loop 0.1.0 in {ROOT}; Claude Code reads loop@loopkit 1.0 from {tmp_path}/cached, unless --plugin-dir"
+    )
+    assert code == 0 and found(rows, "ok", reads), rows
+    assert found(rows, "ok", "plugins: loop 1.0, hope 1.0, counsel 1.0"), "those that the client reads"
+    assert "Stop hook" not in str(rows) and "claude plugin disable" not in str(rows)
+    record(healthy, {"loop@loopkit": str(tmp_path / "cached")})
+    assert found(examine(healthy)[1], "fault", "plugin hope is not installed, and without it the client does not load")
+
+
+def test_a_checkout_that_is_not_installed(healthy: Project) -> None:
+    code, rows = examine(healthy)
+    assert code == 0 and found(rows, "ok", f"where --plugin-dir names it: {ROOT}"), rows
+
+
+@pytest.mark.parametrize(
+    ("ids", "ours", "kept", "why"),
+    [
+        (["loop@fork", "loop@loopkit"], "", "loop@loopkit", "uninstalling it also removes the data folder"),
+        (["loop@fork", "loop@loopkit"], "loop@fork", "loop@fork", "it is the one that this `loopkit` comes from"),
+        (["loop@fork", "loop@other"], "", "loop@fork", "any one will do"),
+    ],
+)
+def test_two_copies_that_the_client_loads(
+    healthy: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: list[str], ours: str, kept: str, why: str
+) -> None:
+    listed = {}
+    for name in ids:
+        market = name.partition("@")[2]
+        listed |= {f"{one}@{market}": plugin(tmp_path / market / one) for one in ("hope", "counsel")}
+        listed[name] = loop_copy(tmp_path / market / "loop")
+    if ours:
+        monkeypatch.setattr(place, "plugin_root", lambda: listed[ours])
+    record(healthy, listed)
+    rows = examine(healthy)[1]
+    (text,) = [text for _, text in rows if "several copies" in text]
+    (other,) = set(ids) - {kept}
+    assert text.endswith(f"keep {kept} ({why}): claude plugin disable {other}")
+    assert "has a Stop hook" not in str(rows)
+
+    put(healthy, LOCAL, {"enabledPlugins": {other: False}})
+    rows = examine(healthy)[1]
+    assert "several copies" not in str(rows) and f"claude plugin enable {other}" not in str(rows)
+
+
+def test_one_folder_installed_twice_is_one_copy(healthy: Project, tmp_path: Path) -> None:
+    folder = loop_copy(tmp_path / "loop")
+    record(healthy, {"loop@loopkit": folder, "loop@fork": folder})
+    assert "several copies" not in str(examine(healthy)[1])
+
+
+def test_somebody_elses_plugin_of_that_name_is_not_ours(healthy: Project, tmp_path: Path) -> None:
+    record(healthy, {"loop@elsewhere": plugin(tmp_path / "loop", hooks=STOP)})
+    rows = examine(healthy)[1]
+    assert found(rows, "note", "plugin loop@elsewhere has a Stop hook"), rows
+    assert found(rows, "ok", "the plugin loop is not installed"), rows
+
+
+@pytest.mark.parametrize(
+    "market",
+    [
+        [],
+        {"loopkit": 1},
+        {"loopkit": {"source": {"source": "directory"}}},
+        {"loopkit": {"source": {"source": "directory", "path": "/no/such/folder"}}},
+        {"loopkit": {"source": {"source": "git", "url": "x"}}},
+    ],
+    ids=str,
+)
+def test_a_list_of_marketplaces_of_any_shape(healthy: Project, tmp_path: Path, market: object) -> None:
+    put(healthy, "~/.claude/plugins/known_marketplaces.json", json.dumps(market))
+    named = {f"{name}@loopkit": plugin(tmp_path / name) for name in ("hope", "counsel")}
+    record(healthy, {"loop@loopkit": loop_copy(tmp_path / "cached"), **named})
+    code, rows = examine(healthy)
+    assert code == 0 and found(rows, "ok", f"Claude Code reads loop@loopkit 1.0 from {tmp_path}/cached"), rows
 
 
 @pytest.mark.parametrize(
@@ -427,6 +537,12 @@ def test_a_session_whose_start_no_hook_has_seen(healthy: Project) -> None:
     code, level, text = row_of(healthy, "SessionStart")
     assert (code, level) == (1, "fault") and "never" in text
     assert examine(healthy, session=None)[0] == 0
+
+
+def test_a_session_that_the_plugin_was_installed_in(healthy: Project) -> None:
+    beat(healthy, "session_start").unlink()
+    call(healthy, "user_prompt_expansion", {"session_id": S1, "command_name": "loop:start", "command_args": "x"})
+    assert row_of(healthy, "SessionStart") == (0, "ok", "hook SessionStart: last call never")
 
 
 def test_the_last_line_of_the_hooks_log(healthy: Project) -> None:

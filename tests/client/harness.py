@@ -254,7 +254,7 @@ class Sandbox:
         if data:
             plugins = self.home / ".claude" / "plugins" / "data"
             plugins.mkdir(parents=True)
-            mine = plugins / "loop-inline"
+            mine = plugins / "loop-loopkit"
             mine.mkdir()
             for part in data.iterdir():
                 if part.name != "beats":  # marks of calls are this place's own

@@ -69,7 +69,7 @@ def test_a_whole_loop_in_odd_places_with_a_slow_python_first(odd: Sandbox) -> No
     assert_complete(odd)
     assert not run.init.get("plugin_errors") and run.result["is_error"] is False
     assert not called.exists(), "with a prepared environment nothing of ours looks for a python3"
-    marks = odd.home / ".claude" / "plugins" / "data" / "loop-inline" / "beats"
+    marks = odd.home / ".claude" / "plugins" / "data" / "loop-loopkit" / "beats"
     assert (marks / "stop").read_text().split()[0] in ("silent", "told")
     doctor = odd.loopkit("doctor", session=run.session)
     assert doctor.returncode == 0, doctor.stdout

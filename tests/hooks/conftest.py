@@ -64,7 +64,7 @@ class Project:
             "HOME": str(top),
             "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
             "CLAUDE_CONFIG_DIR": str(self.config),
-            "CLAUDE_PLUGIN_DATA": str(self.data),
+            "LOOPKIT_DATA": str(self.data),
             "CLAUDE_PROJECT_DIR": str(self.folder),
             "CLAUDE_PID": str(os.getpid()),
         }

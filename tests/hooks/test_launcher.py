@@ -161,16 +161,22 @@ def test_an_env_file_that_cannot_be_written_is_no_trouble(project: Project, tmp_
     assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(tmp_path / "no" / "folder")).silent
 
 
-@pytest.mark.parametrize("name", ["loop-inline", "loop-market"])
-def test_data_folder_without_the_client_s_word(project: Project, tmp_path: Path, name: str) -> None:
-    exports = tmp_path / "env"
-    if name != "loop-inline":
-        plugin = project.config / "plugins" / "cache" / "market" / "loop" / "0.1.0"
-        plugin.mkdir(parents=True)
-        shutil.copytree(ROOT / "hooks", plugin / "hooks")
-        project.launcher = plugin / "hooks" / "run"
-    assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), CLAUDE_PLUGIN_DATA=None).silent
-    assert f"LOOPKIT_DATA='{project.config}/plugins/data/{name}'" in exports.read_text()
+@pytest.mark.parametrize("place", ["checkout", "config/plugins/cache/market/loop/0.1.0"])
+def test_the_data_folder_is_one_wherever_the_plugin_lies(project: Project, tmp_path: Path, place: str) -> None:
+    exports, plugin = tmp_path / "env", tmp_path / place
+    plugin.mkdir(parents=True)
+    shutil.copytree(ROOT / "hooks", plugin / "hooks")
+    project.launcher = plugin / "hooks" / "run"
+    told = {"CLAUDE_PLUGIN_DATA": str(tmp_path / "loop-market"), "LOOPKIT_DATA": None}
+    assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **told).silent
+    assert f"LOOPKIT_DATA='{project.config}/plugins/data/loop-loopkit'" in exports.read_text()
+    assert not (tmp_path / "loop-market").exists()
+
+
+def test_a_typed_command_leaves_marks_where_no_session_start_came_before(project: Project) -> None:
+    given = {"session_id": S1, "command_name": "loop:start", "command_args": "x"}
+    assert project.call("user_prompt_expansion", json.dumps(given).encode()).silent
+    assert (project.data / "beats" / "user_prompt_expansion").read_text().startswith("silent")
 
 
 def test_an_eval_s_data_folder_lies_in_its_home(project: Project, tmp_path: Path) -> None:

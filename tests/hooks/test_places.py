@@ -216,7 +216,7 @@ def test_without_a_home(project: Project, tmp_path: Path, home: str | None) -> N
     env = {"HOME": home.format(file=file) if home else home, "CLAUDE_CONFIG_DIR": None}
     assert "T-001" in project.stop(**env).held
     exports = tmp_path / "exports"
-    env |= {"CLAUDE_PLUGIN_DATA": None, "CLAUDE_ENV_FILE": str(exports)}
+    env |= {"LOOPKIT_DATA": None, "CLAUDE_ENV_FILE": str(exports)}
     before = sorted(os.listdir("/"))
     told = project.session_start("startup", **env)
     assert "LOOP RESUME" in told.json["systemMessage"]
@@ -238,7 +238,7 @@ def test_without_a_home(project: Project, tmp_path: Path, home: str | None) -> N
 def test_a_data_folder_that_is_none(project: Project, tmp_path: Path, make: Callable) -> None:
     project.start()
     make(tmp_path / "other")
-    env = {"CLAUDE_PLUGIN_DATA": str(tmp_path / "other")}
+    env = {"LOOPKIT_DATA": str(tmp_path / "other")}
     assert "T-001" in project.stop(**env).held
     assert "LOOP RESUME" in project.session_start("startup", **env).json["systemMessage"]
     refused = project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": "x"}, **env)

@@ -170,13 +170,10 @@ def test_a_file_of_that_name_is_no_folder(tmp_path: Path) -> None:
     assert place.find(str(tmp_path), {}) is None
 
 
-def test_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_folder() -> None:
     assert place.data_dir({"LOOPKIT_DATA": "/a", "CLAUDE_PLUGIN_DATA": "/b"}) == "/a"
-    assert place.data_dir({"CLAUDE_PLUGIN_DATA": "/b"}) == "/b"
-    assert place.data_dir({"HOME": "/h"}) == "/h/.claude/plugins/data/loop-inline"
-    assert place.data_dir({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}) == "/c/plugins/data/loop-inline"
-    monkeypatch.setattr(place, "plugin_root", lambda: "/c/plugins/cache/market/loop/1.0.0")
-    assert place.data_dir({"CLAUDE_CONFIG_DIR": "/c"}) == "/c/plugins/data/loop-market"
+    assert place.data_dir({"HOME": "/h", "CLAUDE_PLUGIN_DATA": "/b"}) == "/h/.claude/plugins/data/loop-loopkit"
+    assert place.data_dir({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}) == "/c/plugins/data/loop-loopkit"
 
 
 @pytest.mark.parametrize(
