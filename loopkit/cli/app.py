@@ -17,7 +17,7 @@ from ..core import announce, nextstep, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
-from ..store import atomic, loops, place
+from ..store import atomic, loops, place, prompts
 from ..store.loop import Loop
 
 #: Bytes that a command takes from standard input or a file at the most.
@@ -32,6 +32,7 @@ class App:
     """Surroundings of one call: environment, folder, session; the loop it is about."""
 
     def __init__(self, as_json: bool = False) -> None:
+        self._take_state_of_hooks()
         self.environment = dict(os.environ)
         self.as_json = as_json
         self.owned = False
@@ -54,6 +55,16 @@ class App:
                 meant = loops.serving(roots, self.session)
                 return meant.root if meant is not None else roots[0]
         return roots[0] if roots else None
+
+    @staticmethod
+    def _take_state_of_hooks() -> None:
+        """Keep notes of loops where the session's hooks look for them, though no SessionStart hook has exported it: the
+        plugin was installed in the middle of the session."""
+        session = place.session_id(dict(os.environ))
+        if session and not os.environ.get("LOOPKIT_STATE"):
+            noted = prompts.load(place.data_dir(dict(os.environ)), session, prompts.STATE)
+            if noted:
+                os.environ["LOOPKIT_STATE"] = noted
 
     @property
     def here(self) -> str:

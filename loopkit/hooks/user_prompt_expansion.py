@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from ..store import prompts
+from ..store import prompts, trust
 from . import project, reply
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ def handle(call: Call) -> dict | None:
         prompts.forget(call.data, session_id, whose)  # those of an earlier call that never came to it
     elif session_id:
         prompts.save(call.data, session_id, words, whose)
+    if session_id:
+        prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
         _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
     return None
 

@@ -1,4 +1,5 @@
-"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call takes them.
+"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call takes them, and where
+the session's hooks look for the notes of its loops.
 
 Standard library only."""
 
@@ -11,6 +12,8 @@ from . import atomic
 
 #: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
 START, RESUME = "", ".resume"
+#: Not words: the state folder that hooks go by (loopkit/store/trust.py), for a session whose start none of them saw.
+STATE = ".state"
 
 
 def path(data: str, session: str, whose: str = START) -> str:

@@ -20,15 +20,20 @@ def new_token() -> str:
     return os.urandom(_LENGTH // 2).hex()
 
 
-def folder() -> str:
-    """Where the tokens are kept: `$XDG_STATE_HOME/loopkit/loops`, by default below `~/.local/state`.
+def state_home() -> str:
+    """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`.
 
-    LOOPKIT_STATE comes first: the hooks export what they go by, since a shell's profile may change the other.
+    LOOPKIT_STATE comes first: the hooks hand on what they go by, since a shell's profile may change the other.
     """
     state = os.environ.get("LOOPKIT_STATE") or os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):
         state = os.path.join(os.environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
-    return os.path.join(state, "loopkit", "loops")
+    return state
+
+
+def folder() -> str:
+    """Where the tokens are kept."""
+    return os.path.join(state_home(), "loopkit", "loops")
 
 
 def remember(root: str, name: str, token: str) -> None:

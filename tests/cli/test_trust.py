@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from loopkit.core import snapshot as snapshots
-from tests.cli.kit import S2, Project, task
+from loopkit.store import prompts
+from tests.cli.kit import S1, S2, Project, task
 
 CHANGING = (
     ("task", "add", "x", "--verify", "true"),
@@ -440,3 +441,15 @@ def test_a_shells_profile_does_not_part_the_program_from_the_hooks(project: Proj
     project.planned(task("a"))
     assert (tmp_path / "as the hooks have it" / "loopkit" / "loops").is_dir()
     assert not (tmp_path / "as the profile has it").exists()
+
+
+def test_where_no_session_start_exported_it_the_note_of_the_typed_command_counts(
+    project: Project, tmp_path: Path
+) -> None:
+    hooks, profile = tmp_path / "as the hooks have it", tmp_path / "as the profile has it"
+    prompts.save(project.environment["LOOPKIT_DATA"], S1, str(hooks), prompts.STATE)
+    project.environment["XDG_STATE_HOME"] = str(profile)
+    project.planned(task("a"))
+    assert (hooks / "loopkit" / "loops").is_dir() and not profile.exists()
+    assert "not started here" in project.lk("status", session=S2).err, "another session has no such note"
+    assert project.ok("status").out

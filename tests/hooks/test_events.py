@@ -203,7 +203,7 @@ def test_other_commands_are_none_of_ours(project: Project) -> None:
 def test_a_session_id_that_is_a_path_stays_in_its_folder(project: Project) -> None:
     given = {"command_name": "loop:start", "command_args": "x", "session_id": "../../up"}
     assert project.hook("user_prompt_expansion", given).silent
-    assert os.listdir(project.data / "prompts") == ["------up.json"]
+    assert sorted(os.listdir(project.data / "prompts")) == ["------up.json", "------up.state.json"]
 
 
 def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
@@ -211,7 +211,13 @@ def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
     week = time.time() - 8 * 86400
     os.utime(prompts.path(str(project.data), S2), (week, week))
     project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": "new"})
-    assert os.listdir(project.data / "prompts") == [f"{S1}.json"]
+    assert sorted(os.listdir(project.data / "prompts")) == [f"{S1}.json", f"{S1}.state.json"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("loop:start", "x"), ("loop:resume", "")])
+def test_a_typed_command_notes_where_its_hooks_look_for_loops(project: Project, name: str, words: str) -> None:
+    project.hook("user_prompt_expansion", {"command_name": name, "command_args": words})
+    assert prompts.load(str(project.data), S1, prompts.STATE) == project.env["XDG_STATE_HOME"]
 
 
 # -- SubagentStop, StopFailure

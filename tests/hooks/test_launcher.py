@@ -179,6 +179,12 @@ def test_a_typed_command_leaves_marks_where_no_session_start_came_before(project
     assert (project.data / "beats" / "user_prompt_expansion").read_text().startswith("silent")
 
 
+def test_a_session_within_a_session_goes_by_the_same_state_folder(project: Project, tmp_path: Path) -> None:
+    exports, given = tmp_path / "env", {"LOOPKIT_STATE": str(tmp_path / "outer")}
+    assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **given).silent
+    assert f"LOOPKIT_STATE='{tmp_path}/outer'" in exports.read_text()
+
+
 def test_an_eval_s_data_folder_lies_in_its_home(project: Project, tmp_path: Path) -> None:
     # An eval hides the client's own folders from its shell, and hands on no variable but EVAL_…
     exports, home = tmp_path / "env", str(tmp_path / "eval-home")
