@@ -330,14 +330,16 @@ class Sandbox:
         """Run `claude -p` to its end; options as for `start`."""
         return self.start(prompt, *more, **options).finish()
 
-    def terminal(self, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None) -> Terminal:
+    def terminal(
+        self, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None, plugins: bool = True
+    ) -> Terminal:
         """An interactive client, ready for input."""
         terminal = Terminal(self._sockets / str(len(self._terminals)), self.model)
         self._terminals.append(terminal)
         clean = ["env", "-i", *(f"{name}={value}" for name, value in self.environment(env).items())]
         size = ["-x", "130", "-y", "50"]
         terminal.tmux("new-session", "-d", "-s", "client", *size, "-c", str(self.project), *clean,
-                      *self.arguments(allowed, *more))  # fmt: skip
+                      *self.arguments(allowed, *more, plugins=plugins))  # fmt: skip
         terminal.tmux("set-option", "-g", "remain-on-exit", "on")
         terminal.tmux("set-option", "-g", "history-limit", "20000")
         terminal.ready()
