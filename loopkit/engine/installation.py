@@ -195,14 +195,14 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
     if missing:
         report.add(FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again")
     installed = client.installed(case.environment, folders)
-    copies = client.copies(installed)
     switched = {name: client.deciding(files, "enabledPlugins", name) for name in installed}
     off = {name: decided[1] for name, decided in switched.items() if decided and decided[0] is False}
-    loaded = {name: folder for name, folder in copies.items() if name not in off}
-    _copies(report, case, root, copies, loaded)
-    for plugin_id in loaded or copies:
+    copies = client.copies(installed)
+    copies = {name: folder for name, folder in copies.items() if name not in off} or copies
+    _copies(report, case, root, copies)
+    for plugin_id, folder in copies.items():
         market = plugin_id.partition("@")[2]
-        where = {"loop": copies[plugin_id]}
+        where = {"loop": folder}
         for name in NEEDED:
             needed = f"{name}@{market}"
             if needed in installed:
@@ -226,30 +226,33 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
         _versions(report, where)
 
 
-def _copies(report: Report, case: Case, root: str, copies: dict[str, str], loaded: dict[str, str]) -> None:
-    """Which copy of this plugin the client reads: ours, another one, or several."""
+def _copies(report: Report, case: Case, root: str, copies: dict[str, str]) -> None:
+    """Which copy of this plugin the client reads, of those that are installed: ours, another one, or several."""
     real = os.path.realpath(root)
+    cache = os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache") + os.sep
     ours = [name for name, folder in copies.items() if os.path.realpath(folder) == real]
     if ours:
         report.add(OK, f"Claude Code reads {', '.join(ours)} from here: {root}")
+    elif not copies and real.startswith(cache):
+        market = real[len(cache) :].split(os.sep)[0]
+        report.add(FAULT, f"this is {root}, and the plugin loop is not installed: claude plugin install loop@{market}")
     elif not copies:
         report.add(
             OK, f"the plugin loop is not installed: Claude Code uses this one where --plugin-dir names it: {root}"
         )
     else:
         where = ", ".join(f"{name} {_version(folder)} from {folder}" for name, folder in copies.items())
-        cache = os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache") + os.sep
         if real.startswith(cache):
-            report.add(WARN, f"this is {root}; Claude Code has since installed {where}: start it again")
+            report.add(WARN, f"this is {root}; Claude Code has since installed {where}: start Claude Code again")
         else:
             report.add(
                 OK,
                 f"this is loop {_version(root)} in {root}; Claude Code reads {where}, unless --plugin-dir names this one",
             )
-    if len({os.path.realpath(folder) for folder in loaded.values()}) > 1:
-        kept, why = _kept([name for name in ours if name in loaded], sorted(loaded))
-        listed = ", ".join(f"{name} from {folder}" for name, folder in sorted(loaded.items()))
-        rest = ", ".join(f"claude plugin disable {name}" for name in sorted(loaded) if name != kept)
+    if len({os.path.realpath(folder) for folder in copies.values()}) > 1:
+        kept, why = _kept(ours, sorted(copies))
+        listed = ", ".join(f"{name} from {folder}" for name, folder in sorted(copies.items()))
+        rest = ", ".join(f"claude plugin disable {name}" for name in sorted(copies) if name != kept)
         report.add(
             WARN,
             f"Claude Code loads several copies of the plugin loop, and whose hooks answer is not certain: {listed}; "

@@ -337,8 +337,16 @@ def test_a_disabled_plugin(healthy: Project, marketplace: dict, name: str) -> No
 def test_an_update_that_the_session_does_not_run(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
     record(healthy, {**marketplace, "loop@mine": loop_copy(tmp_path / "newer")})
     code, rows = examine(healthy)
-    assert found(rows, "note", f"has since installed loop@mine 1.0 from {tmp_path}/newer: start it again"), rows
+    assert found(rows, "note", f"has since installed loop@mine 1.0 from {tmp_path}/newer: start Claude Code again"), (
+        rows
+    )
     assert code == 0 and "disable" not in str(rows)
+
+
+def test_a_session_whose_plugin_was_uninstalled(healthy: Project, marketplace: dict) -> None:
+    record(healthy, {})
+    code, rows = examine(healthy)
+    assert code == 1 and found(rows, "fault", "the plugin loop is not installed: claude plugin install loop@mine"), rows
 
 
 def loop_copy(folder: Path, version: str = "1.0") -> str:
@@ -415,6 +423,7 @@ def test_two_copies_that_the_client_loads(
     put(healthy, LOCAL, {"enabledPlugins": {other: False}})
     rows = examine(healthy)[1]
     assert "several copies" not in str(rows) and f"claude plugin enable {other}" not in str(rows)
+    assert [text for _, text in rows if f"Claude Code reads {kept}" in text and other not in text]
 
 
 def test_one_folder_installed_twice_is_one_copy(healthy: Project, tmp_path: Path) -> None:
