@@ -32,7 +32,7 @@ class App:
     """Surroundings of one call: environment, folder, session; the loop it is about."""
 
     def __init__(self, as_json: bool = False) -> None:
-        self._take_state_of_hooks()
+        self._take_what_hooks_know()
         self.environment = dict(os.environ)
         self.as_json = as_json
         self.owned = False
@@ -57,14 +57,15 @@ class App:
         return roots[0] if roots else None
 
     @staticmethod
-    def _take_state_of_hooks() -> None:
-        """Keep notes of loops where the session's hooks look for them, though no SessionStart hook has exported it: the
-        plugin was installed in the middle of the session."""
+    def _take_what_hooks_know() -> None:
+        """Keep notes of loops where the session's hooks look for them, and know where it was opened, though no
+        SessionStart hook has exported it: the plugin was installed in the middle of the session."""
         session = place.session_id(dict(os.environ))
-        if session and not os.environ.get("LOOPKIT_STATE"):
-            noted = prompts.load(place.data_dir(dict(os.environ)), session, prompts.STATE)
-            if noted:
-                os.environ["LOOPKIT_STATE"] = noted
+        for name, whose in (("LOOPKIT_STATE", prompts.STATE), ("LOOPKIT_OPENED", prompts.OPENED)):
+            if session and not os.environ.get(name):
+                noted = prompts.load(place.data_dir(dict(os.environ)), session, whose)
+                if noted:
+                    os.environ[name] = noted
 
     @property
     def here(self) -> str:

@@ -35,6 +35,7 @@ def handle(call: Call) -> dict | None:
         prompts.save(call.data, session_id, words, whose)
     if session_id:
         prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
+        prompts.save(call.data, session_id, call.env.get("CLAUDE_PROJECT_DIR") or "", prompts.OPENED)
         _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
     return None
 

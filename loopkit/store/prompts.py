@@ -12,8 +12,9 @@ from . import atomic
 
 #: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
 START, RESUME = "", ".resume"
-#: Not words: the state folder that hooks go by (loopkit/store/trust.py), for a session whose start none of them saw.
-STATE = ".state"
+#: Not words: the state folder that hooks go by (loopkit/store/trust.py) and the folder that the session was opened in
+#: (loopkit/store/place.py), for a session whose start none of them saw.
+STATE, OPENED = ".state", ".opened"
 
 
 def path(data: str, session: str, whose: str = START) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.kit import S2, SHAPE, Project, task
+from loopkit.store import prompts
+from tests.cli.kit import S1, S2, SHAPE, Project, task
 
 
 def git(folder: Path, *words: str) -> str:
@@ -126,6 +127,12 @@ def test_checks_run_where_the_session_was_opened(mono: Project) -> None:
     assert mono.root.is_dir() and not (top(mono) / ".loop").exists()
     mono.ok("wave", "next")
     assert mono.verify("T-001", cwd=top(mono)).exit == 0  # wherever the shell has wandered to
+
+
+def test_where_it_was_opened_is_known_in_the_session_that_installed_the_plugin(mono: Project) -> None:
+    prompts.save(mono.environment["LOOPKIT_DATA"], S1, str(mono.folder), prompts.OPENED)
+    mono.ok("start", "--task-file", "-", given="x", cwd=top(mono), LOOPKIT_OPENED=None)
+    assert mono.status["loop"] == mono.name and not (top(mono) / ".loop").exists()
 
 
 def test_a_rollback_leaves_the_other_packages_alone(mono: Project) -> None:

@@ -203,7 +203,7 @@ def test_other_commands_are_none_of_ours(project: Project) -> None:
 def test_a_session_id_that_is_a_path_stays_in_its_folder(project: Project) -> None:
     given = {"command_name": "loop:start", "command_args": "x", "session_id": "../../up"}
     assert project.hook("user_prompt_expansion", given).silent
-    assert sorted(os.listdir(project.data / "prompts")) == ["------up.json", "------up.state.json"]
+    assert sorted(os.listdir(project.data / "prompts")) == [f"------up{end}.json" for end in ("", ".opened", ".state")]
 
 
 def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
@@ -211,13 +211,14 @@ def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
     week = time.time() - 8 * 86400
     os.utime(prompts.path(str(project.data), S2), (week, week))
     project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": "new"})
-    assert sorted(os.listdir(project.data / "prompts")) == [f"{S1}.json", f"{S1}.state.json"]
+    assert sorted(os.listdir(project.data / "prompts")) == [f"{S1}{end}.json" for end in ("", ".opened", ".state")]
 
 
 @pytest.mark.parametrize(("name", "words"), [("loop:start", "x"), ("loop:resume", "")])
-def test_a_typed_command_notes_where_its_hooks_look_for_loops(project: Project, name: str, words: str) -> None:
+def test_a_typed_command_notes_what_no_start_of_ours_has_exported(project: Project, name: str, words: str) -> None:
     project.hook("user_prompt_expansion", {"command_name": name, "command_args": words})
     assert prompts.load(str(project.data), S1, prompts.STATE) == project.env["XDG_STATE_HOME"]
+    assert prompts.load(str(project.data), S1, prompts.OPENED) == str(project.folder)
 
 
 # -- SubagentStop, StopFailure
