@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -17,7 +18,7 @@ from ..core import announce, nextstep, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
-from ..store import atomic, loops, place, prompts
+from ..store import atomic, inside, loops, place, prompts
 from ..store.loop import Loop
 
 #: Bytes that a command takes from standard input or a file at the most.
@@ -285,35 +286,62 @@ def command(name: str, example: str, **settings: Any) -> Callable:
     return wrap
 
 
-def read_input(source: str) -> str:
-    """Text of a file, or of standard input for `-`, UTF-8, without a byte order mark. Raises UsageFault, Damaged."""
+def read_input(call: App, source: str) -> str:
+    """Text of a file inside the project, or of standard input for `-`, UTF-8, without a byte order mark.
+
+    Raises UsageFault, Damaged.
+    """
+    return read_copied(call, source)[0]
+
+
+def read_copied(call: App, source: str) -> tuple[str, int]:
+    """The same with the permission bits that a copy has at most: those of the file. Raises UsageFault, Damaged."""
+    most = 0o777
     try:
         if source == "-":
             raw = sys.stdin.buffer.read(MOST_INPUT + 1)
         else:
-            with open(source, "rb") as file:
+            with inside.opened(_in_project(call, source), MOST_INPUT) as file:
+                most &= os.fstat(file.fileno()).st_mode
                 raw = file.read(MOST_INPUT + 1)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):
-        raise UsageFault(f"no such file: {source}", "give a file, or - for standard input") from None
-    except OSError as error:
-        raise Damaged(f"cannot read {source}: {error.strerror}", "give a file that can be read") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "errno", None)
+        if why in (None, errno.ENOENT, errno.ENOTDIR, errno.EINVAL):  # a folder, a pipe or a device is no file
+            raise UsageFault(f"no such file: {source}", "give a file, or - for standard input") from None
+        if why == errno.EFBIG:
+            raise _too_large(source) from None
+        raise Damaged(f"cannot read {source}: {os.strerror(why)}", "give a file that can be read") from None
     if len(raw) > MOST_INPUT:
-        raise UsageFault(f"{_named(source)} is larger than {MOST_INPUT:,} bytes", "shorten it")
+        raise _too_large(source)
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig"), most
     except UnicodeDecodeError as error:
         raise UsageFault(f"{_named(source)} is not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+
+
+def _in_project(call: App, source: str) -> str:
+    """Where a file that was named really lies. Raises UsageFault outside the project, whether there is one or not: what
+    is allowed in advance must not read what the client would not."""
+    project = os.path.realpath(call.project_root)
+    path = os.path.realpath(os.path.join(call.folder, source))
+    if os.path.commonpath((project, path)) != project:
+        raise UsageFault(f"{source} is outside the project", f"give a file inside {project}, or - for standard input")
+    return path
+
+
+def _too_large(source: str) -> UsageFault:
+    return UsageFault(f"{_named(source)} is larger than {MOST_INPUT:,} bytes", "shorten it")
 
 
 def _named(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
-def read_record(source: str, kind: type) -> Any:
-    """A record (kind dict) or a list of records (kind list) of a file or standard input. Raises UsageFault, Damaged."""
+def read_record(call: App, source: str, kind: type) -> Any:
+    """A record (kind dict) or a list of records (kind list) of such a file or standard input. Raises UsageFault, Damaged."""
     from ..store import records
 
-    return records.parse(read_input(source), _named(source), kind)
+    return records.parse(read_input(call, source), _named(source), kind)
 
 
 def wrapped(line: str, indent: str = "  ") -> str:

@@ -47,7 +47,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     if source is None:
         _ask_plan(call, loop)
         return
-    given = app.read_record(source, dict)
+    given = app.read_record(call, source, dict)
     changes = call.change(loop, batch_review.planned, given)
     data = changes[0][1]
     names = {supervised.APPROVED: "APPROVED", supervised.REVISE: "NEEDS REVISION"}
@@ -114,7 +114,7 @@ def of_batch(
     if source is None:
         _ask_batch(call, loop, wave, kind)
         return
-    changes = call.change(loop, batch_review.judged, wave, kind, app.read_record(source, dict))
+    changes = call.change(loop, batch_review.judged, wave, kind, app.read_record(call, source, dict))
     data = changes[0][1]
     call.answer(loop, "\n".join(_said(loop, data, changes)), {name: data[name] for name in ("verdicts", "findings")})
 

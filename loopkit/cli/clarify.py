@@ -41,7 +41,7 @@ def command(call: app.App, source: str | None) -> None:
         stage.require(loop.state, stage.INTENT, doing="clarifying")
         call.answer(loop, "\n".join(_brief(loop.state)), None, ["loopkit clarify --file -"])
         return
-    data = call.change(loop, clarify.clarified, app.read_record(source, dict))[0][1]
+    data = call.change(loop, clarify.clarified, app.read_record(call, source, dict))[0][1]
     lines = [f"clarified: {announce.clean(data['echo'], 300)}"]
     lines += [f"  {name}: {announce.clean(text, 200)}" for name, text in data["answers"].items()]
     lines += [f"  {name}: {announce.clean(text, 200)}" for name, text in data["assumptions"].items()]

@@ -50,7 +50,7 @@ def command(call: app.App, source: str | None, avoid: bool, listed: bool) -> Non
         words = "loopkit decide --avoid --file -" if avoid else "loopkit decide --file -"
         call.answer(loop, f"hand in as block YAML, what does not apply left out:\n{form}", None, [words])
         return
-    given = app.read_record(source, dict)
+    given = app.read_record(call, source, dict)
     loop = call.own_loop()
     ((_, data),) = call.change(loop, decisions.avoided if avoid else decisions.recorded, given)
     said = [f"{decisions.line(data)}", shown(loop, data)]

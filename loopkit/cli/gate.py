@@ -73,7 +73,7 @@ def command(call: app.App, source: str | None) -> int:
     thorough review passed, every criterion seen, and four points answered for the kind of work."""
     loop = call.own_loop()
     if source:
-        changes = call.change(loop, gate.decided, app.read_record(source, dict), digests(call), lost(loop))
+        changes = call.change(loop, gate.decided, app.read_record(call, source, dict), digests(call), lost(loop))
         result = next(change[1] for change in changes if change[0] == "gate_result")
         if result["card"] == gate.RESEARCH and result["passed"]:
             why = f"confidence {result['confidence']} % is under {gate.RESEARCH_UNDER}: find out more, answer anew"

@@ -30,7 +30,7 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
         _show(call, loop)
         return
     if source:
-        rows = app.read_record(source, list)
+        rows = app.read_record(call, source, list)
         if not rows:
             raise UsageFault("no learning was handed in", "each begins with `- kind:`; loopkit learn prints the form")
     else:

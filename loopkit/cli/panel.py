@@ -62,7 +62,7 @@ def _run(
 ) -> None:
     """Record what a panel found, or print its brief. `line`: the call itself; `about`: what it is about."""
     if source:
-        given = app.read_record(source, dict)
+        given = app.read_record(call, source, dict)
         data = call.change(loop, decide, *about, given, known)[0][1]
         call.answer(loop, "\n".join(_said(data, given)), data)
         return

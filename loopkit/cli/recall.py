@@ -24,7 +24,7 @@ def command(call: app.App, confirm: str | None, dismiss: str | None, about: str 
     if about:
         if confirm or dismiss:
             raise UsageFault("--about together with answers", "answer what fits the loop's own request")
-        _about(call, app.read_input(about))
+        _about(call, app.read_input(call, about))
         return
     loop = call.own_loop() if confirm or dismiss else call.loop()
     if confirm or dismiss:

@@ -23,7 +23,7 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
     """
     from ..engine import replies
 
-    text = app.read_input(source)
+    text = app.read_input(call, source)
     loop = call.own_loop()
     if approval.on_evidence(loop.state):
         raise Refused("no role's reply is taken in this loop: evidence completes its tasks", "next: loopkit wave next")

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import announce, patterns
+from ..core import announce, masking, patterns
 from ..store import reports
 from . import app
 
@@ -19,12 +19,14 @@ GATHER = "gather"
 @click.option("--file", "source", required=True, metavar="FILE", help="The report; - for standard input.")
 def command(call: app.App, name: str, source: str) -> None:
     """Keep a long report in a file of the loop and print its path; an agent answers with the path and few lines.
+    What looks like a credential is left out of it.
 
     One called `gather` also gives the relevant patterns of context.md: its first lines.
     """
     loop = call.own_loop()
-    text = app.read_input(source)
-    target = reports.keep(loop.folder, name, text)
+    text, most = app.read_copied(call, source)
+    text = masking.without(text, call.environment)
+    target = reports.keep(loop.folder, name, text, most)
     shown = os.path.join(".loop", os.path.relpath(target, loop.root))
     if reports.slugged(name) == GATHER:
         for _, data in call.change(loop, patterns.gathered, text):

@@ -72,7 +72,7 @@ def command(
         call.answer(loop, "\n".join(_for_expert(loop.state, wave, brief)), None, [])
         return
     loop = call.own_loop()
-    row = app.read_record(source, dict) if source else _options(given)
+    row = app.read_record(call, source, dict) if source else _options(given)
     if not row:
         _ask(call, loop) if thorough else _ask_light(call, loop, wave)
         return

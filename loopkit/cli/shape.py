@@ -36,7 +36,7 @@ def command(call: app.App, accept: str | None) -> int:
         _show(call)
         return 0
     loop = call.own_loop()
-    text = app.read_input(accept)
+    text, most = app.read_copied(call, accept)
     try:
         changes = call.change(loop, intake.shaped, text)
     except shape.ShapeFaults as error:
@@ -46,7 +46,7 @@ def command(call: app.App, accept: str | None) -> int:
         raise
     target = os.path.join(loop.folder, "SHAPE.md")
     try:
-        atomic.write(target, text.encode("utf-8"))
+        atomic.write(target, text.encode("utf-8"), most=most)
     except OSError as error:
         raise Damaged(
             f"cannot write {target}: {error.strerror}", "the shape is recorded; make room, then hand it in again"

@@ -63,7 +63,7 @@ def _typed(text: str) -> tuple[str | None, str]:
 def _text(call: app.App, source: object) -> str:
     if not source:
         raise UsageFault("no task given", USAGE)
-    return app.read_input(str(source))
+    return app.read_input(call, str(source))
 
 
 def _nothing_typed(call: app.App) -> int:

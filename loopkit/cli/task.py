@@ -51,7 +51,7 @@ def add(call: app.App, subject: str | None, source: str | None, replace: bool, *
     """Add one task, or a whole list: entries with subject, verify, description, blocked_by, files, criteria, complexity."""
     if (subject is None) == (source is None):
         raise UsageFault("give either a subject or --file", 'loopkit task add "…" --verify "…"')
-    rows = app.read_record(source, list) if source else [{"subject": subject, **_plain(fields)}]
+    rows = app.read_record(call, source, list) if source else [{"subject": subject, **_plain(fields)}]
     loop = call.own_loop()
     changes = call.change(loop, work.replaced if replace else work.hand_in, rows)
     gone = [change[1]["id"] for change in changes if change[0] == "task_removed"]
@@ -195,7 +195,7 @@ def start(call: app.App, task_id: str) -> None:
 def fail(call: app.App, task_id: str, error: str, error_file: str | None, suggest: str | None) -> int:
     """Give the attempt up. The rule names what follows: retry, replan or impossible; that ends the loop, exit code 1."""
     loop = call.own_loop()
-    error = app.read_input(error_file) if error_file else error
+    error = app.read_input(call, error_file) if error_file else error
     changes = call.change(loop, work.failed, task_id, error, suggest)
     data = changes[0][1]
     task = work.find(loop.state, task_id)
@@ -238,7 +238,7 @@ def unblock(call: app.App, task_id: str) -> None:
 def split(call: app.App, task_id: str, source: str) -> None:
     """Replace a task by smaller ones; it is completed with the last of them."""
     loop = call.own_loop()
-    rows = app.read_record(source, list)
+    rows = app.read_record(call, source, list)
     changes = call.change(loop, work.split, task_id, rows)
     call.answer(loop, f"{changes[-1][1]['id']} split into {', '.join(changes[-1][1]['subtasks'])}")
 

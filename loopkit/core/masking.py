@@ -1,4 +1,4 @@
-"""What looks like a credential is not kept: in evidence, in learnings, in what is quoted from them."""
+"""What looks like a credential is not kept: in evidence, in reports, in learnings, in what is quoted from them."""
 
 from __future__ import annotations
 
@@ -87,6 +87,13 @@ def values(environment: dict) -> list:
         if not value.startswith(("/", "~")) or _ITSELF.search(name)
     }
     return sorted(found, key=len, reverse=True)
+
+
+def without(text: str, environment: dict) -> str:
+    """A whole text as evidence would show it: also without the credentials of an environment."""
+    stream = Stream(values(environment))
+    shown = stream.feed(text.encode("utf-8", "surrogateescape")) + stream.end()
+    return shown.decode("utf-8", "surrogateescape")
 
 
 def _forms_of(secret: str) -> set:

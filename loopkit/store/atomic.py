@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 #: Seconds after which a draft counts as left behind by a process that died; a living one renames it within moments.
 LEFT = 60
 
 
-def write(path: str, data: bytes, sync: bool = False) -> None:
-    """Replace a file's content through a temporary sibling and a rename; nothing is left behind on failure. OSError."""
+#: Permission bits of a new file.
+USUAL = 0o644
+
+
+def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None:
+    """Replace a file's content through a temporary sibling and a rename; nothing is left behind on failure. OSError.
+
+    A file that is there keeps its permission bits. most: the bits that it has at the most.
+    """
     beside = f"{path}.{os.getpid()}.tmp"
+    known = _bits(path)
+    bits = (USUAL if known is None else known) & most
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
-            descriptor = os.open(beside, flags, 0o644)
+            descriptor = os.open(beside, flags, bits)
         except FileExistsError:  # left by a process of the same number, or a link that somebody planted
             os.unlink(beside)
-            descriptor = os.open(beside, flags, 0o644)
+            descriptor = os.open(beside, flags, bits)
         try:
+            if known is not None and hasattr(os, "fchmod"):  # the umask is for new files
+                os.fchmod(descriptor, bits)
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
@@ -34,6 +46,15 @@ def write(path: str, data: bytes, sync: bool = False) -> None:
         except OSError:
             pass
         raise
+
+
+def _bits(path: str) -> int | None:
+    """The permission bits of an ordinary file; None where there is none."""
+    try:
+        state = os.lstat(path)
+    except OSError:
+        return None
+    return stat.S_IMODE(state.st_mode) & 0o777 if stat.S_ISREG(state.st_mode) else None
 
 
 def is_draft(name: str) -> bool:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from ..core.errors import Refused, UsageFault
+from . import atomic
 from .loop import unwritable
 
 FOLDER = "reports"
@@ -20,8 +21,9 @@ def slugged(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_NAME].strip("-") or "report"
 
 
-def keep(folder: str, name: str, text: str) -> str:
-    """Keep a report in the loop's folder under the next number of its name; gives its path.
+def keep(folder: str, name: str, text: str, most: int = 0o777) -> str:
+    """Keep a report in the loop's folder under the next number of its name; gives its path. most: the permission bits that
+    it has at the most.
 
     Raises UsageFault for an empty or too large one, Refused where the folder is a link, Damaged where it cannot be written.
     """
@@ -38,7 +40,8 @@ def keep(folder: str, name: str, text: str) -> str:
         for number in range(1, MOST + 1):
             target = os.path.join(where, f"{slugged(name)}-{number}.md")
             try:
-                with open(target, "xb") as file:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+                with open(os.open(target, flags, atomic.USUAL & most), "wb") as file:
                     file.write(data)
                 return target
             except FileExistsError:

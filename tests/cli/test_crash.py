@@ -8,7 +8,6 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -90,9 +89,9 @@ def test_killed_anywhere_within_task_add(project: Project, partial: bool) -> Non
     assert {(137, 1), (137, 2), (0, 2)} <= seen, "the test died before, after, and not at all"
 
 
-def test_killed_anywhere_within_start(project: Project, tmp_path: Path) -> None:
-    (tmp_path / "task.md").write_text("add limits")
-    words = ("start", "--task-file", str(tmp_path / "task.md"))
+def test_killed_anywhere_within_start(project: Project) -> None:
+    project.write("task.md", "add limits")
+    words = ("start", "--task-file", "task.md")
     for moment in range(1, 200):
         code, out = die_at(moment, project, words, partial=True)
         assert code in (0, 137), out

@@ -45,3 +45,23 @@ def test_a_write_in_pieces_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_missing_folder_is_the_callers_affair(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         atomic.write(str(tmp_path / "no" / "a"), b"x")
+
+
+def test_a_file_keeps_its_permission_bits_and_gets_no_more_than_it_may_have(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+
+    def written(most: int = 0o777) -> int:
+        atomic.write(str(path), b"x", most=most)
+        return path.stat().st_mode & 0o777
+
+    assert written() == 0o644
+    path.chmod(0o664)
+    assert written() == 0o664, "whatever the umask"
+    assert written(0o600) == 0o600
+    assert written() == 0o600
+    path.unlink()
+    assert written(0o440) == 0o440
+    assert written() == 0o440
+    path.unlink()
+    path.symlink_to(tmp_path / "b")
+    assert written() == 0o644
