@@ -36,6 +36,7 @@ COMMANDS = {
     "gate": "What is missing before completion; answer for it",
     "complete": "Complete the loop: checks everything once more",
     "learn": "What the loop taught; keep what the person chooses",
+    "trust": "What came with the repository; the person takes it over",
     "checkpoint": "Keep the working files as they are now",
     "rollback": "Put the working files back to a checkpoint",
     "status": "Where the loop stands and what comes next",

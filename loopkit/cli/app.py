@@ -20,6 +20,7 @@ from ..core.intake import Change
 from ..core.state import LoopState
 from ..store import atomic, inside, loops, place, prompts
 from ..store.loop import Loop
+from ..store.origin import Origin
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
@@ -44,6 +45,7 @@ class App:
         self.session = place.session_id(self.environment)
         self.by = f"session:{self.session}" if self.session else "person"
         self.root = self._serving()
+        self._origins: dict[str, Origin] = {}
 
     def _serving(self) -> str | None:
         """The `.loop` that serves us: where several may, the one whose loop is meant; None where there is none."""
@@ -101,6 +103,14 @@ class App:
     @property
     def _root(self) -> str:
         return self.root or place.future(self.folder, self.environment)
+
+    def origin(self, root: str) -> Origin:
+        """Whose the settings, learnings and decisions of a `.loop` are; found out once in a call."""
+        if root not in self._origins:
+            from ..engine import origins
+
+            self._origins[root] = origins.of(root, self.environment, note)
+        return self._origins[root]
 
     def loop(self, strangers: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
@@ -241,6 +251,11 @@ def taught(loop: Loop) -> list[str]:
     except OSError:  # what was asked for is done
         return []
     return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+
+
+def note(text: str) -> None:
+    """Say on standard error what could not be read."""
+    print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
 def strangers_only(root: str | None) -> bool:

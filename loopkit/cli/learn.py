@@ -47,7 +47,7 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
     path = learnings.path_of(root, call.environment)
     said = [f"kept in {_short(call, path)}: {len(kept)} of {len(rows)}" + ("" if kept else " (known already)")]
     said += ["  " + learning.told(row) for row in kept]
-    if user and call.root and not learnings.user_too(call.root):
+    if user and call.root and not learnings.user_too(call.origin(call.root)):
         said.append("recalled in a project whose .loop/config.toml has user = true under [recall]")
     _answer(call, loop, "\n".join(said), {"kept": kept, "file": path})
 
@@ -72,8 +72,7 @@ def proposals(loop: store.Loop) -> list[dict]:
 
 def _show(call: app.App, loop: store.Loop) -> None:
     rows = proposals(loop)
-    known = _known(learnings.path_of(loop.root, call.environment))
-    known += _known(learnings.path_of(None, call.environment))
+    known = _known(call, loop.root) + _known(call, None)
     kept = [learned.again({**row}, known) is None for row in rows]
     said = [
         f"{place}. {learning.told(row)}" + (" (kept)" if is_kept else "")
@@ -117,7 +116,7 @@ def _keep(call: app.App, root: str | None, rows: list[dict]) -> list[dict]:
     except OSError as error:
         raise store.unwritable(folder, error) from None
     with store.locked(folder):
-        known = _known(path)
+        known = _known(call, root)
         kept: list[dict] = []
         for row in rows:
             new = learned.again(row, [*known, *kept])
@@ -131,9 +130,11 @@ def _keep(call: app.App, root: str | None, rows: list[dict]) -> list[dict]:
     return kept
 
 
-def _known(path: str) -> list[dict]:
+def _known(call: app.App, root: str | None) -> list[dict]:
+    """The person's own lines of the project, or of the user where `root` is None. Raises Damaged."""
+    path = learnings.path_of(root, call.environment)
     try:
-        return learnings.rows(path)
+        return learnings.rows(path, call.origin(root) if root else None)
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}", "mend or remove it") from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
@@ -57,12 +56,7 @@ def _answered(state: LoopState) -> int:
 
 def _ranked(call: app.App, root: str, state: LoopState) -> list[Learning]:
     most = recall.SHOWN + _answered(state)
-    return learnings.fitting(root, state.text, app.now(), call.environment, note, most)
-
-
-def note(text: str) -> None:
-    """Say on standard error what could not be read."""
-    print(app.printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
+    return learnings.fitting(call.origin(root), state.text, app.now(), call.environment, app.note, most)
 
 
 def lines(shown: list[tuple[int, Learning]]) -> list[str]:
@@ -83,7 +77,8 @@ def as_json(shown: list[tuple[int, Learning]]) -> list[dict]:
 
 
 def _about(call: app.App, text: str) -> None:
-    found = learnings.fitting(call.root, text, app.now(), call.environment, note)
+    whose = call.origin(call.root) if call.root else None
+    found = learnings.fitting(whose, text, app.now(), call.environment, app.note)
     shown = list(enumerate(found, 1))
     said = "\n".join(lines(shown)) or "nothing learnt before fits this text"
     if call.as_json:

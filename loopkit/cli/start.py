@@ -11,7 +11,7 @@ import click
 from ..core import announce, approval, clock, limits, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..engine import checkpoints
-from ..store import config, loops, mirror, native, place, prompts, trust
+from ..store import came, config, loops, mirror, native, place, prompts, trust
 from ..store import loop as store
 from . import app, recall, worktree
 
@@ -87,7 +87,7 @@ def _start(call: app.App, options: dict, text: str) -> int:
     if options["beside"] and options["fresh"]:
         raise UsageFault("--beside and --fresh", "one keeps the unfinished loop, the other puts it away: give one")
     other, root = call.root, _root(call)
-    settings = config.read(root)
+    settings = config.read(call.origin(root))
     _check_blocklist(settings["blocklist"])
     chosen = _limits(options, settings.pop("limits"))
     list_mode = _list_mode(call, options["list_mode"])
@@ -296,6 +296,8 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     if loop.state.folder:
         where = f"checks run in {loop.state.folder}, where this session was opened; files are named from {call.project}"
         lines.append(announce.clean(where, 2000))
+    along = came.line(came.along(call.origin(loop.root)))
+    lines += [along] if along else []
     lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
     found = recall.fitting(call, loop.root, loop.state)
     if found:

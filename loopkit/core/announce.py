@@ -17,10 +17,20 @@ HOLD_LENGTH, PAUSE_LENGTH = 500, 500
 USUAL_HOLD, LONGEST_NEXT = 224, 200
 
 
+#: What stands behind a `<` that begins no tag; nothing does so too.
+_NO_TAG = ("", *" \t\n0123456789=-")
+
+
 def clean(text: str, most: int) -> str:
     """One line of somebody's text: control characters become spaces, at most `most` characters."""
     line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def untagged(text: str) -> str:
+    """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would; comparisons stay."""
+    first, *rest = text.split("<")
+    return first + "".join(("<" if part[:1] in _NO_TAG else "‹") + part for part in rest)
 
 
 def subject(text: str, most: int) -> str:

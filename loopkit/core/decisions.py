@@ -78,7 +78,7 @@ def line(row: dict, most: int = 200) -> str:
     else:
         title, choice = row.get("title", ""), row.get("choice", "")
         text = f"decision {row['number']:03d}: {title}" + (f": {choice}" if choice else "")
-    return announce.clean(" ".join(text.split()), most)
+    return announce.clean(announce.untagged(" ".join(text.split())), most)
 
 
 def _plain(path: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import clock, recall
+from . import announce, clock, recall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +41,12 @@ TITLE, TEXT, SEARCHED = 120, 300, 20_000
 
 #: A learning as it is found again. title: its context; text: what it says; context, applies_to, body: what it is found
 #: by; at: POSIX seconds, 0 where unknown; seen: how often it came back; key: the same for two that say the same; where:
-#: project, user or the file of a decision.
-Learning = namedtuple("Learning", "kind title text context applies_to body at sure seen key where")
+#: project, user or the file of a decision; taken: it came with a repository, and the person took it over.
+Learning = namedtuple(
+    "Learning", "kind title text context applies_to body at sure seen key where taken", defaults=(False,)
+)
+#: How such a one is told.
+CAME = "(came with the repository)"
 
 FORM = """\
 - kind: failure
@@ -101,18 +105,18 @@ def key(row: dict) -> str:
 
 def unlike(rows: Iterable[Learning]) -> list[Learning]:
     """Those that say different things, in their order: of two that say the same the later one stands, in its place; but
-    one of an earlier source (`where`) before one of a later one."""
+    one of an earlier source (`where`) before one of a later one, and the person's own before one that was taken over."""
     stand: dict[str, tuple[int, Learning]] = {}
     for place, one in enumerate(rows):
         known = stand.get(one.key)
-        if known is None or known[1].where == one.where:
+        if known is None or (known[1].where == one.where if known[1].taken == one.taken else known[1].taken):
             stand[one.key] = (place, one)
     return [one for _, one in sorted(stand.values(), key=lambda pair: pair[0])]
 
 
 def decision(text: str, where: str) -> Learning | None:
     """The learning of a decision's or an anti-pattern's file, or None where it is none or was superseded."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = announce.untagged(text).replace("\r\n", "\n").split("\n")
     head = next((line for line in lines if line.startswith("# ")), "")
     fields: dict[str, str] = {}
     name = ""
@@ -134,16 +138,16 @@ def decision(text: str, where: str) -> Learning | None:
     body = " ".join(filter(None, (fields.get(one, "") for one in ("choice", "what", "why", "avoid"))))
     at = max(clock.epoch(fields.get("date", "")[:10] + "T00:00:00Z"), 0)
     same = "\n".join((kind, title.lower(), said.lower()))
-    return Learning(kind, title[:TITLE], said[:TEXT], context, "", body, at, False, 0, same, where)
+    return Learning(kind, title[:TITLE], said[:TEXT], context, "", body, at, False, 0, same, announce.untagged(where))
 
 
 def _text(value: object) -> str:
-    """A field as text that can be stored: lists joined, lone surrogates replaced, bounded."""
+    """A field as text that can be stored and told: lists joined, lone surrogates replaced, without tags, bounded."""
     if isinstance(value, (list, tuple)):
         value = " ".join(str(one)[:SEARCHED] for one in value[:100])
     if value is None or isinstance(value, (dict, bool)):
         return ""
-    text = str(value)[:SEARCHED]
+    text = announce.untagged(str(value)[:SEARCHED])
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -196,9 +196,9 @@ def told(row: dict) -> str:
     """`[failure] context: what to do`, one line of a row as it is proposed."""
     one = learned.entry(row, "")
     assert one is not None
-    text = f"{row.get('failure')} → {one.text}" if row["kind"] == learned.FAILURE else one.text
+    text = f"{announce.untagged(str(row.get('failure')))} → {one.text}" if row["kind"] == learned.FAILURE else one.text
     if row["kind"] == learned.DELEGATION:
-        text = f"{row.get('outcome')}; next time: {one.text}"
+        text = f"{announce.untagged(str(row.get('outcome')))}; next time: {one.text}"
     return f"[{one.kind}] {announce.clean(one.title, learned.TITLE)}: {announce.clean(text, learned.TEXT)}"
 
 

@@ -6,7 +6,8 @@ import os
 
 from ..core.errors import LoopError
 from ..core.session import MAX_IDLE_STOPS
-from ..store import client, config, inside, loops, native, place, trust
+from ..store import came, client, config, inside, loops, native, place, trust
+from . import origins
 from .findings import FAULT, OK, WARN, Case, Report
 
 #: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
@@ -131,7 +132,11 @@ def start(report: Report, case: Case) -> None:
     else:
         try:
             inside.check(os.path.dirname(root), root)
-            config.read(root)
+            whose = origins.of(root, case.environment, lambda text: report.add(WARN, text))
+            along = came.line(came.along(whose))
+            if along:
+                report.add(WARN, along)
+            config.read(whose)
         except OSError as error:
             report.add(FAULT, f"no loop can be started here: {error.filename}: {error.strerror}")
         except LoopError as error:

@@ -9,11 +9,8 @@ import tomllib
 
 from ..core import limits, settings
 from ..core.errors import Damaged, UsageFault
-from . import inside
+from .origin import CONFIG, Origin
 
-NAME = "config.toml"
-#: Bytes of it at the most.
-LARGEST = 1_000_000
 #: The largest whole number that a setting takes.
 MOST = 1_000_000_000
 #: What each setting takes, in the words of a fault.
@@ -40,20 +37,22 @@ _TAKES = {
 }
 
 
-def read(root: str) -> dict:
-    """Settings for a new loop: `limits` (iterations, usd, seconds; None for none), `approval`, settings.DEFAULTS,
-    `blocklist` (experts that are not asked), `user` (whether the user's own learnings are recalled).
+def read(origin: Origin) -> dict:
+    """Settings for a new loop, the defaults where the file is a stranger's: `limits` (iterations, usd, seconds; None for
+    none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not asked), `user` (whether the user's own learnings
+    are recalled).
 
     Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong value.
     """
-    path = os.path.join(root, NAME)
+    path = os.path.join(origin.root, CONFIG)
     try:
-        with inside.opened(path, LARGEST, links=True) as file:
-            raw = file.read()
-    except FileNotFoundError:
-        raw = b""
+        return parsed(origin.settings(), path)
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}", "mend or remove it") from None
+
+
+def parsed(raw: bytes, path: str) -> dict:
+    """The settings that stand in a file's bytes. Raises Damaged, UsageFault, which name `path`."""
     try:
         given = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..core import announce, decisions, slug
-from . import atomic, inside
+from . import atomic, inside, origin, trust
 
 FOLDER = "learnings"
 #: Words of a file's name, alternatives and files listed, characters of a line at the most: it stays under thirty lines.
@@ -79,7 +79,8 @@ def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | Non
     """Write the files that are not there, and the status of decisions that a newer one supersedes; gives the new paths.
 
     folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer one}. A file that is
-    there stays as it is, but for that one line, whoever edited or renamed it. Raises OSError.
+    there stays as it is, but for that one line, whoever edited or renamed it. What is written is known as the person's own
+    from then on. Raises OSError.
     """
     newer = superseded or {}
     there: dict[str, str] | None = None
@@ -97,9 +98,15 @@ def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | Non
         inside.check(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         atomic.sweep(os.path.dirname(target))
-        atomic.write(target, text(row, status).encode("utf-8", "replace"))
+        data = text(row, status).encode("utf-8", "replace")
+        trust.vouch(trust.OWN, [_vouched(data)])
+        atomic.write(target, data)
         made.append(target)
     return made
+
+
+def _vouched(data: bytes) -> tuple[str, str]:
+    return origin.digest(origin.DECISION, data), origin.DECISION
 
 
 def _there(folder: str) -> dict[str, str]:
@@ -125,4 +132,8 @@ def _mark(folder: str, target: str, status: str) -> None:
     if found is None:
         return
     if found[2].strip() != wanted:
-        atomic.write(target, raw[: found.start(2)] + wanted + raw[found.end(2) :])
+        data = raw[: found.start(2)] + wanted + raw[found.end(2) :]
+        how = trust.known_contents().get(_vouched(raw)[0])
+        if how is not None:  # whosever it was, it still is
+            trust.vouch(how, [_vouched(data)])
+        atomic.write(target, data)

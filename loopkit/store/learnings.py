@@ -11,12 +11,16 @@ from collections.abc import Callable
 
 from ..core import learned, recall
 from ..core.learned import Learning
-from . import inside, journal
+from . import inside, journal, origin, trust
+from .origin import Origin
 
 NAME = "learnings.jsonl"
 PROJECT, USER = "project", "user"
-#: Bytes at the most: of a file of lines or a decision, of the settings; and how many decisions are looked at.
-LARGEST, LARGEST_SETTINGS, MOST_DECISIONS = 1 << 26, 1_000_000, 20_000
+#: Bytes of a file of lines or a decision at the most, and how many decisions are looked at.
+LARGEST, MOST_DECISIONS = 1 << 26, 20_000
+
+#: What parts the stamp of a file that may have come with the repository from that of what is known.
+KNOWN = ", known: "
 
 #: A file with learnings. where: project, user, or a decision's path below `.loop`; stamp: changes when the file does.
 Source = namedtuple("Source", "where path stamp")
@@ -36,12 +40,11 @@ def user_dir(environment: dict) -> str:
     return os.path.join(base, "loopkit")
 
 
-def user_too(root: str) -> bool:
+def user_too(whose: Origin) -> bool:
     """Whether the project reads the user's learnings too: `[recall] user = true` in its config.toml. A file with a fault in
     it says no; whoever starts a loop is told of the fault."""
     try:
-        with inside.opened(os.path.join(root, "config.toml"), LARGEST_SETTINGS, links=True) as file:
-            raw = file.read()
+        raw = whose.settings()
     except OSError:
         return False
     if b"recall" not in raw:  # the parser costs more than the rest of this
@@ -56,9 +59,30 @@ def user_too(root: str) -> bool:
     return isinstance(table, dict) and table.get("user") is True
 
 
-def sources(root: str, environment: dict) -> list[Source]:
-    """The files there are, the project's lines first, then decisions, then the user's lines where they are switched on."""
-    found = [_source(PROJECT, os.path.join(root, NAME))]
+def sources(whose: Origin, environment: dict) -> list[Source]:
+    """The files there are, the project's lines first, then decisions, then the user's lines where they are switched on.
+
+    Those of a file that may have come with the repository are others when other contents are known.
+    """
+    found = [_source(PROJECT, os.path.join(whose.root, NAME))]
+    found += [_source(name, os.path.join(whose.root, name)) for name in decisions(whose.root)]
+    found = [
+        one._replace(stamp=one.stamp + KNOWN + whose.stamp) if one and whose.tracked(name_of(one)) else one
+        for one in found
+    ]
+    if user_too(whose):
+        found.append(_source(USER, os.path.join(user_dir(environment), NAME), links=True))
+    return [one for one in found if one is not None]
+
+
+def name_of(source: Source) -> str:
+    """The name below `.loop` of a file with learnings."""
+    return NAME if source.where == PROJECT else str(source.where)
+
+
+def decisions(root: str) -> list[str]:
+    """The names of decisions' files below `.loop`, in their order."""
+    found: list[str] = []
     for loop in sorted(_listed(root)):
         if loop[:1].isdigit():
             folder = os.path.join(root, loop, "learnings")
@@ -67,11 +91,8 @@ def sources(root: str, environment: dict) -> list[Source]:
             ):  # a person's file, but not of this project
                 continue
             names = sorted(name for name in _listed(folder) if name.endswith(".md"))
-            names = names[: max(0, MOST_DECISIONS - len(found))]
-            found += [_source(f"{loop}/learnings/{name}", os.path.join(folder, name)) for name in names]
-    if user_too(root):
-        found.append(_source(USER, os.path.join(user_dir(environment), NAME), links=True))
-    return [one for one in found if one is not None]
+            found += [f"{loop}/learnings/{name}" for name in names[: max(0, MOST_DECISIONS - len(found))]]
+    return found
 
 
 def _listed(folder: str) -> list[str]:
@@ -130,32 +151,53 @@ def named(path: str, bad: list[int]) -> str:
     return f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} left out"
 
 
-def rows(path: str) -> list[dict]:
-    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for any other reason."""
+def rows(path: str, whose: Origin | None = None) -> list[dict]:
+    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for any other reason.
+
+    whose: of a project's file; then the person's own rows only.
+    """
     try:
         raw, _ = read(path)
     except FileNotFoundError:
         return []
-    return [row for _, row in lines(raw).rows]
+    used, taken = (raw, frozenset()) if whose is None else known_lines(raw, whose)
+    return [row for number, row in lines(used).rows if number not in taken]
+
+
+def known_lines(raw: bytes, whose: Origin) -> tuple[bytes, frozenset[int]]:
+    """The bytes of the project's lines with those of strangers made empty, and the numbers of those that were taken over."""
+    if not whose.tracked(NAME):
+        return raw, frozenset()
+    kept, taken = [], []
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        how = whose.whose(NAME, origin.LEARNING, line)
+        kept.append(line if how else b"")
+        taken += [number] if how == trust.TAKEN else []
+    return b"\n".join(kept), frozenset(taken)
 
 
 def fitting(
-    root: str | None, request: str, now: float, environment: dict, note: Callable[[str], None], most: int = recall.SHOWN
+    whose: Origin | None,
+    request: str,
+    now: float,
+    environment: dict,
+    note: Callable[[str], None],
+    most: int = recall.SHOWN,
 ) -> list[Learning]:
     """The learnings that fit a request best, at most `most`, each with a title of its own. `note` is told, once a file, what
     could not be read. No `.loop`: none."""
-    there = sources(root, environment) if root else []
+    there = sources(whose, environment) if whose else []
     if not there:
         return []
     from . import recall_index
 
-    assert root is not None
-    found = recall.ordered(recall_index.search(root, there, request, note), now)
+    assert whose is not None
+    found = recall.ordered(recall_index.search(whose, there, request, note), now)
     titled: list[Learning] = []
     taken: set[str] = set()
     for match in found[:most]:
         one = match.what
-        title = one.title
+        title = f"{learned.CAME} {one.title}" if one.taken else one.title
         if title in taken:  # an answer names one of them by its title
             title = f"{title}: {one.text[:80]}"
         taken.add(title)
@@ -170,9 +212,12 @@ def path_of(root: str | None, environment: dict) -> str:
 
 def append(path: str, added: list[dict]) -> None:
     """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller holds the lock.
+    They are known as the person's own from then on, wherever the file goes.
 
     Raises OSError; what was written of them is then taken back.
     """
+    written = [_line(row) for row in added]
+    trust.vouch(trust.OWN, [(origin.digest(origin.LEARNING, line), origin.LEARNING) for line in written])
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
@@ -182,7 +227,7 @@ def append(path: str, added: list[dict]) -> None:
         size = seen.st_size
         before = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
         try:
-            data = before + b"".join(_line(row) for row in added)
+            data = before + b"".join(written)
             while data:
                 data = data[os.write(descriptor, data) :]
             os.fsync(descriptor)

@@ -1,6 +1,7 @@
 """`.loop/learnings.db`: all learnings by their words, in SQLite's FTS5. Derived: made anew whenever it does not fit.
 
 A file that is there is never changed, only replaced: a reader has the old one or the new one whole, and nobody waits.
+It holds a seal of this machine: one that came with a repository is none of ours, whatever stands in it.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from collections.abc import Callable, Iterator
 from ..core import learned, recall
 from ..core.learned import Learning
 from ..core.recall import Match
-from . import learnings
+from . import learnings, origin, trust
 from .learnings import PROJECT, USER, Source
+from .origin import Origin
 
 NAME = "learnings.db"
 #: Changes with the tables, the words and the fields of a learning.
-VERSION = 1
+VERSION = 2
 #: What a word counts in context, in applies_to, and in the rest.
 _WEIGHTS = (3.0, 2.0, 0.5)
 _TABLES = (
     "create table source(place integer primary key, spot, stamp, bytes, digest, lines, bad, fault)",
-    "create table learning(id integer primary key, kind, title, text, at, sure, seen, key, spot, place)",
+    "create table seal(value)",
+    "create table learning(id integer primary key, kind, title, text, at, sure, seen, key, spot, taken, place)",
     "create index learning_key on learning(key)",
     "create table word(word primary key, learnings) without rowid",
     "create virtual table words using fts5(context, applies_to, body, content='', "
@@ -34,15 +37,15 @@ _TABLES = (
 )
 
 
-def search(root: str, sources: list[Source], request: str, note: Callable[[str], None]) -> list[Match]:
+def search(whose: Origin, sources: list[Source], request: str, note: Callable[[str], None]) -> list[Match]:
     """The learnings that share a word with the request, at most recall.CONSIDERED, the most relevant. `note` is told what
     could not be read."""
     candidates = recall.wanted(request)
     try:
-        with _index(root, sources) as index:
+        with _index(whose, sources) as index:
             for spot, bad, fault in index.execute("select spot, bad, fault from source order by place"):
                 path = next((one.path for one in sources if one.where == spot), spot)
-                said = fault or learnings.named(_short(root, path), json.loads(bad))
+                said = fault or learnings.named(_short(whose.root, path), json.loads(bad))
                 if said:
                     note(said)
             return _found(index, candidates)
@@ -60,33 +63,33 @@ def _found(index: sqlite3.Connection, candidates: list[str]) -> list[Match]:
     if not wanted:
         return []
     rows = index.execute(
-        f"select score, kind, title, text, at, sure, seen, key, learning.spot, learning.place from "
+        f"select score, kind, title, text, at, sure, seen, key, learning.spot, taken, learning.place from "
         f"(select rowid as id, bm25(words, {', '.join(map(str, _WEIGHTS))}) as score from words where words match ? "
         f"order by score, rowid desc limit {recall.CONSIDERED}) join learning using (id) order by score, id desc",
         [" OR ".join(f'"{word}"' for word in wanted)],
     )
     found = []
-    for score, kind, title, text, at, sure, seen, key, spot, place in rows:
-        one = Learning(kind, title, text, "", "", "", at, bool(sure), seen, key, spot)
+    for score, kind, title, text, at, sure, seen, key, spot, taken, place in rows:
+        one = Learning(kind, title, text, "", "", "", at, bool(sure), seen, key, spot, bool(taken))
         found.append(Match(-score, at, bool(sure), seen >= recall.AGAIN, place, one))
     return found
 
 
 @contextlib.contextmanager
-def _index(root: str, sources: list[Source]) -> Iterator[sqlite3.Connection]:
+def _index(whose: Origin, sources: list[Source]) -> Iterator[sqlite3.Connection]:
     """The index of these sources, as it stands or made anew; in memory where it cannot be kept."""
-    path = os.path.join(root, NAME)
-    index = _standing(path, sources)
+    index = _standing(whose, sources)
     if index is None:
-        index = _added(path, sources) or _made(path, sources)
+        index = _added(whose, sources) or _made(whose, sources)
     try:
         yield index
     finally:
         index.close()
 
 
-def _open(path: str) -> sqlite3.Connection | None:
-    """The index in a file, as far as it is one of ours; None where it is none or damaged at its beginning."""
+def _open(whose: Origin) -> sqlite3.Connection | None:
+    """The index of a `.loop`, as far as it is one of ours; None where it is none or damaged at its beginning."""
+    path = os.path.join(whose.root, NAME)
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None
@@ -97,7 +100,8 @@ def _open(path: str) -> sqlite3.Connection | None:
     try:
         index.execute("pragma trusted_schema = off")
         if index.execute("pragma user_version").fetchone() == (VERSION,) and _plain(index):
-            return index
+            if whose.seal and index.execute("select value from seal limit 1").fetchone() == (whose.seal,):
+                return index
     except sqlite3.Error:
         pass
     index.close()
@@ -112,9 +116,9 @@ def _plain(index: sqlite3.Connection) -> bool:
     return odd is None and {one.lower() for one in told} == {one.lower() for one in _TABLES}
 
 
-def _standing(path: str, sources: list[Source]) -> sqlite3.Connection | None:
+def _standing(whose: Origin, sources: list[Source]) -> sqlite3.Connection | None:
     """The index where it fits the sources as they are."""
-    index = _open(path)
+    index = _open(whose)
     if index is None:
         return None
     try:
@@ -135,7 +139,8 @@ def _standing(path: str, sources: list[Source]) -> sqlite3.Connection | None:
 class _Content:
     """What is in the sources: learnings with the place of each, and what is to be known of each source."""
 
-    def __init__(self) -> None:
+    def __init__(self, whose: Origin) -> None:
+        self.whose = whose
         self.learnings: list[tuple[int, Learning]] = []
         self.sources: list[tuple] = []
 
@@ -148,20 +153,25 @@ class _Content:
                 (source.where, source.stamp, 0, "", 0, "[]", f"cannot read {source.path}: {error.strerror}")
             )
             return
+        stamp = (
+            source.stamp if source.stamp.startswith(stamp + learnings.KNOWN) else stamp
+        )  # what is known counts as well
         if source.where not in (PROJECT, USER):
-            one = learned.decision(raw.decode("utf-8-sig", "replace"), source.where)
-            self.learnings += [(0, one)] if one is not None else []
+            how = self.whose.whose(source.where, origin.DECISION, raw)
+            one = learned.decision(raw.decode("utf-8-sig", "replace"), source.where) if how else None
+            self.learnings += [(0, one._replace(taken=how == trust.TAKEN))] if one is not None else []
             self.sources.append((source.where, stamp, len(raw), "", 0, "[]", ""))
             return
         self.lines(source.where, stamp, raw, 0, 0, [])
 
     def lines(self, where: str, stamp: str, raw: bytes, start: int, before: int, bad: list[int]) -> None:
         """The lines from byte `start` on; `before` is how many lines come before them, `bad` which of those are bad."""
-        found = learnings.lines(raw[start:], before + 1)
+        used, taken = learnings.known_lines(raw, self.whose) if where == PROJECT else (raw, frozenset())
+        found = learnings.lines(used[start:], before + 1)
         for number, row in found.rows:
             one = learned.entry(row, where)
             if one is not None:
-                self.learnings.append((number, one))
+                self.learnings.append((number, one._replace(taken=number in taken)))
         # a last line without its end may go on: then all is read again
         size = len(raw) if found.whole else -1
         count = before + raw.count(b"\n", start)
@@ -174,9 +184,9 @@ def _digest(raw: bytes) -> str:
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
-def _made(path: str, sources: list[Source]) -> sqlite3.Connection:
+def _made(whose: Origin, sources: list[Source]) -> sqlite3.Connection:
     """A new index of all sources, in the file, or in memory where the file cannot be written."""
-    content = _Content()
+    content = _Content(whose)
     for source in sources:
         content.read(source)
     places = {id(one): place for place, one in content.learnings}
@@ -185,21 +195,22 @@ def _made(path: str, sources: list[Source]) -> sqlite3.Connection:
     def fill(index: sqlite3.Connection) -> None:
         for statement in _TABLES:
             index.execute(statement)
+        index.execute("insert into seal values(?)", [whose.seal])
         _insert(index, [(places[id(one)], one) for one in standing], content.sources)
         index.execute(f"pragma user_version = {VERSION}")
 
-    return _kept(path, None, fill)
+    return _kept(whose, None, fill)
 
 
-def _added(path: str, sources: list[Source]) -> sqlite3.Connection | None:
+def _added(whose: Origin, sources: list[Source]) -> sqlite3.Connection | None:
     """The index with what was only added: lines at the end of a file, decisions of a new file; None where anything else
     happened, or where something was said again."""
-    old = _open(path)
+    old = _open(whose)
     if old is None:
         return None
     try:
         known = {row[0]: row for row in old.execute("select spot, stamp, bytes, digest, lines, bad, fault from source")}
-        content = _Content()
+        content = _Content(whose)
         for source in sources:
             row = known.pop(source.where, None)
             if row is None:
@@ -214,7 +225,7 @@ def _added(path: str, sources: list[Source]) -> sqlite3.Connection | None:
         )
         if known or said:
             return None
-        return _kept(path, old, lambda index: _insert(index, content.learnings, content.sources))
+        return _kept(whose, old, lambda index: _insert(index, content.learnings, content.sources))
     except (sqlite3.Error, OSError, ValueError):
         return None
     finally:
@@ -225,6 +236,8 @@ def _lengthened(content: _Content, source: Source, row: tuple) -> bool:
     """Whether a source has only grown at its end; then its new lines are in the content."""
     where, _, size, digest, count, bad, fault = row
     if fault or size < 0 or source.where not in (PROJECT, USER):
+        return False
+    if learnings.KNOWN in source.stamp + row[1]:  # lines that stood there may count by now, or no longer
         return False
     raw, stamp = learnings.read(source.path)
     if len(raw) < size or _digest(raw[:size]) != digest:
@@ -241,8 +254,10 @@ def _insert(index: sqlite3.Connection, added: list[tuple[int, Learning]], source
         said = [recall.words(text) for text in (one.context, one.applies_to, one.body)]
         counts.update(set().union(*said))
         texts.append((number, *(" ".join(words) for words in said)))
-        rows.append((number, *(one.kind, one.title, one.text, one.at, one.sure, one.seen, one.key, one.where), place))
-    index.executemany("insert into learning values(?,?,?,?,?,?,?,?,?,?)", rows)
+        rows.append(
+            (number, *(one.kind, one.title, one.text, one.at, one.sure, one.seen, one.key, one.where, one.taken), place)
+        )
+    index.executemany("insert into learning values(?,?,?,?,?,?,?,?,?,?,?)", rows)
     index.executemany("insert into words(rowid, context, applies_to, body) values(?,?,?,?)", texts)
     index.executemany(
         "insert into word values(?,?) on conflict(word) do update set learnings = learnings + excluded.learnings",
@@ -254,11 +269,14 @@ def _insert(index: sqlite3.Connection, added: list[tuple[int, Learning]], source
     )
 
 
-def _kept(path: str, old: sqlite3.Connection | None, fill: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-    """An index that `fill` has filled (a copy of the old one, or an empty one), put in the place of `path`.
+def _kept(
+    whose: Origin, old: sqlite3.Connection | None, fill: Callable[[sqlite3.Connection], None]
+) -> sqlite3.Connection:
+    """An index that `fill` has filled (a copy of the old one, or an empty one), put in its place.
 
     Where the folder cannot be written it is one in memory. Raises sqlite3.Error.
     """
+    path = os.path.join(whose.root, NAME)
     beside = f"{path}.{os.getpid()}.tmp"
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -269,7 +287,7 @@ def _kept(path: str, old: sqlite3.Connection | None, fill: Callable[[sqlite3.Con
         _filled(index, fill).close()
         _sync(beside)
         os.replace(beside, path)
-        kept = _open(path)
+        kept = _open(whose)
         if kept is not None:
             return kept
     except (OSError, sqlite3.OperationalError):

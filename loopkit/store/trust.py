@@ -4,15 +4,27 @@ A `.loop/` can come with a cloned repository; what stands in it is data from str
 token, and this machine keeps a file of that name outside every repository, `<state>/loopkit/loops/<token>`, which says
 where the loop's journal lies. Without it a loop does nothing. A moved project keeps its loops; a copy beside the
 original is another loop than the one that was started, and has to be adopted.
+
+Beside them lie the digests of settings, learnings and decisions that loopkit wrote here or that the person took over,
+`<state>/loopkit/contents`, one a line: `<sha256> <own | taken> <what>`. It is only appended to.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 
-from . import atomic, journal
+from . import atomic, inside, journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LENGTH = 32
+#: How a content came to be known: loopkit wrote it here; the person took it over.
+OWN, TAKEN = "own", "taken"
+#: Bytes of the file of contents at the most, characters of what a line is about.
+LARGEST, LONGEST = 1 << 26, 200
 
 
 def new_token() -> str:
@@ -97,3 +109,69 @@ def _is_token(token: object) -> bool:
 
 def _ledger(root: str, name: str) -> str:
     return os.path.join(os.path.realpath(root), name, journal.NAME)
+
+
+# -- contents
+
+
+def contents() -> str:
+    """The file of known contents."""
+    return os.path.join(os.path.dirname(folder()), "contents")
+
+
+def known_contents() -> dict[str, str]:
+    """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises OSError."""
+    try:
+        with inside.opened(contents(), LARGEST) as file:
+            rows = file.read().split(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    known: dict[str, str] = {}
+    for row in rows:
+        digest, how, *_ = (*row.decode("utf-8", "replace").split(" ", 2), "")
+        if len(digest) == 64 and (how == OWN or how == TAKEN and digest not in known):
+            known[digest] = how
+    return known
+
+
+def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Note that contents are known, (digest, what it is) each; those that are known so already are left out.
+
+    Raises OSError.
+    """
+    known = known_contents()
+    lines = [
+        f"{digest} {how} {' '.join(what.split())[:LONGEST]}\n"
+        for digest, what in rows
+        if known.get(digest) not in (how, OWN)
+    ]
+    if lines:
+        os.makedirs(os.path.dirname(contents()), mode=0o700, exist_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(contents(), flags, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size:
+                os.lseek(descriptor, size - 1, os.SEEK_SET)  # writes go to the end all the same
+                if os.read(descriptor, 1) != b"\n":
+                    lines.insert(0, "\n")
+            data = "".join(lines).encode("utf-8", "backslashreplace")
+            if os.write(descriptor, data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), contents())
+        finally:
+            os.close(descriptor)
+
+
+def secret() -> str:
+    """A random text of this person's machine, made when it is first asked for. Raises OSError."""
+    path = os.path.join(os.path.dirname(folder()), "secret")
+    for _ in range(2):
+        try:
+            with inside.opened(path, _LENGTH) as file:
+                found = file.read().decode("ascii", "replace")
+            if _is_token(found):
+                return found
+        except (FileNotFoundError, NotADirectoryError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        atomic.write(path, new_token().encode(), most=0o600)
+    raise OSError(errno.EIO, "it is not what was written", path)

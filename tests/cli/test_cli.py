@@ -175,7 +175,7 @@ def test_every_command_answers_with_one_json_object_and_the_same_exit_code(proje
             assert isinstance(row["next"], list)
         called.add(words[:2] if words[0] in ("task", "wave", "worktree") else words[:1])
     missing = {words for words in ALL if words not in called and not isinstance(ALL[words], click.Group)}
-    assert missing <= {("doctor",), ("demo",), ("review", "resolve")}
+    assert missing <= {("doctor",), ("trust",), ("demo",), ("review", "resolve")}
 
 
 def test_every_command_answers_in_words_and_ends_with_the_next_step(project: Project) -> None:

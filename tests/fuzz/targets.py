@@ -23,6 +23,7 @@ from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import context, loopstate, plan, progress, report
 from loopkit.store import config, journal, learnings, loops, native, records, transcript, trust
+from loopkit.store.origin import Origin
 from tests.cli.kit import S1, Project
 
 NAME, TOKEN, STRANGE = "001-limiter", "0" * 32, "1" * 32
@@ -346,7 +347,7 @@ def record(raw: bytes) -> None:
     here.reset(ledger())
     (here.root / "config.toml").write_bytes(raw)
     try:
-        found = config.read(str(here.root))
+        found = config.read(Origin(str(here.root), frozenset()))
         assert found["approval"] in approval.POLICIES and 1 <= found["max_idle_stops"] <= 7
     except (Damaged, UsageFault) as error:
         assert "config.toml" in str(error)

@@ -10,6 +10,7 @@ import pytest
 
 from loopkit.core import aspects, score
 from loopkit.store import config
+from loopkit.store.origin import Origin
 from tests.plugin.bundle import ALWAYS_ON, DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules
 
 KEYS = {
@@ -31,6 +32,7 @@ DESCRIPTION = 100
 #: Subcommands that only a person, or whoever watches the shell, may let run.
 GUARDED = (
     *("verify", "run", "rollback", "baseline", "wave merge", "confirm", "answer", "cancel", "pause", "review resolve"),
+    "trust",
     *("review --plan --waive", "resume --take-over", "resume --again", "resume --adopt"),
 )
 #: Subcommands that show when called bare, and record a person's decision with anything behind them.
@@ -259,7 +261,7 @@ def test_the_settings_in_the_readme_are_all_there_are_and_their_defaults(tmp_pat
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.search(r"```toml\n(.*?)```", text, re.S).group(1)
     (tmp_path / "config.toml").write_text(shown, encoding="utf-8")
-    given, defaults = config.read(str(tmp_path)), config.read(str(tmp_path / "nowhere"))
+    given, defaults = (config.read(Origin(str(one), frozenset())) for one in (tmp_path, tmp_path / "nowhere"))
     assert given.pop("prices") and defaults.pop("prices") == {}
     assert given == defaults
     named = set(re.findall(r"^(\w+) = ", shown, re.M))

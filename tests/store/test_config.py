@@ -9,15 +9,16 @@ import pytest
 from loopkit.core import settings
 from loopkit.core.errors import Damaged, UsageFault
 from loopkit.store import config
+from loopkit.store.origin import Origin
 
 
 def read(tmp_path: Path, text: str | bytes) -> dict:
     (tmp_path / "config.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return config.read(str(tmp_path))
+    return config.read(Origin(str(tmp_path), frozenset()))
 
 
 def test_no_file_gives_the_defaults(tmp_path: Path) -> None:
-    values = config.read(str(tmp_path))
+    values = config.read(Origin(str(tmp_path), frozenset()))
     assert values["limits"] == {"iterations": 25, "usd": 25.0, "seconds": 7200}
     assert values["approval"] == "evidence" and values["prices"] == {}
     assert {key: values[key] for key in settings.DEFAULTS} == settings.DEFAULTS
@@ -123,7 +124,7 @@ def test_a_file_that_is_no_toml_is_damaged(tmp_path: Path, raw: bytes) -> None:
 def test_a_folder_in_its_place_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(Damaged, match="cannot read"):
-        config.read(str(tmp_path))
+        config.read(Origin(str(tmp_path), frozenset()))
 
 
 def test_a_byte_order_mark_and_crlf_do_not_matter(tmp_path: Path) -> None:

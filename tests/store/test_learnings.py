@@ -12,6 +12,7 @@ import pytest
 
 from loopkit.core import clock
 from loopkit.store import learnings, recall_index
+from loopkit.store.origin import Origin
 
 NOW = 1_800_000_000
 DAY = 86400
@@ -44,7 +45,7 @@ class Found(list):
 def fitting(root: Path, request: str = "add rate limiting to the api", most: int = 5, **environment: str) -> Found:
     notes: list = []
     environment = {"HOME": str(root / "home"), **environment}
-    found = Found(learnings.fitting(str(root), request, NOW, environment, notes.append, most))
+    found = Found(learnings.fitting(Origin(str(root), frozenset()), request, NOW, environment, notes.append, most))
     found.notes = notes
     return found
 

@@ -1,0 +1,85 @@
+"""What came with the repository and counts for nothing: settings, learnings and decisions that nobody took over yet."""
+
+from __future__ import annotations
+
+import os
+from collections import namedtuple
+
+from ..core import announce, learned
+from . import learnings, origin
+from .origin import CONFIG, DECISION, LEARNING, SETTINGS, Origin
+
+#: One of them. kind: settings, learning or decision; name: of the file below `.loop`, of a learning with its line; digest:
+#: of the content; text: the content, or None where it cannot be read.
+Item = namedtuple("Item", "kind name digest text")
+#: The word for all of a kind, in the order in which they are told.
+WORDS = {SETTINGS: "settings", LEARNING: "learnings", DECISION: "decisions"}
+
+
+def along(whose: Origin) -> list[Item]:
+    """All of them, settings first. What is no learning and no live decision does nothing, so it is none of them."""
+    return [*_settings(whose), *_lines(whose), *_decisions(whose)]
+
+
+def _settings(whose: Origin) -> list[Item]:
+    if not whose.tracked(CONFIG):
+        return []
+    try:
+        raw = origin.read_settings(whose.root)
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return [Item(SETTINGS, CONFIG, "", None)]
+    return _unknown(whose, SETTINGS, CONFIG, CONFIG, raw) if raw.strip() else []
+
+
+def _lines(whose: Origin) -> list[Item]:
+    raw = _read(whose, learnings.NAME)
+    if raw is None:
+        return []
+    lines = raw.split(b"\n")
+    found = []
+    for number, _ in learnings.lines(raw).rows:
+        found += _unknown(whose, LEARNING, learnings.NAME, f"{learnings.NAME}:{number}", lines[number - 1])
+    return found
+
+
+def _decisions(whose: Origin) -> list[Item]:
+    found = []
+    for name in learnings.decisions(whose.root):
+        raw = _read(whose, name)
+        if raw is not None and learned.decision(raw.decode("utf-8-sig", "replace"), name) is not None:
+            found += _unknown(whose, DECISION, name, name, raw)
+    return found
+
+
+def _read(whose: Origin, name: str) -> bytes | None:
+    """A file that may have come along; None where it has not, or cannot be read: then nobody reads it."""
+    path = os.path.join(whose.root, name)
+    if not whose.tracked(name) or os.path.islink(path):
+        return None
+    try:
+        return learnings.read(path)[0]
+    except OSError:
+        return None
+
+
+def _unknown(whose: Origin, kind: str, file: str, name: str, raw: bytes) -> list[Item]:
+    if whose.whose(file, kind, raw) is not None:
+        return []
+    return [Item(kind, name, origin.digest(kind, raw, whose.root), raw.decode("utf-8-sig", "replace"))]
+
+
+def line(items: list[Item]) -> str:
+    """What is said of them where a loop begins, without a word of theirs; "" where there are none."""
+    if not items:
+        return ""
+    return f"came with the repository, not used: {counted(items)}; the person looks and takes over: loopkit trust"
+
+
+def counted(items: list[Item]) -> str:
+    """`settings (.loop/config.toml), 3 learnings, 1 decision`."""
+    kinds = [one.kind for one in items]
+    said = [f"settings (.loop/{CONFIG})"] if SETTINGS in kinds else []
+    said += [announce.count(kinds.count(kind), kind) for kind in (LEARNING, DECISION) if kind in kinds]
+    return ", ".join(said)
