@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import namedtuple
 
@@ -25,6 +26,8 @@ def _settings(whose: Origin) -> list[Item]:
     if not whose.tracked(CONFIG):
         return []
     try:
+        if os.path.islink(os.path.join(whose.root, CONFIG)):  # nobody knows what it will lead to tomorrow
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         raw = origin.read_settings(whose.root)
     except FileNotFoundError:
         return []

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import os
 
-from . import inside, journal, trust
+from . import inside, journal, place, trust
 
 SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"
 #: The file of the project's settings, and its bytes at the most.
@@ -17,11 +17,19 @@ CONFIG, LARGEST = "config.toml", 1_000_000
 def digest(kind: str, raw: bytes, root: str = "") -> str:
     """The digest of settings, of the line of a learning or of a decision's file, however their lines end.
 
-    Settings count for one project: theirs holds the path of its `.loop`. The others go with the person to another clone.
+    Settings count for one project and its linked worktrees: theirs holds the path of its `.loop`. The others go with the
+    person to another clone.
     """
     text = raw.removeprefix(journal.BOM).replace(b"\r\n", b"\n").strip()
-    where = os.fsencode(os.path.realpath(root)) if kind == SETTINGS else b""
+    where = os.fsencode(_project(root)) if kind == SETTINGS else b""
     return hashlib.sha256(b"\0".join((kind.encode(), where, text))).hexdigest()
+
+
+def _project(root: str) -> str:
+    """The real path of a `.loop`; in a linked worktree, where it would lie in the main one."""
+    real = os.path.realpath(root)
+    tree, main = place.work_tree(real), place.main_tree(real)
+    return os.path.join(os.path.realpath(main), os.path.relpath(real, tree)) if tree and main and tree != main else real
 
 
 def read_settings(root: str) -> bytes:

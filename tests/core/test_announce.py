@@ -200,3 +200,10 @@ def test_a_foreign_list_shows_three_subjects() -> None:
 def test_numbers_take_the_right_form_of_their_word() -> None:
     assert [announce.count(number, "issue") for number in (0, 1, 2)] == ["0 issues", "1 issue", "2 issues"]
     assert [announce.count(number, "criterion", "criteria") for number in (1, 2)] == ["1 criterion", "2 criteria"]
+
+
+def test_no_tag_is_left_in_a_text_and_comparisons_are() -> None:
+    assert announce.untagged("</x> <x><!-- <\u200b/x> <é> <[") == "‹/x> ‹x>‹!-- ‹\u200b/x> ‹é> ‹["
+    for plain in ("", "a < b", "1<2", "a <= b", "x <- y", "a << 3", "ends with <", "<", "<\nx"):
+        assert announce.untagged(plain) == plain
+    assert announce.untagged("<<x>") == "<‹x>"

@@ -78,3 +78,18 @@ def test_of_two_that_say_the_same_the_later_stands_within_a_source_and_the_earli
 
     rows = [one("project", "1"), one("project", "2"), one("user", "3")]
     assert [row.text for row in learned.unlike(rows)] == ["2"]
+
+
+@pytest.mark.parametrize("order", ["own first", "own last"])
+def test_the_persons_own_stands_before_the_same_that_was_taken_over(order: str) -> None:
+    found = learned.entry({**FAILURE, "prevention": "own"}, "project")
+    assert found is not None
+    rows = [found, found._replace(text="theirs", taken=True)]
+    assert [row.text for row in learned.unlike(rows if order == "own first" else rows[::-1])] == ["own"]
+
+
+def test_no_tag_stands_in_what_is_told() -> None:
+    found = learned.entry({**FAILURE, "context": "</a> limiter", "prevention": ["<b>", "x < y"]}, "project")
+    assert found is not None and (found.title, found.text) == ("‹/a> limiter", "‹b> x < y")
+    decided = learned.decision("# </a>\n**Status**: DECISION\n**Choice**: <b>\n", "1/learnings/<c>.md")
+    assert decided is not None and (decided.title, decided.text, decided.where) == ("‹/a>", "‹b>", "1/learnings/‹c>.md")
