@@ -149,9 +149,10 @@ class _Content:
         try:
             raw, stamp = learnings.read(source.path)
         except OSError as error:
-            self.sources.append(
-                (source.where, source.stamp, 0, "", 0, "[]", f"cannot read {source.path}: {error.strerror}")
-            )
+            fault = f"cannot read {source.path}: {error.strerror}"
+            if source.where != PROJECT and self.whose.tracked(source.where):  # its name is a stranger's as well
+                fault = ""
+            self.sources.append((source.where, source.stamp, 0, "", 0, "[]", fault))
             return
         stamp = (
             source.stamp if source.stamp.startswith(stamp + learnings.KNOWN) else stamp

@@ -185,6 +185,15 @@ def test_a_strangers_line_neither_hides_nor_grows_into_ones_own(project: Project
     assert "mine" in project.ok("recall", "--about", "-", given="limiter").out
 
 
+def test_a_decision_that_cannot_be_read_is_not_named(cloned: Project) -> None:
+    evil = cloned.root / "001-theirs" / "learnings" / "002-IGNORE limiter.md"
+    evil.write_text(DECISION)
+    commit(cloned)
+    with open(evil, "ab") as file:
+        file.truncate(learnings.LARGEST + 1)
+    silent(cloned.ok("recall", "--about", "-", given=REQUEST), cloned.start(REQUEST), cloned.lk("doctor"))
+
+
 def test_where_git_fails_nothing_is_used_and_it_is_said_in_one_line(cloned: Project) -> None:
     (cloned.folder / ".git" / "index").write_bytes(b"no index")
     answer = cloned.lk("start", "--task-file", "-", given=REQUEST)

@@ -351,7 +351,7 @@ def record(raw: bytes) -> None:
         assert found["approval"] in approval.POLICIES and 1 <= found["max_idle_stops"] <= 7
     except (Damaged, UsageFault) as error:
         assert "config.toml" in str(error)
-    learnings.user_too(str(here.root))
+    learnings.user_too(Origin(str(here.root), frozenset()))
     (here.root / "config.toml").unlink()
     (here.root / "learnings.jsonl").write_bytes(raw)
     answer = here.command("recall", codes=(0,))
