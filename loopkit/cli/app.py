@@ -309,6 +309,25 @@ def read_input(call: App, source: str) -> str:
     return read_copied(call, source)[0]
 
 
+def read_shape(call: App, source: str) -> tuple[str, int]:
+    """The same for a SHAPE.md, which may lie outside too: any other file there is refused in the same words as ever."""
+    try:
+        return read_copied(call, source)
+    except UsageFault as fault:
+        from ..core import shape
+
+        path = os.path.join(call.folder, source)
+        if source == "-" or _is_inside(call, path):
+            raise
+        try:
+            with inside.opened(os.path.realpath(path), MOST_INPUT) as file:
+                text, most = file.read().decode("utf-8-sig"), os.fstat(file.fileno()).st_mode & 0o777
+            shape.parse(text)
+        except (OSError, ValueError, LoopError):
+            raise fault from None
+        return text, most
+
+
 def read_copied(call: App, source: str) -> tuple[str, int]:
     """The same with the permission bits that a copy has at most: those of the file. Raises UsageFault, Damaged."""
     most = 0o777
@@ -339,9 +358,14 @@ def _in_project(call: App, source: str) -> str:
     is allowed in advance must not read what the client would not."""
     project = os.path.realpath(call.project_root)
     path = os.path.realpath(os.path.join(call.folder, source))
-    if os.path.commonpath((project, path)) != project:
+    if not _is_inside(call, path):
         raise UsageFault(f"{source} is outside the project", f"give a file inside {project}, or - for standard input")
     return path
+
+
+def _is_inside(call: App, path: str) -> bool:
+    project = os.path.realpath(call.project_root)
+    return os.path.commonpath((project, os.path.realpath(path))) == project
 
 
 def _too_large(source: str) -> UsageFault:

@@ -36,7 +36,7 @@ def command(call: app.App, accept: str | None) -> int:
         _show(call)
         return 0
     loop = call.own_loop()
-    text, most = app.read_copied(call, accept)
+    text, most = app.read_shape(call, accept)
     try:
         changes = call.change(loop, intake.shaped, text)
     except shape.ShapeFaults as error:

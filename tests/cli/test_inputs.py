@@ -132,6 +132,20 @@ def test_a_linked_worktree_outside_has_standard_input_only(project: Project, tmp
     project.ok("report", "x", "--file", "-", given="x")
 
 
+def test_only_a_whole_shape_is_taken_from_outside(project: Project) -> None:
+    project.start()
+    project.score()
+    path = project.folder.parent / "SHAPE.md"
+    for text in (SHAPE.replace("| C1 |", "| C9 |") + SECRET, SECRET, ""):
+        path.write_text(text)
+        said = project.refused(2, "shape", "--accept", "../SHAPE.md", says="../SHAPE.md is outside the project; give")
+        assert "4711" not in said and "C9" not in said
+    path.write_text(SHAPE)
+    path.chmod(0o600)
+    project.ok("shape", "--accept", "../SHAPE.md")
+    assert mode(project.root / project.name / "SHAPE.md") == 0o600
+
+
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
