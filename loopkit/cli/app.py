@@ -310,14 +310,15 @@ def read_input(call: App, source: str) -> str:
 
 
 def read_shape(call: App, source: str) -> tuple[str, int]:
-    """The same for a SHAPE.md, which may lie outside too: any other file there is refused in the same words as ever."""
+    """The same for a file called SHAPE.md, which may lie outside too if it is a shape without a fault: any other file there
+    is refused in the same words as ever, so that nothing is told of it."""
     try:
         return read_copied(call, source)
     except UsageFault as fault:
         from ..core import shape
 
         path = os.path.join(call.folder, source)
-        if source == "-" or _is_inside(call, path):
+        if os.path.basename(source) != shape.FILE or _is_inside(call, path):
             raise
         try:
             with inside.opened(os.path.realpath(path), MOST_INPUT) as file:
@@ -356,16 +357,17 @@ def read_copied(call: App, source: str) -> tuple[str, int]:
 def _in_project(call: App, source: str) -> str:
     """Where a file that was named really lies. Raises UsageFault outside the project, whether there is one or not: what
     is allowed in advance must not read what the client would not."""
-    project = os.path.realpath(call.project_root)
-    path = os.path.realpath(os.path.join(call.folder, source))
+    path = os.path.join(call.folder, source)
     if not _is_inside(call, path):
+        project = os.path.realpath(call.project_root)
         raise UsageFault(f"{source} is outside the project", f"give a file inside {project}, or - for standard input")
-    return path
+    return os.path.realpath(path)
 
 
 def _is_inside(call: App, path: str) -> bool:
-    project = os.path.realpath(call.project_root)
-    return os.path.commonpath((project, os.path.realpath(path))) == project
+    """Whether a path really lies in the project, or in the linked worktree of it that we stand in."""
+    real = os.path.realpath(path)
+    return any(place.inside(real, os.path.realpath(folder)) for folder in (call.project_root, call.here))
 
 
 def _too_large(source: str) -> UsageFault:

@@ -44,7 +44,7 @@ def command(call: app.App, accept: str | None) -> int:
         if call.as_json:
             click.echo(json.dumps({"faults": rows}, ensure_ascii=False))
         raise
-    target = os.path.join(loop.folder, "SHAPE.md")
+    target = os.path.join(loop.folder, shape.FILE)
     try:
         atomic.write(target, text.encode("utf-8"), most=most)
     except OSError as error:

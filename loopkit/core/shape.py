@@ -22,6 +22,8 @@ SHOWN = 16
 #: Programs that succeed whatever the work is like: as a proof they show nothing.
 _EMPTY_PROOFS = ("true", ":", "echo", "printf", "pwd", "date", "exit")
 
+#: What a shape's file is called.
+FILE = "SHAPE.md"
 FORM = """\
 # Shape: <title>
 aspects: <two to five>

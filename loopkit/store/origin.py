@@ -28,7 +28,7 @@ def digest(kind: str, raw: bytes, root: str = "") -> str:
 def _project(root: str) -> str:
     """The real path of a `.loop`; in a linked worktree, where it would lie in the main one."""
     real = os.path.realpath(root)
-    tree, main = place.work_tree(real), place.main_tree(real)
+    tree, main = (find(real, dict(os.environ)) for find in (place.work_tree, place.main_tree))
     return os.path.join(os.path.realpath(main), os.path.relpath(real, tree)) if tree and main and tree != main else real
 
 

@@ -120,14 +120,14 @@ def test_a_project_whose_state_lies_elsewhere(project: Project, tmp_path: Path) 
     assert project.lk("report", "x", "--file", str(elsewhere / "r.md")).exit == 2
 
 
-def test_a_linked_worktree_outside_has_standard_input_only(project: Project, tmp_path: Path) -> None:
+def test_a_linked_worktree_of_the_project_is_inside(project: Project, tmp_path: Path) -> None:
     project.start()
     tree = tmp_path / "tree"
     subprocess.run(["git", "-C", project.folder, "worktree", "add", "-q", tree], check=True, env=project.environment)
     (tree / "r.md").write_text("x")
     project.write("r.md")
     project.folder = tree
-    assert "is outside the project" in project.lk("report", "x", "--file", "r.md").err
+    project.ok("report", "x", "--file", "r.md")
     project.ok("report", "x", "--file", "../proj & co/r.md")
     project.ok("report", "x", "--file", "-", given="x")
 
@@ -141,6 +141,8 @@ def test_only_a_whole_shape_is_taken_from_outside(project: Project) -> None:
         said = project.refused(2, "shape", "--accept", "../SHAPE.md", says="../SHAPE.md is outside the project; give")
         assert "4711" not in said and "C9" not in said
     path.write_text(SHAPE)
+    (path.parent / "other.md").write_text(SHAPE)
+    project.refused(2, "shape", "--accept", "../other.md", says="../other.md is outside the project; give")
     path.chmod(0o600)
     project.ok("shape", "--accept", "../SHAPE.md")
     assert mode(project.root / project.name / "SHAPE.md") == 0o600
