@@ -75,7 +75,10 @@ class _Rollback:
         rules.check_conflict(checkpoints.under_way(place), [], self.force)
         checkpoints.check_there(self.project, self.goal.tree, self.goal.number, self.environment)
         self.snapshot = checkpoints.snapshot(self.project, self.environment, [self.root])
-        self.rows = checkpoints.changed(self.project, self.snapshot.tree, self.goal.tree, self.environment)
+        self.spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
+        plan = checkpoints.planned(self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare)
+        self.rows = [(row.status, row.path) for row in plan.rows]
+        self.left = sorted(f"{path} ({why})" for path, why in plan.left.items())
         rules.check_conflict(None, self._committed(), self.force)
 
     def _committed(self) -> list[str]:
@@ -98,19 +101,10 @@ class _Rollback:
     def restore(self, state: LoopState) -> list[Change]:
         """Put the target's tree back; gives the lines of the rollback."""
         self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
-        made = self._made(state)
-        spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
-        done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, spare, made)
-        self.left = done.left
+        done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare)
+        written = set(done.paths)
+        self.rows, self.left = [row for row in self.rows if row[1] in written], done.left
         return rules.rolled_back(state, self.goal, self.saved, done.paths, self.undo, self.why)
-
-    def _made(self, state: LoopState) -> list[str]:
-        """Files that the newest rollback has made, where this one undoes it."""
-        back = state.checkpointed.numbers.get(self.goal.target or 0)
-        if back is None or self.goal.number != state.checkpointed.saved:
-            return []
-        rows = checkpoints.changed(self.project, self.goal.tree, back.tree, self.environment)
-        return [path for status, path in rows if status == "A"]
 
     # -- what is told
 
@@ -119,7 +113,15 @@ class _Rollback:
         shown = [(kinds.get(status, "changed"), path) for status, path in self.rows[:SHOWN]]
         lines = [f"  {kind}: {announce.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
         more = len(self.rows) - SHOWN
-        return lines + ([f"  and {more} more"] if more > 0 else [])
+        return lines + ([f"  and {more} more"] if more > 0 else []) + self._untouched()
+
+    def _untouched(self) -> list[str]:
+        """What is not touched, each file once: those that git ignores, then the others with the reason of each."""
+        end = f" ({checkpoints.IGNORED})"
+        ignored = [one.removesuffix(end) for one in self.left if one.endswith(end)]
+        others = [one for one in self.left if not one.endswith(end)]
+        lines = [f"left as they are, since git ignores them: {rules.named(ignored)}"] if ignored else []
+        return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
 
     def _name(self) -> str:
         return f"checkpoint {self.goal.number} ({self.goal.label})"
@@ -132,10 +134,7 @@ class _Rollback:
 
     def told(self, again: list[str]) -> str:
         """What a rollback prints."""
-        lines = [f"rolled back to {self._name()}: {announce.count(len(self.rows) - len(self.left), 'file')} restored"]
-        lines += self._files()
-        if self.left:
-            lines.append(f"left as they are: {rules.named(self.left)}")
+        lines = [f"rolled back to {self._name()}: {announce.count(len(self.rows), 'file')} restored", *self._files()]
         if again:
             lines.append(f"open again: {rules.named(again)}")
         if self.undo:

@@ -25,17 +25,19 @@ from .git import (
     repository,
     under_way,
 )
-from .restoring import Restored, restore, within
+from .restoring import IGNORED, Plan, Restored, planned, restore, within
 from .trees import MODULE, Merged, changed, check_there, check_version, commit, committed, merged, tree_of, whole
 from .workshop import Workshop, settings_of, workshop
 
 __all__ = [
+    "IGNORED",
     "LARGEST",
     "LONG_SECONDS",
     "REFS",
     "GitFault",
     "Late",
     "Merged",
+    "Plan",
     "Repository",
     "Restored",
     "Snapshot",
@@ -51,6 +53,7 @@ __all__ = [
     "keep",
     "merged",
     "place_of",
+    "planned",
     "repository",
     "restore",
     "snapshot",

@@ -17,8 +17,12 @@ from .git import LONG_SECONDS, GitFault, Repository, git, repository
 from .trees import LINK, RUN, Difference, differences
 from .workshop import PREFIX, Workshop, sweep, workshop
 
+#: rows: the differences to be carried out · left: {path: why} of what is not touched though the trees differ there.
+Plan = namedtuple("Plan", "rows left")
 #: paths: what was written or deleted · left: what was not touched though the trees differ there, `path (why)`.
 Restored = namedtuple("Restored", "paths left")
+#: Why a file is left as it is.
+LEFT_OUT, IGNORED = "left out of the checkpoint", "ignored"
 _IGNORE = ".gitignore"
 
 
@@ -27,66 +31,109 @@ def within(path: str, folders: Iterable[str]) -> bool:
     return any(path == one or path.startswith(one + "/") for one in folders)
 
 
-def restore(
-    project: str,
-    before: str,
-    after: str,
-    environment: dict[str, str],
-    spare: Iterable[str] = (),
-    made: Iterable[str] = (),
-) -> Restored:
-    """Take the working files from tree `before`, which they are in, to tree `after`: only paths where these differ.
+def planned(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Plan:
+    """What `restore` would do: only paths where the trees differ, without what it leaves as it is.
+
+    Left is what would be made or deleted and is, or lies in, one of `spare`: these were left out of one of the trees. Left
+    is also each path that git does not track and ignores: as things are now, or by the .gitignore files of either tree, so
+    that the way back leaves the same. Raises Unavailable, GitFault, Late.
+    """
+    rows, spare = differences(project, before, after, environment), tuple(spare)
+    left = {row.path: LEFT_OUT for row in rows if row.status in "AD" and within(row.path, spare)}
+    paths = [row.path for row in rows if row.path not in left]
+    if paths:
+        trees = [before, after] if any(os.path.basename(path) == _IGNORE for path in paths) else []
+        left |= dict.fromkeys(_ignored(repository(project, environment), environment, trees, paths), IGNORED)
+    return Plan([row for row in rows if row.path not in left], left)
+
+
+def restore(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Restored:
+    """Take the working files from tree `before`, which they are in, to tree `after`, as `planned`.
 
     A file that is not as `before` has it, or that `before` does not know, is left as it is and named; so is what lies
-    behind a symbolic link, what `after` ignores, and what would be made or deleted and is, or lies in, one of `spare`:
-    these were left out of one of the trees.
-    made: paths that are ours to delete, ignored or not: the restore that is undone has made them. Folders that become
-    empty are removed, except the one that we stand in, as git does. Everything that will be written is laid ready first, so
-    that a full disk changes nothing.
+    behind a symbolic link. Folders that become empty are removed, except the one that we stand in, as git does. Everything
+    that will be written is laid ready first, so that a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
     place = repository(project, environment)
-    rows = differences(project, before, after, environment)
-    if not rows:
-        return Restored([], [])
     try:
-        gone = [row.path for row in rows if row.status == "D"]
-        spare = tuple(spare)
-        kept = [row.path for row in rows if row.status in "AD" and within(row.path, spare)]
-        reasons = dict.fromkeys(kept, "left out of the checkpoint")
-        if gone and any(os.path.basename(row.path) == _IGNORE for row in rows):
-            ignored = _ignored(place, environment, after, gone).difference(made)
-            reasons |= dict.fromkeys(ignored, "ignored in the checkpoint")
+        plan = planned(project, before, after, environment, spare)
+        left = [f"{path} ({why})" for path, why in plan.left.items()]
+        if not plan.rows:
+            return Restored([], sorted(left))
         sweep(place.folder)
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place.folder, ignore_cleanup_errors=True) as stage:
-            writes = [row for row in rows if row.status != "D"]
-            ready = _laid_ready(project, stage, writes, environment)
+            names = [row.new for row in plan.rows if row.status != "D"]
+            ready = _laid_ready(project, stage, names, environment)
             acting = _Restoring(place.project, _obeys_modes(place, environment))
-            acting.left += [f"{path} ({why})" for path, why in reasons.items()]
-            return acting.run([row for row in rows if row.path not in reasons], ready)
+            acting.left += left
+            return acting.run(plan.rows, ready)
     except OSError as error:
         raise Damaged(f"cannot write {error.filename or place.folder}: {error.strerror}", "make room") from None
 
 
-def _ignored(place: Repository, environment: dict[str, str], tree: str, paths: list[str]) -> set[str]:
-    """Those of these paths that the .gitignore files of a tree ignore and that are not tracked now."""
-    listed = git(place.top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(b"\0")[:-1]
+# -- what is ignored
+
+
+def _ignored(place: Repository, environment: dict[str, str], trees: list[str], paths: list[str]) -> set[str]:
+    """Those of these paths that the index does not hold and that are ignored: by the .gitignore files as they lie there, or
+    by those of one of these trees; by the repository's and the person's own lists beside each."""
+    top = place.top
+    found: set[str] = set()
+    folders = {"", *(above for path in paths for above in _above(path))}
     with workshop(place, environment) as run:
-        rules = os.path.join(run.folder, "rules")
-        os.mkdir(rules)
-        for row in listed:
-            head, _, path = row.partition(b"\t")
-            mode, _, name = head.split(b" ")
-            if os.path.basename(path) == os.fsencode(_IGNORE) and mode.startswith(b"100"):
-                target = os.path.join(rules, os.fsdecode(path))
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                with open(target, "wb") as file:
-                    file.write(run("cat-file", "blob", name.decode("ascii")))
-        there = Workshop(run.folder, rules, {**run.environment, "GIT_WORK_TREE": rules})
-        feed = b"\0".join(b"./" + os.fsencode(one) for one in paths) + b"\0"  # so that none is taken for a pattern
-        said = there("check-ignore", "-z", "--stdin", given=feed, answers=(0, 1))
-    return {os.fsdecode(one[2:]) for one in said.split(b"\0") if one}
+        sources = [_rules_there(top, folders)]
+        for tree in trees:
+            sources.append(_rules_of(top, tree, folders, run.folder, environment))
+        for number, rules in enumerate(sources):
+            there = _ruled(run, f"rules-{number}", rules)
+            feed = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # so that none is taken for a pattern
+            said = there("check-ignore", "-z", "--stdin", "--no-index", given=feed, answers=(0, 1))
+            found.update(os.fsdecode(path[2:]) for path in said.split(b"\0") if path)
+        if found:
+            found.difference_update(map(os.fsdecode, run("ls-files", "-z").split(b"\0")))
+    return found
+
+
+def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
+    """The .gitignore files of these folders that git would read: {path from the top: the file itself}."""
+    found = {}
+    for folder in folders:
+        path = os.path.join(folder, _IGNORE)
+        with contextlib.suppress(OSError):
+            if stat.S_ISREG(os.lstat(os.path.join(top, path)).st_mode):
+                found[path] = os.path.join(top, path)
+    return found
+
+
+def _rules_of(top: str, tree: str, folders: set[str], stage: str, environment: dict[str, str]) -> dict[str, str]:
+    """The .gitignore files of these folders in a tree: {path: a file in `stage` with its content}."""
+    names = {}
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(b"\0")[:-1]
+    for row in listed:
+        head, _, name = row.partition(b"\t")
+        path = os.fsdecode(name)
+        mode, _, object_id = head.decode("ascii").split(" ")
+        if os.path.basename(path) == _IGNORE and mode.startswith("100") and os.path.dirname(path) in folders:
+            names[path] = object_id
+    ready = _laid_ready(top, stage, list(names.values()), environment)
+    return {path: ready[object_id] for path, object_id in names.items()}
+
+
+def _ruled(run: Workshop, name: str, rules: dict[str, str]) -> Workshop:
+    """A workshop whose working tree, a new folder in it, holds nothing but these files."""
+    top = os.path.join(run.folder, name)
+    os.mkdir(top)
+    for path, source in rules.items():
+        target = os.path.join(top, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with contextlib.suppress(PermissionError):  # git passes over one that cannot be read
+            shutil.copyfile(source, target)
+    return Workshop(run.folder, top, {**run.environment, "GIT_WORK_TREE": top})
+
+
+# -- carrying it out
 
 
 def _obeys_modes(place: Repository, environment: dict[str, str]) -> bool:
@@ -96,9 +143,9 @@ def _obeys_modes(place: Repository, environment: dict[str, str]) -> bool:
     return said.strip() != b"false"
 
 
-def _laid_ready(project: str, stage: str, rows: list[Difference], environment: dict[str, str]) -> dict[str, str]:
-    """The contents of these rows' new objects as files in the folder `stage`: {object id: path}. OSError, GitFault."""
-    names = list(dict.fromkeys(row.new for row in rows))
+def _laid_ready(project: str, stage: str, names: list[str], environment: dict[str, str]) -> dict[str, str]:
+    """The contents of these objects as files in the folder `stage`: {object id: path}. OSError, GitFault."""
+    names = list(dict.fromkeys(names))
     ready: dict[str, str] = {}
     if not names:
         return ready

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,6 +38,12 @@ def tree(project: Project) -> str:
 
 def names(project: Project) -> list[str]:
     return sorted(one for one in os.listdir(project.folder) if not one.startswith("."))
+
+
+def work(project: Project) -> dict[str, tuple[int, bytes]]:
+    """The project's own files with their modes: nothing of git's, nothing of the loop's."""
+    found = [one for one in project.folder.rglob("*") if one.is_file() and not {".git", ".loop"} & set(one.parts)]
+    return {str(one.relative_to(project.folder)): (one.stat().st_mode, one.read_bytes()) for one in found}
 
 
 def batch(project: Project, *files: str) -> str:
@@ -214,16 +219,28 @@ def test_the_same_rollback_once_more_leaves_the_undo_what_it_was(two: Project) -
     assert tree(two) == before
 
 
-def test_all_that_was_made_is_taken_away_again_though_it_is_ignored(two: Project) -> None:
-    (two.folder / "dist").mkdir()
-    for number in range(210):
-        two.write(f"dist/{number}")
+def test_what_git_ignores_is_told_once_and_never_touched(two: Project) -> None:
+    """It is in a checkpoint, then it is ignored: left alone there and back, and in no list of what changes."""
+    two.write(".env", "KEY=1\n")
+    two.write("build.log", "old\n")
     two.ok("checkpoint")
-    shutil.rmtree(two.folder / "dist")
-    two.write(".gitignore", "dist/\n")
-    assert "211 files restored" in two.ok("rollback", "4").out
-    two.ok("rollback", "--undo")
-    assert names(two) == ["one.txt", "two.txt"]
+    two.write(".gitignore", ".env\n*.log\n")
+    two.write("build.log", "new\n")
+    two.write("one.txt", "spoilt\n")
+    held = work(two)
+    words = ["  gone: .gitignore", "  changed: one.txt", "left as they are, since git ignores them: .env, build.log"]
+    planned = two.ok("rollback", "4", "--dry-run")
+    assert planned.out.splitlines() == ["a rollback to checkpoint 4 (manual) would change 2 files", *words]
+    row = two.ok("rollback", "4", "--dry-run", "--json").json
+    files = [{"status": "D", "path": ".gitignore"}, {"status": "M", "path": "one.txt"}]
+    assert (row["files"], row["left"]) == (files, [".env (ignored)", "build.log (ignored)"])
+    done = two.ok("rollback", "4")
+    assert done.out.splitlines()[:4] == ["rolled back to checkpoint 4 (manual): 2 files restored", *words]
+    assert (two.folder / ".env").read_text() == "KEY=1\n" and (two.folder / "build.log").read_text() == "new\n"
+    row = two.ok("rollback", "--undo", "--json").json
+    files = [{"status": "A", "path": ".gitignore"}, {"status": "M", "path": "one.txt"}]
+    assert (row["files"], row["left"]) == (files, [".env (ignored)", "build.log (ignored)"])
+    assert work(two) == held
 
 
 def test_a_dry_run_lists_and_changes_nothing(two: Project) -> None:
@@ -425,7 +442,7 @@ def test_a_file_that_stands_in_the_way_is_named(two: Project) -> None:
     two.ok("checkpoint")
     two.write("two.txt", "ignored by now\n")
     said = two.ok("rollback", "3")
-    assert "left as they are: two.txt (a file that is in no checkpoint is in its way)" in said.out
+    assert "left as they are, since git ignores them: two.txt\n" in said.out
     assert (two.folder / "two.txt").read_text() == "ignored by now\n"
 
 
