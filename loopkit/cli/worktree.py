@@ -182,9 +182,11 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:
         checkpoints.restore(project, result.tree, ours.tree, environment, spare)
+        ignored = any(one.endswith(f"({checkpoints.IGNORED})") for one in done.left)
+        way = f"take what git ignores here out of {facts['path']}, or stop ignoring it" if ignored else "clear the way"
         raise Refused(
             f"{task.id} cannot be merged now: {rules.named(done.left)}",
-            f"nothing was changed; clear the way, then: loopkit wave merge {task.id}",
+            f"nothing was changed; {way}, then: loopkit wave merge {task.id}",
         )
     return rules.merged(row, done.paths, theirs.tree)
 

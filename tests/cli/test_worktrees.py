@@ -57,6 +57,11 @@ def done(project: Project, name: str, **files: str) -> None:
     assert project.verify(name).exit == 0
 
 
+def tree_of(project: Project) -> dict[str, bytes]:
+    """The files at the top of the project's own tree."""
+    return {one.name: one.read_bytes() for one in project.folder.iterdir() if one.is_file()}
+
+
 def merged(project: Project, name: str) -> None:
     project.ok("wave", "merge", name)
     assert "completed" in project.verify(name).out
@@ -299,6 +304,25 @@ def test_committed_work_is_merged_just_the_same(project: Project) -> None:
     git(project, "commit", "-qm", "mine", cwd=tree(project))
     merged(project, "T-001")
     assert (project.folder / "a.txt").exists()
+
+
+def test_what_is_ignored_in_the_projects_own_tree_is_never_merged(project: Project) -> None:
+    """One task has it ignored, the other one made it."""
+    apart(project, task("a", "test -f .gitignore"), task("b", "test -f b.txt"))
+    (tree(project) / ".gitignore").write_text("*.log\n")
+    assert project.verify("T-001").exit == 0
+    done(project, "T-002", b_txt="b\n", app_log="made\n")
+    merged(project, "T-001")
+    project.write("app.log", "the person's own\n")
+    before = tree_of(project)
+    says = (
+        "T-002 cannot be merged now: app.log (ignored); nothing was changed; take what git ignores here out of .loop/"
+    )
+    project.refused(1, "wave", "merge", "T-002", says=says)
+    assert tree_of(project) == before and not (project.folder / "b.txt").exists()
+    (tree(project, "T-002") / "app.log").unlink()
+    merged(project, "T-002")
+    assert (project.folder / "app.log").read_text() == "the person's own\n"
 
 
 def test_the_next_wave_sees_this_one(project: Project) -> None:
