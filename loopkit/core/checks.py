@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import namedtuple
 
-from . import tiers
+from . import command, tiers
 
 TEST, LINT, TYPES, BUILD = "test", "lint", "types", "build"
 KINDS = (TEST, LINT, TYPES, BUILD)
@@ -36,8 +36,8 @@ _BODY = (
 #: A script that changes files is no check, one that waits for changes never ends.
 _CHANGES = re.compile(r"--(?:fix|write|apply|auto-?correct)\b|\s-w\b|\bpint(?!.*--test)")
 _WATCHES = re.compile(r"--watch(?:All)?(?!\s*=?\s*false)(?:\b|=)|\bnodemon\b")
-#: What cannot fail, or always does, says nothing: npm's own "no test specified", `true`, an echo.
-_EMPTY = re.compile(r"(?:(?:echo|printf)\b[^&|;\n]*|true|:|exit 0)(?:\s*&&\s*exit\s+\d+)?")
+#: What always fails at its end says as little as what cannot fail: npm's own "no test specified".
+_FAILS = re.compile(r"\s*&&\s*exit\s+\d+$")
 #: Characters of a script that are looked at.
 _LONGEST = 2000
 
@@ -49,7 +49,7 @@ def kind_of(name: str, body: str = "") -> tuple[str, str] | None:
     if kind is None and word not in _EVERYTHING:
         return None
     body = body[:_LONGEST].strip()
-    if body and (_EMPTY.fullmatch(body) or _WATCHES.search(body)):
+    if body and (command.is_idle_script(_FAILS.sub("", body)) or _WATCHES.search(body)):
         return None
     tier = TIER[kind] if kind else tiers.THOROUGH
     if kind is None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 
 from .errors import UsageFault
 
 _OPERATORS = "|&;<>`\n"
+#: Programs that end well whatever the work is like: as a check they show nothing.
+_IDLE = ("true", ":", "echo", "printf", "pwd", "date", "exit")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def split(text: str) -> list[str]:
@@ -24,14 +29,17 @@ def split(text: str) -> list[str]:
         raise UsageFault(f"verification command cannot be split: {error}", "balance its quotes") from None
     if not arguments:
         raise UsageFault("verification command is empty", 'give --verify "<command>"')
-    if re.match(r"[A-Za-z_]\w*=", arguments[0]):
+    if _ASSIGNMENT.match(arguments[0]):
         raise UsageFault(f"verification command begins with {arguments[0]!r}", "write env NAME=value command …")
     return arguments
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a command line that is handed in. UsageFault as for `split`, and for a line break or a character
-    that nobody sees in a word: the command is shown, allowed and run on a line of its own."""
+    """The arguments of a check that is handed in, whatever it is to show: a task, a criterion, a mustNot, a decision.
+
+    UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the command is shown,
+    allowed and run on a line of its own; and for a program that cannot fail.
+    """
     arguments = split(text)
     if len(text.strip().splitlines()) > 1:
         raise UsageFault("verification command has a line break", "put it into a script")
@@ -40,7 +48,39 @@ def accept(text: str) -> list[str]:
         raise UsageFault(
             f"verification command has the invisible character U+{ord(hidden):04X}", "put it into a script"
         )
+    program = idle(arguments)
+    if program:
+        raise UsageFault(
+            f"{program} cannot fail, so it proves nothing", "give a command that fails as long as the work is not done"
+        )
     return arguments
+
+
+def idle(arguments: list[str]) -> str:
+    """The program of a command that ends well whatever the work is like, such as `true`; "" where it can tell something."""
+    words = list(arguments)
+    while len(words) > 1 and (words[0] == "env" or _ASSIGNMENT.match(words[0])):
+        words.pop(0)
+    program = posixpath.basename(words[0])
+    if program in _IDLE:
+        return program
+    given = next((place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
+    if program in _SHELLS and given is not None and is_idle_script(" ".join(words[given + 1 : given + 2])):
+        return f"{program} {words[given]}"
+    return ""
+
+
+def is_idle_script(text: str) -> bool:
+    """Whether each command of a shell's line is one that cannot fail; `exit` with a number can."""
+    for part in re.split(r"[&|;\n]+", text):
+        try:
+            words = shlex.split(part, comments=True)
+        except ValueError:
+            return False
+        fails = words[:1] == ["exit"] and words[1:] not in ([], ["0"])
+        if words and (fails or not idle(words)):
+            return False
+    return True
 
 
 def _is_hidden(letter: str) -> bool:

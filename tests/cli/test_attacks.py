@@ -54,12 +54,12 @@ def test_evidence_files_that_are_gone_are_asked_for_again(project: Project) -> N
 def test_a_file_outside_the_project_is_no_file_of_a_task(project: Project) -> None:
     project.shaped()
     for path in ("/dev/zero", "../other", "a/../../b", ""):
-        project.refused(2, "task", "add", "x", "--verify", "true", "--files", path, says="inside the project")
+        project.refused(2, "task", "add", "x", "--verify", "ls", "--files", path, says="inside the project")
 
 
 def test_a_task_cannot_serve_a_criterion_that_does_not_exist(project: Project) -> None:
     project.shaped()
-    project.refused(1, "task", "add", "x", "--verify", "true", "--criteria", "C9", says="there is no criterion C9")
+    project.refused(1, "task", "add", "x", "--verify", "ls", "--criteria", "C9", says="there is no criterion C9")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("shape", "--accept", "-"), SHAPE, 0
     yield ("confirm", "shape"), None, 0
     yield ("task", "add", "a", "--verify", "test -f limiter.txt"), None, 0
-    yield ("task", "add", "--file", "-"), [task("b", "true", blocked_by=["T-001"]), task("c"), task("d")], 0
+    yield ("task", "add", "--file", "-"), [task("b", "ls", blocked_by=["T-001"]), task("c"), task("d")], 0
     yield ("confirm", "tasks"), None, 0
     yield ("task", "list"), None, 0
     yield ("task", "show", "T-001"), None, 0
@@ -116,8 +116,8 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("pause",), None, 0
     yield ("resume", "--iterations", "+5"), None, 0
     project.write("limiter.txt")
-    yield ("baseline", "--", "true"), None, 0
-    yield ("baseline", "--check", "--", "true"), None, 0
+    yield ("baseline", "--", "ls"), None, 0
+    yield ("baseline", "--check", "--", "ls"), None, 0
     yield ("checkpoint",), None, 0
     yield ("rollback", "last-good", "--dry-run"), None, 0
     yield ("wave", "next", "--worktrees"), None, 0
@@ -130,7 +130,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("review", "--wave", "2"), None, 0
     yield ("review", "--wave", "2", "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"), None, 0
     yield ("wave", "next"), None, 0
-    yield ("verify", "T-002", "--", "true"), None, 0
+    yield ("verify", "T-002", "--", "ls"), None, 0
     yield ("wave", "close"), None, 0
     yield ("review", "--thorough"), None, 0
     yield ("review", "--thorough", "--brief", "simplifier"), None, 0
@@ -153,7 +153,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("shape", "--accept", "-"), SHAPE, 0
     yield ("wave", "next"), None, 0
     yield ("reply", "plan", "--file", "-"), "I cannot", 1
-    pieces = [{"description": one, "complexity": "simple", "verify": "true"} for one in "abc"]
+    pieces = [{"description": one, "complexity": "simple", "verify": "ls"} for one in "abc"]
     yield ("reply", "plan", "--file", "-"), {"tasks": pieces}, 0
     yield ("task", "add", "--replace", "--file", "-"), [task("d"), task("e")], 0
     yield ("wave", "next"), None, 0

@@ -64,8 +64,8 @@ def _arm(moment: int, partial: bool) -> None:
 
 @pytest.mark.parametrize("partial", [False, True], ids=["between calls", "within a write"])
 def test_killed_anywhere_within_task_add(project: Project, partial: bool) -> None:
-    project.planned(task("first", "true"))
-    words = ("task", "add", "second", "--verify", "true")
+    project.planned(task("first", "ls"))
+    words = ("task", "add", "second", "--verify", "ls")
     before = project.files()
     seen = set()
     for moment in range(1, 200):
@@ -81,7 +81,7 @@ def test_killed_anywhere_within_task_add(project: Project, partial: bool) -> Non
             break
         assert total in (1, 2), "the old state or the new one, nothing between"
         assert b"T-002 added" not in out or total == 2, "what was acknowledged is there"
-        after = project.lk("task", "add", "third", "--verify", "true")
+        after = project.lk("task", "add", "third", "--verify", "ls")
         assert after.exit == 0, after
         subjects = [row["subject"] for row in project.tasks.values()]
         assert subjects == ["first", *["second"] * (total - 1), "third"]
@@ -106,7 +106,7 @@ def test_killed_anywhere_within_start(project: Project) -> None:
 
 
 def test_killed_between_a_check_and_its_completion_the_evidence_counts(project: Project) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("wave", "next")
     lines = project.ledger.read_bytes()
     assert project.verify("T-001").exit == 0
@@ -119,11 +119,11 @@ def test_killed_between_a_check_and_its_completion_the_evidence_counts(project: 
 
 
 def test_a_check_that_was_killed_leaves_no_evidence_and_the_next_has_a_log_of_its_own(project: Project) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("wave", "next")
     logs = project.root / project.name / "evidence"
-    (logs / "T-001-1.log").write_text("$ true\nhalf a")
+    (logs / "T-001-1.log").write_text("$ ls\nhalf a")
     assert project.tasks["T-001"]["evidence"] is None
     assert project.verify("T-001").exit == 0
     assert project.tasks["T-001"]["evidence"]["log"] == "evidence/T-001-2.log"
-    assert (logs / "T-001-1.log").read_text() == "$ true\nhalf a"
+    assert (logs / "T-001-1.log").read_text() == "$ ls\nhalf a"

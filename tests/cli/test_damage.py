@@ -34,7 +34,7 @@ def test_a_damaged_snapshot_is_rebuilt_from_the_ledger(project: Project, how: st
         path.write_bytes(after)
     status = project.status
     assert (status["stage"], status["status"], status["tasks"]["total"]) == ("decompose", "running", 2)
-    project.ok("task", "add", "c", "--verify", "true")
+    project.ok("task", "add", "c", "--verify", "ls")
     assert project.snapshot["tasks"]["total"] == 3
     assert loops.read_snapshot(str(project.root)) is not None
 
@@ -42,7 +42,7 @@ def test_a_damaged_snapshot_is_rebuilt_from_the_ledger(project: Project, how: st
 def test_an_older_snapshot_is_caught_up(project: Project) -> None:
     project.planned(task("a"))
     old = (project.root / loops.SNAPSHOT).read_bytes()
-    project.ok("task", "add", "b", "--verify", "true")
+    project.ok("task", "add", "b", "--verify", "ls")
     project.ok("cancel")
     (project.root / loops.SNAPSHOT).write_bytes(old)
     assert (project.status["status"], project.status["tasks"]["total"]) == ("aborted", 2)
@@ -53,21 +53,21 @@ def test_hand_formatting_of_the_snapshot_does_not_matter(project: Project) -> No
     path = project.root / loops.SNAPSHOT
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert loops.read_snapshot(str(project.root)) is not None
-    project.ok("task", "add", "b", "--verify", "true")
+    project.ok("task", "add", "b", "--verify", "ls")
     assert not path.read_bytes().startswith(b"\xef")
 
 
 def test_a_torn_last_line_is_left_out_told_of_and_closed_by_the_next_write(project: Project) -> None:
     project.planned(task("a"))
     whole = project.ledger.read_bytes()
-    project.ok("task", "add", "never acknowledged", "--verify", "true")
+    project.ok("task", "add", "never acknowledged", "--verify", "ls")
     added = project.ledger.read_bytes()[len(whole) :]
     for end in (1, len(added) // 2, len(added) - 1):
         project.ledger.write_bytes(whole + added[:end])
         answer = project.lk("task", "list", "--json")
         assert answer.exit == 0 and len(answer.json) == 1
         assert "its last line is cut short and is left out; see loopkit doctor" in answer.err
-        assert project.lk("task", "add", "real", "--verify", "true").exit == 0
+        assert project.lk("task", "add", "real", "--verify", "ls").exit == 0
         answer = project.ok("task", "list", "--json")
         assert [row["subject"] for row in answer.json] == ["a", "real"]
 
@@ -79,14 +79,14 @@ def test_a_damaged_line_is_left_out_and_told_of(project: Project) -> None:
     answer = project.lk("status")
     assert answer.exit == 0 and "line 8 cannot be read and is left out; see loopkit doctor" in answer.err
     assert len(answer.err.splitlines()) == 1
-    assert project.lk("task", "add", "b", "--verify", "true").exit == 0
+    assert project.lk("task", "add", "b", "--verify", "ls").exit == 0
     assert list(project.tasks) == ["T-001", "T-002"]
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b"garbage\n", b"\xff\xfe\x00\n", b'{"v":1}\n'], ids=["empty", "text", "bytes", "json"]
 )
-@pytest.mark.parametrize("words", [("status",), ("task", "add", "b", "--verify", "true"), ("resume",), ("cancel",)])
+@pytest.mark.parametrize("words", [("status",), ("task", "add", "b", "--verify", "ls"), ("resume",), ("cancel",)])
 def test_a_ledger_of_garbage_is_exit_3(project: Project, raw: bytes, words: tuple) -> None:
     project.planned(task("a"))
     project.ledger.write_bytes(raw)
@@ -110,7 +110,7 @@ def test_a_byte_order_mark_before_each_file_does_no_harm(project: Project) -> No
         if name.endswith((".json", ".jsonl", ".toml", ".md")):
             path = project.root / name
             path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-            project.ok("task", "add", name, "--verify", "true")
+            project.ok("task", "add", name, "--verify", "ls")
     assert len(project.tasks) > 4
 
 
@@ -135,7 +135,7 @@ def test_a_read_only_ledger_refuses_with_exit_3_and_records_nothing(
 ) -> None:
     project.planned(task("a"))
     monkeypatch.setattr(os, "open", refuse("open", "ledger.jsonl"))
-    project.refused(3, "task", "add", "b", "--verify", "true", says="Read-only file system")
+    project.refused(3, "task", "add", "b", "--verify", "ls", says="Read-only file system")
     project.refused(3, "wave", "next", says="nothing was changed")
     assert project.lk("status").exit == 0, "looking still works"
 
@@ -155,7 +155,7 @@ def test_a_lock_that_cannot_be_made_is_exit_3(project: Project) -> None:
     project.planned(task("a"))
     (project.root / "lock").unlink()
     (project.root / "lock").mkdir()
-    project.refused(3, "task", "add", "b", "--verify", "true", says="cannot write")
+    project.refused(3, "task", "add", "b", "--verify", "ls", says="cannot write")
 
 
 def test_derived_files_that_cannot_be_written_lose_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_derived_files_that_cannot_be_written_lose_nothing(project: Project, mon
         raise OSError(errno.ENOSPC, "No space left on device", path)
 
     monkeypatch.setattr(atomic, "write", full)
-    answer = project.lk("task", "add", "b", "--verify", "true")
+    answer = project.lk("task", "add", "b", "--verify", "ls")
     assert answer.exit == 0 and "T-002 added" in answer.out
     assert answer.err.startswith("loopkit: PROGRESS.md not written: No space left on device\n")
     assert "loopkit: plan.md not written: " in answer.err and all(
@@ -177,12 +177,12 @@ def test_derived_files_that_cannot_be_written_lose_nothing(project: Project, mon
 
 
 def test_evidence_that_cannot_be_written_is_no_evidence(project: Project) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("wave", "next")
     logs = project.root / project.name / "evidence"
     logs.rmdir()
     logs.write_text("a file in the folder's place")
-    project.refused(3, "verify", "T-001", "--", "true", says="nothing was recorded")
+    project.refused(3, "verify", "T-001", "--", "ls", says="nothing was recorded")
     assert project.tasks["T-001"]["status"] == "in_progress"
 
 

@@ -185,24 +185,24 @@ def test_a_decisions_check_is_its_own_and_nobody_elses(project: Project) -> None
     decide(project, title="in words")
     project.refused(1, "verify", "D3", "--", "false", says="there is no decision 003")
     project.refused(1, "verify", "D2", "--", "false", says="decision 002 has no command")
-    project.refused(1, "verify", "D1", "--", "true", says="next: loopkit verify D1 -- false")
+    project.refused(1, "verify", "D1", "--", "ls", says="next: loopkit verify D1 -- false")
     decide(project, supersedes=1, title="new")
     project.refused(1, "verify", "D1", "--", "false", says="SUPERSEDED by 003")
 
 
 def test_what_came_true_may_be_mended_by_a_task(project: Project) -> None:
     project.worked()
-    decide(project, invalidated_if="$ true")
-    assert project.lk("verify", "D1", "--", "true").exit == 1
-    assert project.lk("verify", "D1", "--", "true").exit == 1, "said again, found once"
+    decide(project, invalidated_if="$ ls")
+    assert project.lk("verify", "D1", "--", "ls").exit == 1
+    assert project.lk("verify", "D1", "--", "ls").exit == 1, "said again, found once"
     assert len(project.of("decision_invalidated")) == 1
     project.review([])
-    project.ok("review", "resolve", "F-001", "--task", "--verify", "true")
+    project.ok("review", "resolve", "F-001", "--task", "--verify", "ls")
     assert project.status["stage"] == "executing" and "T-002" in project.tasks
 
 
 def test_a_task_shows_what_touches_its_files(project: Project) -> None:
-    project.planned(task(files=["app/export.py"]), task("other", verify="true", files=["docs/a.md"]))
+    project.planned(task(files=["app/export.py"]), task("other", verify="ls", files=["docs/a.md"]))
     decide(project, files=["app"])
     decide(project, "--avoid", files=["app/export.py"])
     decide(project, title="of another place", files=["lib/x.py"])

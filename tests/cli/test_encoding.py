@@ -27,11 +27,11 @@ def test_what_is_handed_in_in_another_encoding_is_refused_naming_the_byte(
 @pytest.mark.parametrize(
     ("raw", "subject"),
     [
-        (BOM + "- subject: größer\n  verify: 'true'\n".encode(), "größer"),
-        (b"- subject: a\r\n  verify: 'true'\r\n", "a"),
-        (b"- subject: a\r  verify: 'true'\r", "a"),
+        (BOM + "- subject: größer\n  verify: 'ls'\n".encode(), "größer"),
+        (b"- subject: a\r\n  verify: 'ls'\r\n", "a"),
+        (b"- subject: a\r  verify: 'ls'\r", "a"),
         (json.dumps([task("größer \U0001f99c")]).encode(), "größer \U0001f99c"),
-        ("- subject: \U0001f99c 👩‍💻 e\u0301\n  verify: 'true'\n".encode(), "\U0001f99c 👩‍💻 e\u0301"),
+        ("- subject: \U0001f99c 👩‍💻 e\u0301\n  verify: 'ls'\n".encode(), "\U0001f99c 👩‍💻 e\u0301"),
     ],
     ids=["byte order mark", "CRLF", "CR alone", "JSON with escapes in pairs", "letters of several marks"],
 )

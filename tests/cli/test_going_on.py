@@ -104,7 +104,7 @@ def test_every_changing_command_of_a_second_session_is_refused(project: Project)
         ("score", "--overrule", "x"),
         ("shape", "--accept", "-"),
         ("confirm", "tasks"),
-        ("task", "add", "a", "--verify", "true"),
+        ("task", "add", "a", "--verify", "ls"),
         ("task", "start", "T-001"),
         ("task", "fail", "T-001"),
         ("task", "block", "T-001", "--reason", "x"),
@@ -146,7 +146,7 @@ def test_looking_is_free_for_everybody(project: Project) -> None:
 
 def test_a_person_in_a_terminal_may_change_it(project: Project) -> None:
     project.planned()
-    project.ok("task", "add", "b", "--verify", "true", session=None)
+    project.ok("task", "add", "b", "--verify", "ls", session=None)
     assert project.lines[-1]["by"] == "person"
 
 
@@ -377,7 +377,7 @@ def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None
         "sequential": "true",
     }
     project.ok("panel", "T-001", "--file", "-", given=panel)
-    project.ok("task", "add", "three", "--verify", "true")
+    project.ok("task", "add", "three", "--verify", "ls")
     assert project.ok("wave", "next").out.startswith("wave 2 opened: T-001\n")
 
 

@@ -194,9 +194,9 @@ def test_a_shape_that_is_no_text(project: Project, given: bytes) -> None:
 def test_tool_review_attended(project: Project) -> None:
     project.shaped(2, 2, 1, 1, 1)
     assert (project.snapshot["stage"], project.snapshot["status"]) == ("shape", "awaiting_approval")
-    project.refused(1, "task", "add", "a", "--verify", "true", says="the loop is in shape")
+    project.refused(1, "task", "add", "a", "--verify", "ls", says="the loop is in shape")
     assert project.ok("confirm", "shape").steps == ["loopkit task add --file -"]
-    assert project.ok("task", "add", "a", "--verify", "true").steps == ["loopkit confirm tasks"]
+    assert project.ok("task", "add", "a", "--verify", "ls").steps == ["loopkit confirm tasks"]
     assert project.snapshot["status"] == "awaiting_approval"
     project.refused(1, "wave", "next", says="has not confirmed the task list")
     project.refused(1, "confirm", "wave", says="nothing to confirm as wave")
@@ -208,7 +208,7 @@ def test_tool_review_attended(project: Project) -> None:
 def test_tool_review_unattended_goes_on_by_default(project: Project) -> None:
     project.shaped(2, 2, 1, 1, 1, words=("--unattended",))
     assert (project.snapshot["stage"], project.snapshot["status"]) == ("decompose", "running")
-    assert project.ok("task", "add", "a", "--verify", "true").steps == ["loopkit wave next"]
+    assert project.ok("task", "add", "a", "--verify", "ls").steps == ["loopkit wave next"]
     assert project.snapshot["status"] == "running"
     project.ok("wave", "next")
     assert project.of("confirmed") == [{"what": "shape", "default": True}, {"what": "tasks", "default": True}]
@@ -217,7 +217,7 @@ def test_tool_review_unattended_goes_on_by_default(project: Project) -> None:
 def test_colleague_attended_confirms_every_wave(project: Project) -> None:
     project.shaped(1, 1, 1, 1, 1)
     project.ok("confirm", "shape")
-    project.ok("task", "add", "--file", "-", given=[task("a", "true"), task("b", "true", blocked_by=["#1"])])
+    project.ok("task", "add", "--file", "-", given=[task("a", "ls"), task("b", "ls", blocked_by=["#1"])])
     assert project.ok("confirm", "tasks").steps == ["loopkit confirm wave"]
     for name in ("T-001", "T-002"):
         project.refused(1, "wave", "next", says="has not confirmed wave")
@@ -234,11 +234,11 @@ def test_colleague_unattended_pauses(project: Project) -> None:
     snapshot = project.snapshot
     assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == ("paused", "waiting", "shape")
     assert "nobody can be asked" in snapshot["reason"]
-    project.refused(1, "task", "add", "a", "--verify", "true", says="paused (waiting)")
+    project.refused(1, "task", "add", "a", "--verify", "ls", says="paused (waiting)")
 
 
 def test_tool_asks_for_nothing(project: Project) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.refused(1, "confirm", "tasks", says="nothing to confirm as tasks")
     project.ok("wave", "next")
     assert project.of("confirmed") == []
@@ -267,7 +267,7 @@ MALFORMED = {
     "no command": SHAPE.replace("| test -f limiter.txt |", "| |"),
     "operator": SHAPE.replace("test -f limiter.txt", "make && make check"),
     "open quote": SHAPE.replace("test -f limiter.txt", "sh -c 'x"),
-    "cannot fail": SHAPE.replace("test -f limiter.txt", "true"),
+    "cannot fail": SHAPE.replace("test -f limiter.txt", "ls"),
     "four columns": SHAPE.replace("| C1 | execution output |", "| C1 | a | execution output |"),
     "aspects": SHAPE.replace("criteria:", "aspects: auth, ui\ncriteria:", 1),
 }

@@ -33,7 +33,7 @@ def panel(project: Project, name: str) -> None:
 
 @pytest.fixture
 def planned(project: Project) -> Project:
-    return project.planned(*[task(f"part {number}", "true") for number in range(1, 4)])
+    return project.planned(*[task(f"part {number}", "ls") for number in range(1, 4)])
 
 
 def test_a_batch_that_goes_well_is_told_in_one_line(planned: Project) -> None:
@@ -104,7 +104,7 @@ def test_stalled_is_told_with_its_recovery(planned: Project) -> None:
     assert answer.steps == ["loopkit task split T-001 --file -"]
     assert planned.refused(1, "wave", "next", says="next: loopkit task split T-001 --file -")
     assert planned.lk("status", "--json").json["next"] == "loopkit task split T-001 --file -"
-    planned.ok("task", "split", "T-001", "--file", "-", given=[task("a", "true"), task("b", "true")])
+    planned.ok("task", "split", "T-001", "--file", "-", given=[task("a", "ls"), task("b", "ls")])
     assert planned.status["course"]["recoveries"] == [
         {"status": "STALLED", "play": "split", "wave": 3, "counted": False}
     ]
@@ -131,7 +131,7 @@ def blocked(project: Project, **env: str | None) -> Answer:
 
 
 def test_blocked_asks_at_once_and_all_is_on_one_screen(project: Project) -> None:
-    project.planned(task("sign it", "true"), task("send it", "true", blocked_by=[1]))
+    project.planned(task("sign it", "ls"), task("send it", "ls", blocked_by=[1]))
     answer = blocked(project)
     assert answer.exit == 0
     assert answer.steps == ['loopkit answer "<what the person said>"']
@@ -148,7 +148,7 @@ def test_blocked_asks_at_once_and_all_is_on_one_screen(project: Project) -> None
 
 
 def test_an_answer_goes_on_and_reaches_the_next_attempt(project: Project) -> None:
-    project.planned(task("sign it", "true"), task("send it", "true", blocked_by=[1]))
+    project.planned(task("sign it", "ls"), task("send it", "ls", blocked_by=[1]))
     blocked(project)
     answer = project.ok("resume", "--answer", "signed,\nuse the blue ink")
     assert answer.steps == ["loopkit task unblock T-001"]
@@ -159,7 +159,7 @@ def test_an_answer_goes_on_and_reaches_the_next_attempt(project: Project) -> Non
 
 
 def test_blocked_is_told_at_once_and_the_others_go_on(project: Project) -> None:
-    project.planned(task("sign it", "true"), task("write it", "true"), task("send it", "true", blocked_by=[2]))
+    project.planned(task("sign it", "ls"), task("write it", "ls"), task("send it", "ls", blocked_by=[2]))
     project.ok("wave", "next")
     project.ok("task", "block", "T-001", "--kind", "permission", "--reason", "needs a signature")
     assert project.verify("T-002").exit == 0
@@ -171,7 +171,7 @@ def test_blocked_is_told_at_once_and_the_others_go_on(project: Project) -> None:
 
 
 def test_blocked_on_a_known_task_waits_for_it(project: Project) -> None:
-    project.planned(task("sign it", "true"), task("write it", "true"))
+    project.planned(task("sign it", "ls"), task("write it", "ls"))
     project.ok("wave", "next", "--sequential")
     project.ok("task", "block", "T-001", "--kind", "dependency", "--reason", "the text of T-002 comes first")
     answer = project.ok("wave", "close")
@@ -182,7 +182,7 @@ def test_blocked_on_a_known_task_waits_for_it(project: Project) -> None:
 
 def test_where_nobody_can_be_asked_it_stays_so_and_exits_1(project: Project) -> None:
     project.shaped()
-    project.ok("task", "add", "--file", "-", given=[task("sign it", "true")])
+    project.ok("task", "add", "--file", "-", given=[task("sign it", "ls")])
     project.ok("resume", "--take-over", session="nightly", CLAUDE_CODE_SESSION_ATTENDED="0")
     assert project.lk("wave", "next", session="nightly").exit == 0
     project.ok("task", "block", "T-001", "--kind", "permission", "--reason", "a signature", session="nightly")
@@ -194,7 +194,7 @@ def test_where_nobody_can_be_asked_it_stays_so_and_exits_1(project: Project) -> 
 
 def test_a_crash_before_the_question_is_made_good_by_the_next_step(project: Project, tmp_path: Path) -> None:
     """The line of the closed wave was written, the question was not."""
-    project.planned(task("sign it", "true"), task("send it", "true", blocked_by=[1]))
+    project.planned(task("sign it", "ls"), task("send it", "ls", blocked_by=[1]))
     blocked(project)
     lines = project.ledger.read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if b'"question_asked"' not in line and b'"recovery"' not in line]

@@ -172,7 +172,7 @@ def test_task_fail_tells_what_the_rule_made_of_a_suggestion(executing: Project) 
 
 def test_add_replace(project: Project) -> None:
     project.planned()
-    rows = [{"subject": "b", "verify": "true"}, {"subject": "c", "verify": "true"}]
+    rows = [{"subject": "b", "verify": "ls"}, {"subject": "c", "verify": "ls"}]
     answer = project.ok("task", "add", "--replace", "--file", "-", given=rows)
     assert "T-001 replaced" in answer.out
     assert list(project.tasks) == ["T-002", "T-003"]

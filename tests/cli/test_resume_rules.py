@@ -165,7 +165,7 @@ def test_where_evidence_alone_does_not_complete_it_a_supervised_attempt_is_made_
     """Where a batch is reviewed, what has passed waits for its review: nobody is at work on it any more."""
     book = Book(approval=approval)
     book.line("stage_moved", to="executing")
-    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "true"})
+    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "ls"})
     book.line("wave_opened", wave=1, tasks=["T-001"])
     book.line("task_started", id="T-001", wave=1)
     book.line("task_verified", id="T-001", passed=True, exit=0, log="l", seconds=0.1, run=1)

@@ -335,7 +335,7 @@ def test_a_sha_names_it_too(two: Project) -> None:
 
 
 def test_last_good_after_a_batch_that_failed(project: Project) -> None:
-    project.planned(task("first", "test -f one.txt"), task("second", "test -f two.txt"), task("third", "true"))
+    project.planned(task("first", "test -f one.txt"), task("second", "test -f two.txt"), task("third", "ls"))
     project.ok("wave", "next")
     project.write("one.txt")
     project.write("bad.txt")

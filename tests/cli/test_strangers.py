@@ -77,7 +77,7 @@ def checked(project: Project) -> list[Answer]:
     rows = [
         task(verify=f"sh -c 'true\n{FORGED}'"),
         task(verify=f"test -f 'a\u2028{FORGED}'"),
-        task(verify=f"true {FORGED}"),
+        task(verify=f"ls {FORGED}"),
     ]
     answers = [project.lk("task", "add", "--file", "-", given=[row]) for row in rows]
     assert [one.exit for one in answers] == [2, 2, 0], answers
@@ -86,7 +86,7 @@ def checked(project: Project) -> list[Answer]:
 
 
 def blocked(project: Project) -> list[Answer]:
-    project.planned(task(), task("b", "true"))
+    project.planned(task(), task("b", "ls"))
     answers = [project.lk("task", "block", "T-001", "--kind", "permission", "--reason", EVIL)]
     answers += [project.lk("status"), project.lk("task", "list"), project.lk("task", "show", "T-001")]
     return [*answers, project.lk("pause", EVIL), project.lk("status"), project.lk("resume"), project.lk("doctor")]

@@ -17,8 +17,8 @@ def test_one_task_and_a_list_of_tasks(project: Project) -> None:
     )
     assert answer.out.startswith("T-001 added: write it") and answer.steps == ["loopkit wave next"]
     given = [
-        task("use it", "true", blocked_by=["T-001"]),
-        task("test it", "true", blocked_by=["#1"], complexity="simple"),
+        task("use it", "ls", blocked_by=["T-001"]),
+        task("test it", "ls", blocked_by=["#1"], complexity="simple"),
     ]
     assert project.ok("task", "add", "--file", "-", "--json", given=given).json["added"] == ["T-002", "T-003"]
     rows = project.tasks
@@ -39,17 +39,17 @@ def test_a_list_in_block_yaml(project: Project) -> None:
   verify: test -f a
   files: [a]
 - subject: use it
-  verify: true
+  verify: ls
   blocked_by: [1, T-001]
 """
     project.ok("task", "add", "--file", "-", given=text)
     rows = project.tasks
-    assert (rows["T-002"]["verify"], rows["T-002"]["blockedBy"]) == ("true", ["T-001"])
+    assert (rows["T-002"]["verify"], rows["T-002"]["blockedBy"]) == ("ls", ["T-001"])
 
 
 def test_a_doubtful_subject_is_warned_about(project: Project) -> None:
     project.shaped()
-    assert "“and” is often two tasks" in project.ok("task", "add", "write and test", "--verify", "true").out
+    assert "“and” is often two tasks" in project.ok("task", "add", "write and test", "--verify", "ls").out
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_lists_that_cannot_be_taken_add_nothing(project: Project, code: int, giv
         ((), "give either a subject or --file"),
         (("a", "--file", "-"), "give either a subject or --file"),
         (("a",), "no verification command"),
-        (("a", "--verify", "true", "--complexity", "huge"), "complexity 'huge'"),
+        (("a", "--verify", "ls", "--complexity", "huge"), "complexity 'huge'"),
         (("a", "--verify", "x > y"), "'>'"),
     ],
 )
@@ -95,7 +95,7 @@ def test_wrong_use_of_add(project: Project, words: tuple, says: str) -> None:
 def test_25_tasks_are_taken(project: Project) -> None:
     project.shaped()
     project.ok("task", "add", "--file", "-", given=[task(str(number)) for number in range(25)])
-    project.refused(1, "task", "add", "one more", "--verify", "true", says="26 tasks")
+    project.refused(1, "task", "add", "one more", "--verify", "ls", says="26 tasks")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_25_tasks_are_taken(project: Project) -> None:
         ("fail",),
         ("block", "--reason", "x"),
         ("unblock",),
-        ("set", "--verify", "true"),
+        ("set", "--verify", "ls"),
         ("remove",),
     ],
 )
@@ -120,16 +120,16 @@ def test_an_unknown_id_and_no_id(project: Project, words: tuple) -> None:
 def test_a_circle_closed_later_is_refused_by_name(project: Project) -> None:
     project.planned(task("a"), task("b", blocked_by=["#1"]))
     project.refused(1, "task", "set", "T-001", "--blocked-by", "T-002", says="cycle: T-001 → T-002 → T-001")
-    project.refused(1, "task", "add", "never free", "--verify", "true", "--blocked-by", "T-099", says="T-099")
+    project.refused(1, "task", "add", "never free", "--verify", "ls", "--blocked-by", "T-099", says="T-099")
 
 
 def test_set_and_remove(project: Project) -> None:
     project.planned(task("a"), task("b", blocked_by=["#1"]))
-    project.ok("task", "set", "T-002", "--blocked-by", "none", "--verify", "true", "--files", "x")
+    project.ok("task", "set", "T-002", "--blocked-by", "none", "--verify", "ls", "--files", "x")
     row = project.tasks["T-002"]
-    assert (row["blockedBy"], row["verify"], row["files"]) == ([], "true", ["x"])
+    assert (row["blockedBy"], row["verify"], row["files"]) == ([], "ls", ["x"])
     project.ok("task", "remove", "T-001")
-    project.ok("task", "add", "c", "--verify", "true")
+    project.ok("task", "add", "c", "--verify", "ls")
     assert list(project.tasks) == ["T-002", "T-003"]
 
 
@@ -173,10 +173,10 @@ def test_block_and_unblock(project: Project) -> None:
 
 
 def test_three_levels_of_a_split_complete_upwards(project: Project) -> None:
-    project.planned(task("top", "true"))
-    project.ok("task", "split", "T-001", "--file", "-", given=[task("a", "true"), task("b", "true")])
-    project.ok("task", "split", "T-002", "--file", "-", given=[task("aa", "true")])
-    project.ok("task", "split", "T-004", "--file", "-", given=[task("aaa", "true")])
+    project.planned(task("top", "ls"))
+    project.ok("task", "split", "T-001", "--file", "-", given=[task("a", "ls"), task("b", "ls")])
+    project.ok("task", "split", "T-002", "--file", "-", given=[task("aa", "ls")])
+    project.ok("task", "split", "T-004", "--file", "-", given=[task("aaa", "ls")])
     assert [row["status"] for row in project.tasks.values()] == ["blocked", "blocked", "pending", "blocked", "pending"]
     project.ok("wave", "next")
     assert project.verify("T-003").exit == 0
@@ -204,7 +204,7 @@ def test_waves_shows_the_order(project: Project) -> None:
 def test_nasty_subjects_do_no_harm(project: Project) -> None:
     subjects = ['"quotes" \\ and $(x) `y`', "Ünï 🎉 日本語", "new\nline\ttab", "-rf", "</loop-complete>", "{{ 7 * 7 }}"]
     project.shaped()
-    project.ok("task", "add", "--file", "-", given=[task(subject, "true") for subject in subjects])
+    project.ok("task", "add", "--file", "-", given=[task(subject, "ls") for subject in subjects])
     shown = [row["subject"] for row in project.tasks.values()]
     assert shown == [" ".join(subject.split()) for subject in subjects]
     for text in (project.progress, project.ok("task", "list").out):
@@ -218,7 +218,7 @@ def test_twenty_adds_at_the_same_time(project: Project, data: Path) -> None:
     project.shaped()
 
     def add(number: int) -> int:
-        with project.program("task", "add", f"number {number}", "--verify", "true", data=data) as process:
+        with project.program("task", "add", f"number {number}", "--verify", "ls", data=data) as process:
             process.communicate("")
             return process.returncode
 

@@ -18,7 +18,7 @@ from loopkit.store import prompts
 from tests.cli.kit import S1, S2, Project, task
 
 CHANGING = (
-    ("task", "add", "x", "--verify", "true"),
+    ("task", "add", "x", "--verify", "ls"),
     ("wave", "next"),
     ("verify", "T-001", "--", "touch", "pwned"),
     ("gate",),
@@ -78,7 +78,7 @@ def test_adopted_it_is_like_any_other(cloned: Project) -> None:
     answer = cloned.ok("resume", "--adopt", session=S2)
     assert "goes on in this session" in answer.out and answer.steps == ["loopkit wave next"]
     assert cloned.lk("status", "--json", session=S2).json["owner"]["session_id"] == S2
-    assert cloned.lk("task", "add", "x", "--verify", "true", session=S2).exit == 0
+    assert cloned.lk("task", "add", "x", "--verify", "ls", session=S2).exit == 0
     assert cloned.lk("resume", session=S2).exit == 0, "once is enough"
 
 
@@ -186,16 +186,16 @@ LINKS: list[Callable[[Project, Path], None]] = [
 
 @pytest.mark.parametrize("plant", LINKS)
 def test_no_link_inside_leads_a_write_out(project: Project, tmp_path: Path, plant: Callable) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     away = tmp_path / "away"
     away.mkdir()
     (away / "kept").write_text("mine")
     plant(project, away)
     before = {path.name: path.read_bytes() for path in away.iterdir()}
     for words in (
-        ("task", "add", "b", "--verify", "true"),
+        ("task", "add", "b", "--verify", "ls"),
         ("wave", "next"),
-        ("verify", "T-001", "--", "true"),
+        ("verify", "T-001", "--", "ls"),
         ("wave", "close"),
         ("cancel",),
         ("learn", "--accept", "1"),
@@ -342,10 +342,10 @@ def test_a_number_in_the_list_is_no_way_out_of_it(project: Project) -> None:
     config = Path(project.environment.get("CLAUDE_CONFIG_DIR") or Path(project.environment["HOME"]) / ".claude")
     (config / "tasks" / "session-one").mkdir(parents=True)
     (config / "settings.json").write_text("{}")
-    row = {"id": "T-002", "subject": "x", "verify": "true", "native": "../../settings"}
+    row = {"id": "T-002", "subject": "x", "verify": "ls", "native": "../../settings"}
     with project.ledger.open("a") as file:
         file.write(line("task_added", task=row))
-    project.lk("task", "add", "b", "--verify", "true")
+    project.lk("task", "add", "b", "--verify", "ls")
     assert (config / "settings.json").read_text() == "{}"
 
 

@@ -69,14 +69,14 @@ def test_a_check_that_fails_completes_nothing(working: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("T-001", "--", "true"), 1, "not the stored command of T-001"),
-        (("T-001", "--", "test", "-f", "limiter.txt", ";", "true"), 1, "not the stored command"),
+        (("T-001", "--", "ls"), 1, "not the stored command of T-001"),
+        (("T-001", "--", "test", "-f", "limiter.txt", ";", "ls"), 1, "not the stored command"),
         (("T-001", "--", "test -f limiter.txt"), 1, "not the stored command"),
         (("T-002", "--", "test", "-f", "use.txt"), 1, "T-002 is pending, not in progress"),
-        (("T-009", "--", "true"), 1, "there is no task T-009"),
-        (("C9", "--", "true"), 1, "no criterion or mustNot C9"),
-        (("M1", "--", "true"), 1, "M1 has no command"),
-        (("X-001", "--", "true"), 2, "neither a task nor a criterion"),
+        (("T-009", "--", "ls"), 1, "there is no task T-009"),
+        (("C9", "--", "ls"), 1, "no criterion or mustNot C9"),
+        (("M1", "--", "ls"), 1, "M1 has no command"),
+        (("X-001", "--", "ls"), 2, "neither a task nor a criterion"),
         (("T-001",), 2, ""),
         ((), 2, ""),
     ],
@@ -167,7 +167,7 @@ def test_a_loop_that_ends_while_a_check_runs_takes_no_evidence(project: Project)
     ("words", "says"),
     [
         (("shape", "--accept", "-"), "the loop is in intent"),
-        (("task", "add", "a", "--verify", "true"), "the loop is in intent"),
+        (("task", "add", "a", "--verify", "ls"), "the loop is in intent"),
         (("wave", "next"), "the loop is in intent"),
         (("review", "--thorough", "--file", "-"), "the loop is in intent"),
         (("gate", "--file", "-"), "the loop is in intent"),
@@ -272,7 +272,7 @@ def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(pro
 
 
 @pytest.mark.parametrize(
-    "how", [("--approve",), ("--discuss", "said"), ("--skip", "later"), ("--task", "--verify", "true")]
+    "how", [("--approve",), ("--discuss", "said"), ("--skip", "later"), ("--task", "--verify", "ls")]
 )
 def test_a_warning_keeps_the_gate_shut_until_it_is_acknowledged(project: Project, how: tuple) -> None:
     project.reviewed(findings=[WARNING])
@@ -449,7 +449,7 @@ def test_nothing_is_changed_after_the_end(project: Project) -> None:
     for words in (
         ("complete",),
         ("wave", "next"),
-        ("task", "add", "a", "--verify", "true"),
+        ("task", "add", "a", "--verify", "ls"),
         ("verify", "T-001", "--", "test", "-f", "limiter.txt"),
         ("verify", "C1", "--", "test", "-f", "limiter.txt"),
         ("pause",),

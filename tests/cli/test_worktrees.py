@@ -179,7 +179,7 @@ def test_a_supervised_loop_works_in_one_tree(project: Project) -> None:
     project.start("x", "--approval", "supervisor")
     for line in (
         {"type": "stage_moved", "data": {"to": "executing"}},
-        {"type": "task_added", "data": {"task": {"id": "T-001", "subject": "a", "verify": "true"}}},
+        {"type": "task_added", "data": {"task": {"id": "T-001", "subject": "a", "verify": "ls"}}},
     ):
         with open(project.ledger, "a", encoding="utf-8") as file:
             file.write(json.dumps({**project.lines[0], **line}) + "\n")
@@ -361,7 +361,7 @@ def test_a_wave_without_worktrees_has_nothing_to_merge(project: Project) -> None
 
 
 def test_parallel_merges_come_one_after_the_other(project: Project, data: Path) -> None:
-    apart(project, *[task(str(number), "true") for number in range(4)])
+    apart(project, *[task(str(number), "ls") for number in range(4)])
     for number in range(1, 5):
         done(project, f"T-00{number}", **{f"f{number}_txt": "x\n"})
     running = [project.program("wave", "merge", f"T-00{number}", data=data) for number in range(1, 5)]
@@ -631,7 +631,7 @@ def test_a_purge_destroys_no_work(project: Project) -> None:
 
 def test_long_reports_stand_in_files_and_few_lines_come_back(project: Project) -> None:
     """Case G9: 8 workers that return 40 KB each."""
-    apart(project, *[task(str(number), "true") for number in range(6)])
+    apart(project, *[task(str(number), "ls") for number in range(6)])
     for number in range(8):
         text = f"worker {number}\n" + "line of findings\n" * 2400
         answer = project.ok("report", f"T-00{number}", "--file", "-", given=text)

@@ -23,6 +23,6 @@ def book() -> Book:
 @pytest.fixture
 def executing() -> Book:
     """Two tasks, the second waits for the first; wave 1 open with the first."""
-    loop = Book().planned(task("first", "true"), task("second", "true", blocked_by=["#1"]))
+    loop = Book().planned(task("first", "ls"), task("second", "ls", blocked_by=["#1"]))
     loop.wave()
     return loop

@@ -48,7 +48,7 @@ PANEL = {
 }
 
 
-def task(subject: str = "write it", verify: str = "true", **fields: Any) -> dict:
+def task(subject: str = "write it", verify: str = "ls", **fields: Any) -> dict:
     return {"subject": subject, "verify": verify, **fields}
 
 

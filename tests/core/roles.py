@@ -10,7 +10,7 @@ from loopkit.core.supervision import Step
 from tests.core.kit import Book, outcome
 
 
-def piece(text: str = "write it", verify: str = "true", complexity: str = "simple", **fields: Any) -> dict:
+def piece(text: str = "write it", verify: str = "ls", complexity: str = "simple", **fields: Any) -> dict:
     return {"description": text, "complexity": complexity, "verify": verify, **fields}
 
 

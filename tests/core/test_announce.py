@@ -28,7 +28,7 @@ def with_tasks(*subjects: str, text: str = "add rate limiting") -> Book:
     book = Book(task=text).planned()
     book.line("task_removed", id="T-001")
     for number, subject in enumerate(subjects, 2):
-        book.line("task_added", task={"id": f"T-{number:03d}", "subject": subject, "verify": "true"})
+        book.line("task_added", task={"id": f"T-{number:03d}", "subject": subject, "verify": "ls"})
     return book
 
 
@@ -186,7 +186,7 @@ def test_many_reviews_are_cut(count: int, shown: int) -> None:
 def test_the_announcement_tells_of_the_thorough_review() -> None:
     book = Book().worked()
     assert "thorough" not in resume(book)
-    book.review([{"severity": "BLOCKER", "issue": "x", "verify": "true"}])
+    book.review([{"severity": "BLOCKER", "issue": "x", "verify": "ls"}])
     assert "thorough 1 blockers" in resume(book)
     book = Book().reviewed()
     assert "thorough passed" in resume(book)

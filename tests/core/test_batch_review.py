@@ -206,7 +206,7 @@ def test_every_task_of_the_batch_has_a_verdict_or_nothing_is_recorded() -> None:
 def test_nothing_is_approved_without_a_check_that_passes_now() -> None:
     book = planned()
     book.wave()
-    with pytest.raises(Refused, match="T-001 has no passing check; next: loopkit verify T-001 -- true"):
+    with pytest.raises(Refused, match="T-001 has no passing check; next: loopkit verify T-001 -- ls"):
         judge(book)
     book.verify("T-001")
     book.verify("T-002")

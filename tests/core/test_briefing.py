@@ -118,7 +118,7 @@ def test_reasons_are_those_that_touch_the_files_of_the_task():
 
 
 def test_the_check_is_quoted_whole_or_not_at_all():
-    long = "echo " + "x" * 2000
+    long = "grep " + "x" * 2000
     one = book(task("Alpha", verify="pytest -q"), task("Beta", verify=long))
     assert briefing.values(one.state, TEST)["check"] == "loopkit verify T-001 -- pytest -q"
     assert briefing.values(one.state, TEST._replace(task="T-002"))["check"].startswith("loopkit task show T-002")

@@ -50,7 +50,7 @@ def roll(book: Book, number: int, undo: bool = False, files: tuple = ("a.py",)) 
 @pytest.fixture
 def four() -> Book:
     """start (1), batch-1 (2), batch-2 (3), batch-3 (4); one task each, the fourth open."""
-    book = Book().planned(*[task(f"t{one}", "true", blocked_by=[f"#{one}"] if one else []) for one in range(4)])
+    book = Book().planned(*[task(f"t{one}", "ls", blocked_by=[f"#{one}"] if one else []) for one in range(4)])
     for _ in range(3):
         batch(book)
     return book
@@ -64,7 +64,7 @@ def numbers(found: list) -> list[int]:
 
 
 def test_due_at_the_first_wave_after_the_scaffold_and_after_every_batch() -> None:
-    book = Book().planned(task("s", "true", scaffold=True), task("a", "true"), task("b", "true", blocked_by=["#2"]))
+    book = Book().planned(task("s", "ls", scaffold=True), task("a", "ls"), task("b", "ls", blocked_by=["#2"]))
     assert checkpoints.due(book.state) is None
     book.wave()
     assert checkpoints.due(book.state) == ("start", None)
@@ -134,7 +134,7 @@ def test_back_counts_from_the_newest_along_the_line_without_what_was_saved(four:
 
 
 def test_last_good_is_the_newest_of_the_line_whose_batch_had_no_failure() -> None:
-    book = Book().planned(task("a", "true"), task("b", "true"), task("c", "true", blocked_by=["#1"]))
+    book = Book().planned(task("a", "ls"), task("b", "ls"), task("c", "ls", blocked_by=["#1"]))
     batch(book, fail=("T-002",))
     assert checkpoints.find(book.state, "last-good").number == 1  # start is always good
     book.panel("T-002")
@@ -212,7 +212,7 @@ def test_what_was_completed_just_before_the_target_stays(executing: Book) -> Non
 
 
 def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
-    book = Book(settings={"max_fix_cycles": 9}).planned(task("a", "true"), task("b", "true", blocked_by=["#1"]))
+    book = Book(settings={"max_fix_cycles": 9}).planned(task("a", "ls"), task("b", "ls", blocked_by=["#1"]))
     batch(book)
     book.do(gate.criterion_verified, "C1", outcome())
     seen = book.state.criterion_evidence["C1"].line
@@ -225,7 +225,7 @@ def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
 
 
 def test_no_evidence_of_a_tree_that_is_gone_counts() -> None:
-    book = Book().planned(task("a", "true"), task("b", "true", blocked_by=["#1"]))
+    book = Book().planned(task("a", "ls"), task("b", "ls", blocked_by=["#1"]))
     batch(book)
     batch(book)
     book.review([])
@@ -250,9 +250,9 @@ def test_evidence_that_came_while_the_tree_was_taken_is_younger_than_it(executin
 
 
 def test_a_parent_waits_for_its_subtasks_again() -> None:
-    book = Book().planned(task("whole", "true"), task("other", "true"))
+    book = Book().planned(task("whole", "ls"), task("other", "ls"))
     batch(book, fail=("T-001",))
-    book.line("task_added", task={"id": "T-003", "subject": "part", "verify": "true", "parent": "T-001", "depth": 1})
+    book.line("task_added", task={"id": "T-003", "subject": "part", "verify": "ls", "parent": "T-001", "depth": 1})
     book.line("task_split", id="T-001", subtasks=["T-003"])
     batch(book)
     assert book.state.tasks["T-001"].status == "completed"

@@ -88,11 +88,53 @@ def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
 def test_a_character_that_nobody_sees_is_not_handed_in(letter: str) -> None:
     assert command.split(f"echo 'a{letter}b'")
     with pytest.raises(UsageFault, match=f"U\\+{ord(letter):04X}"):
-        command.accept(f"echo 'a{letter}b'")
+        command.accept(f"grep 'a{letter}b'")
 
 
 @pytest.mark.parametrize(
-    "text", ["echo\t'a b'", "echo 'a\u00a0b'", "echo '\U0001f469\u200d\U0001f4bb \u0646\u200c\u0647'"]
+    "text", ["grep\t'a b'", "grep 'a\u00a0b'", "grep '\U0001f469\u200d\U0001f4bb \u0646\u200c\u0647'"]
 )
 def test_blanks_between_words_and_joiners_are_taken(text: str) -> None:
-    assert command.accept(text)[0] == "echo"
+    assert command.accept(text)[0] == "grep"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true",
+        "/bin/true",
+        ":",
+        "echo all tests passed",
+        "printf x",
+        "exit 0",
+        "pwd",
+        "env A=b true",
+        "sh -c true",
+        "sh -c 'exit 0'",
+        "bash -ec 'echo fine; true && :'",
+        "sh -c ''",
+        "sh -c '# nothing\n'",
+    ],
+)
+def test_what_cannot_fail_is_no_check(text: str) -> None:
+    with pytest.raises(UsageFault, match="cannot fail, so it proves nothing; give a command that fails as long as"):
+        command.accept(text.replace("\n", ""))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "test -f true",
+        "false",
+        "grep -q true a.txt",
+        "sh -c 'echo it fails; exit 3'",
+        "sh -c 'test -f a && echo yes'",
+        "sh -c './check.sh | grep -q true'",
+        "sh true",
+        "python -c 'exit()'",
+        "env A=b pytest -q",
+        "sh -c 'echo \"a && b'",
+    ],
+)
+def test_what_can_fail_is_one(text: str) -> None:
+    assert command.accept(text)

@@ -32,7 +32,7 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
     book = Book().worked()
     decided(book)
     book.do(decisions.avoided, LESSON)
-    rows = [{"severity": "BLOCKER", "issue": f"{word} at a.py:3", "verify": "true"} for word in ("tabs", "spaces")]
+    rows = [{"severity": "BLOCKER", "issue": f"{word} at a.py:3", "verify": "ls"} for word in ("tabs", "spaces")]
     book.review(rows[:1])  # an anti-pattern
     book.wave()
     book.verify("T-002")
@@ -176,7 +176,7 @@ def test_only_a_command_is_checked_and_once_after_each_wave() -> None:
 
 def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_is_superseded() -> None:
     book = Book().reviewed()
-    decided(book, invalidated_if="$ true", files=["a.py"])
+    decided(book, invalidated_if="$ ls", files=["a.py"])
     assert review.passed(book.state)
     assert [kind for kind, _ in checked(book, 1, True)] == ["decision_checked", "decision_invalidated"]
     assert [kind for kind, _ in checked(book, 1, True)] == ["decision_checked"]
@@ -190,9 +190,9 @@ def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_i
 
 def test_or_until_a_task_has_mended_it() -> None:
     book = Book().reviewed()
-    decided(book, invalidated_if="$ true")
+    decided(book, invalidated_if="$ ls")
     checked(book, 1, True)
-    book.do(review.resolved, "F-001", "task", "", "true")
+    book.do(review.resolved, "F-001", "task", "", "ls")
     assert not review.passed(book.state)
     book.wave()
     book.verify("T-002")
@@ -203,8 +203,8 @@ def test_or_until_a_task_has_mended_it() -> None:
 
 def test_a_superseded_one_is_not_checked() -> None:
     book = Book().worked()
-    decided(book, invalidated_if="$ true")
-    assert decisions.due(book.state) == [(1, "true")]
+    decided(book, invalidated_if="$ ls")
+    assert decisions.due(book.state) == [(1, "ls")]
     decided(book, supersedes=1)
     assert decisions.due(book.state) == []
 

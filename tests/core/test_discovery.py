@@ -219,7 +219,7 @@ def test_a_project_of_each_tool(name: str) -> None:
         ({"web/package.json": TYPED, "web/tsconfig.json": "{}"}, "types: npx --prefix web tsc -p web --noEmit"),
         ({"api/Cargo.toml": ""}, "test: cargo test --manifest-path api/Cargo.toml"),
         ({"api/go.mod": ""}, "test: go -C api test ./..."),
-        ({"api/Makefile": "test:\n\ttrue x"}, "test: make -C api test"),
+        ({"api/Makefile": "test:\n\t./unit"}, "test: make -C api test"),
         ({"api/pom.xml": ""}, "test: mvn -q -f api/pom.xml test"),
         ({"api/build.gradle": "", "gradlew": ""}, "test: ./gradlew -p api test"),
         ({"api/build.gradle": "", "api/gradlew": ""}, "test: api/gradlew -p api test"),

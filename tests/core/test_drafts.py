@@ -13,20 +13,20 @@ from tests.core.kit import task
     ("row", "words"),
     [
         ("text", "task 1 is no record"),
-        ({"verify": "true"}, "task 1 has no subject"),
-        ({"subject": None, "verify": "true"}, "task 1 has no subject"),
-        ({"subject": {"a": 1}, "verify": "true"}, "subject of task 1 is no text"),
-        ({"subject": " \n ", "verify": "true"}, "task 1 has no subject"),
-        ({"subject": "x" * 1001, "verify": "true"}, "1001 characters"),
+        ({"verify": "ls"}, "task 1 has no subject"),
+        ({"subject": None, "verify": "ls"}, "task 1 has no subject"),
+        ({"subject": {"a": 1}, "verify": "ls"}, "subject of task 1 is no text"),
+        ({"subject": " \n ", "verify": "ls"}, "task 1 has no subject"),
+        ({"subject": "x" * 1001, "verify": "ls"}, "1001 characters"),
         ({"subject": "a"}, "has no verification command"),
         ({"subject": "a", "verify": None}, "has no verification command"),
-        ({"subject": "a", "verify": ["true"]}, "verify of task 1 is no text"),
+        ({"subject": "a", "verify": ["ls"]}, "verify of task 1 is no text"),
         ({"subject": "a", "verify": "a && b"}, "'&'"),
         ({"subject": "a", "verify": "echo 'x"}, "cannot be split"),
-        ({"subject": "a", "verify": "true", "complexity": "huge"}, "complexity 'huge'"),
-        ({"subject": "a", "verify": "true", "files": "a.py"}, "files of task 1 is not a list"),
-        ({"subject": "a", "verify": "true", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
-        ({"subject": "a", "verify": "true", "blockedBy": []}, "unknown fields: blockedBy"),
+        ({"subject": "a", "verify": "ls", "complexity": "huge"}, "complexity 'huge'"),
+        ({"subject": "a", "verify": "ls", "files": "a.py"}, "files of task 1 is not a list"),
+        ({"subject": "a", "verify": "ls", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
+        ({"subject": "a", "verify": "ls", "blockedBy": []}, "unknown fields: blockedBy"),
     ],
 )
 def test_a_draft_is_checked(row: object, words: str) -> None:
@@ -49,6 +49,6 @@ def test_a_path_has_one_form() -> None:
 
 
 def test_a_draft_is_completed() -> None:
-    row = drafts.draft({"subject": " a\n b ", "verify": " true "}, 1)
-    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "true", "medium", [])
+    row = drafts.draft({"subject": " a\n b ", "verify": " ls "}, 1)
+    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "ls", "medium", [])
     assert len(drafts.draft(task("x" * 1000), 1)["subject"]) == 1000

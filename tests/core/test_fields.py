@@ -31,7 +31,7 @@ def whole() -> Book:
     book.line("subagent_stopped", "hook", agent_id="a", transcript="/t")
     book.line("task_blocked", id="T-003", kind="external", text="t")
     book.line("task_reopened", id="T-003", keep_evidence=True)
-    book.line("task_changed", id="T-003", verify="true", blockedBy=["T-001"], files=["x"])
+    book.line("task_changed", id="T-003", verify="ls", blockedBy=["T-001"], files=["x"])
     outcomes = {"T-001": {"result": "failed", "signature": "boom"}, "T-002": {"result": "blocked"}}
     said = {"status": "BLOCKED", "confidence": "low", "trend": "stable", "recommendation": "unblock:T-002"}
     book.line("wave_closed", wave=1, completed=[], failed=["T-001"], outcomes=outcomes, **said)
@@ -42,7 +42,7 @@ def whole() -> Book:
     book.line("finding_resolved", id="F-001", how="skip", text="t", task=None)
     book.line("review_asked", experts=["a", "b"])
     book.line("decision_recorded", number=1, title="t", kind="category", category="x", findings=["F-001"])
-    decision = {"title": "t", "invalidated_if": "$ true", "files": ["a.py"], "alternatives": ["x"]}
+    decision = {"title": "t", "invalidated_if": "$ ls", "files": ["a.py"], "alternatives": ["x"]}
     book.line("decision_recorded", number=2, supersedes=[1], **decision)
     book.line("anti_pattern_recorded", number=3, title="t", what="w", category="tests", source="review", files=["a"])
     book.line("decision_checked", number=2, exit=0, log="l")
@@ -53,7 +53,7 @@ def whole() -> Book:
     book.line("worktree_made", branch="b", base="a" * 40, tree="b" * 40, **row)
     book.line("worktree_merged", files=["a.py"], tree="b" * 40, **row)
     book.line("worktree_removed", **row)
-    book.line("baseline_recorded", command="true", exit=0, failures=["x"], log="l")
+    book.line("baseline_recorded", command="ls", exit=0, failures=["x"], log="l")
     row = {"label": "start", "tasks": [], "parent": None, "good": True, "left_out": [], "head": None, "wave": None}
     book.line("checkpoint_made", number=1, sha="a" * 40, tree="b" * 40, place="/p", line=3, target=None, **row)
     book.line("rolled_back", number=1, saved=2, files=["a.py"], reopened=["T-001"], undo=False)

@@ -157,7 +157,7 @@ def test_an_answer_may_bring_the_command_that_shows_it_mended() -> None:
     ("verify", "words"),
     [
         ([1], "verify is no record"),
-        ({"x": "true"}, "verify names 'x'"),
+        ({"x": "ls"}, "verify names 'x'"),
         ({"runs": 1}, "no text"),
         ({"runs": "a | b"}, "unquoted"),
     ],
@@ -322,7 +322,7 @@ def test_a_criterion_that_fails_does_not_pause(executing: Book) -> None:
     [
         ("C9", "there is no criterion or mustNot C9", []),
         ("M1", "M1 has no command", []),
-        ("C1", "not the stored command of C1", ["true"]),
+        ("C1", "not the stored command of C1", ["ls"]),
     ],
 )
 def test_a_criterion_is_verified_by_its_own_command(executing: Book, name: str, words: str, given: list) -> None:

@@ -87,7 +87,7 @@ def test_a_must_not_that_came_true_or_nearly_did() -> None:
         "paused", verdict="must_not_breached", reason="M2 has come true: A runtime dependency is added (x exits 1)"
     )
     book.line("resumed")
-    finding = {"severity": "BLOCKER", "issue": "handler takes a tenant", "verify": "true", "violates": ["M1"]}
+    finding = {"severity": "BLOCKER", "issue": "handler takes a tenant", "verify": "ls", "violates": ["M1"]}
     book.review([{**finding, "place": "a.py:1", "reason": "x"}])
     rows = {row["source"].split(",")[0]: row for row in of(book, "constraint")}
     assert rows["M2"]["constraint"] == "must not: A runtime dependency is added" and rows["M2"]["permanent"]
@@ -96,7 +96,7 @@ def test_a_must_not_that_came_true_or_nearly_did() -> None:
 
 def test_a_waived_finding_and_what_a_task_waited_for() -> None:
     book = Book().worked()
-    book.review([{"severity": "BLOCKER", "issue": "no backoff", "verify": "true", "place": "a.py:1", "reason": "x"}])
+    book.review([{"severity": "BLOCKER", "issue": "no backoff", "verify": "ls", "place": "a.py:1", "reason": "x"}])
     book.do(review.resolved, "F-001", "waive", "the proxy does it", "")
     book.line("task_blocked", id="T-001", kind="permission", text="a token for the registry of the team")
     book.line("task_blocked", id="T-001", kind="dependency", text="T-002")

@@ -123,7 +123,7 @@ def test_a_vague_request_is_clarified_before_it_is_scored_again() -> None:
 
 
 def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
-    book = Book().reviewed(findings=[{"severity": "BLOCKER", "issue": "x", "verify": "true"}])
+    book = Book().reviewed(findings=[{"severity": "BLOCKER", "issue": "x", "verify": "ls"}])
     book.do(work.removed, "T-002")
     assert step(book) == "loopkit review --thorough"
     book.review([])

@@ -67,7 +67,7 @@ def test_each_task_has_complexity_criteria_and_a_check(book: Roles) -> None:
     first, second, third = book.state.tasks.values()
     assert (first.subject, first.verify, first.complexity) == ("Count requests", "pytest -q", "medium")
     assert first.description == "Count requests\nper minute\nDone when:\n- the 101st is refused"
-    assert second.description.endswith("Done when:\n- `true` exits 0")
+    assert second.description.endswith("Done when:\n- `ls` exits 0")
     assert (second.blocked_by, second.files, second.criteria, second.group) == (("T-001",), ("a.py",), ("C1",), "api")
     assert third.subject == "Tell the client" and "x" * 300 in third.description
 

@@ -347,7 +347,7 @@ def test_a_suggestion_informs() -> None:
 def test_a_blocker_is_settled_by_its_task_or_a_waiver_only(how: str) -> None:
     book = Book().reviewed(findings=[BLOCKER])
     with pytest.raises(Refused, match="F-001 is a blocker"):
-        review.resolved(book.state, "F-001", how, "x", "true")
+        review.resolved(book.state, "F-001", how, "x", "ls")
 
 
 def test_a_waiver_needs_a_reason() -> None:
@@ -397,13 +397,13 @@ def test_several_are_settled_at_once_or_none() -> None:
         review.resolved(book.state, ["F-001", "F-009"], "approve", "", "")
     book.do(review.resolved, ["f-001", "F-002", "F-001"], "approve", "", "")
     assert not review.passed(book.state)
-    book.do(review.resolved, ("F-003",), "task", "", "true")
+    book.do(review.resolved, ("F-003",), "task", "", "ls")
     assert book.state.tasks["T-002"].files == ("c.py",) and book.state.stage == "executing"
 
 
 def test_several_become_a_task_each() -> None:
     book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
-    book.do(review.resolved, ["F-001", "F-002"], "task", "", "true")
+    book.do(review.resolved, ["F-001", "F-002"], "task", "", "ls")
     assert [one.task for one in book.state.findings.values()] == ["T-002", "T-003"]
 
 
@@ -429,7 +429,7 @@ def decided(book: Book, **fields: Any) -> Book:
 
 
 def against(severity: str = "BLOCKER", **fields: Any) -> dict:
-    return {"severity": severity, "issue": "export.py:3 the rows are written to a file", "verify": "true", **fields}
+    return {"severity": severity, "issue": "export.py:3 the rows are written to a file", "verify": "ls", **fields}
 
 
 def test_a_contradiction_to_a_live_decision_is_a_blocker_that_names_it() -> None:

@@ -14,7 +14,7 @@ from tests.core.kit import Book
 def finding(issue: str, guidance: str = "", severity: str = "WARNING", **fields: Any) -> dict:
     row = {"severity": severity, "issue": issue, "guidance": guidance, **fields}
     if severity == "BLOCKER":
-        row.setdefault("verify", "true")
+        row.setdefault("verify", "ls")
     return row
 
 
@@ -255,5 +255,5 @@ def test_old_journals_fold_without_the_new_fields() -> None:
     row = {"id": "F-001", "severity": "WARNING", "issue": "x", "guidance": "", "violates": []}
     book.line("review_thorough", round=1, experts=["a", "b", "c"], findings=[row])
     assert book.state.findings["F-001"].category == "other" and book.state.review_rounds[0]["size"] == 0
-    book.do(review.resolved, "F-001", "task", "", "true")
+    book.do(review.resolved, "F-001", "task", "", "ls")
     assert work.find(book.state, "T-002").kind == "remediation"

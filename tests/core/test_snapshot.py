@@ -62,7 +62,7 @@ def test_its_size_does_not_grow_with_the_tasks(status: str) -> None:
         book = Book().shaped()
         book.line("stage_moved", to="executing")
         for number in range(1, count + 1):
-            row = {"id": f"T-{number:03d}", "subject": "s" * 200, "verify": "true", "description": "d" * 200}
+            row = {"id": f"T-{number:03d}", "subject": "s" * 200, "verify": "ls", "description": "d" * 200}
             book.line("task_added", task=row)
             if status == "blocked":
                 book.line("task_blocked", id=row["id"], kind="external", text="t" * 200)
@@ -97,7 +97,7 @@ def lines(*rows: tuple) -> Callable[[Book], None]:
 FINDING = {"id": "F-001", "severity": "WARNING", "issue": "x"}
 PROGRESS = {
     "stage": lines(("stage_moved", {"to": "review"})),
-    "task added": lines(("task_added", {"task": {"id": "T-009", "subject": "x", "verify": "true"}})),
+    "task added": lines(("task_added", {"task": {"id": "T-009", "subject": "x", "verify": "ls"}})),
     "task started": lines(("task_started", {"id": "T-001"})),
     "evidence": lines(("task_verified", {"id": "T-001", "passed": False, "exit": 1})),
     "task completed": lines(("task_completed", {"id": "T-001"})),

@@ -141,7 +141,7 @@ def test_leaving_decompose_needs_tasks_commands_and_a_shape() -> None:
     book.line("task_added", task={"id": "T-001", "subject": "native"})
     with pytest.raises(Refused, match="T-001 has no verification command"):
         stage.check_leave_decompose(book.state, 25)
-    book.line("task_changed", id="T-001", verify="true")
+    book.line("task_changed", id="T-001", verify="ls")
     stage.check_leave_decompose(book.state, 25)
     with pytest.raises(Refused, match="1 tasks, at most 0"):
         stage.check_leave_decompose(book.state, 0)

@@ -65,7 +65,7 @@ class Anything(RuleBasedStateMachine):
     @rule(
         name=some.sampled_from(IDS),
         blockers=some.lists(some.sampled_from([*IDS, "T-099"]), max_size=3),
-        verify=some.sampled_from(["", "true"]),
+        verify=some.sampled_from(["", "ls"]),
         parent=some.sampled_from([None, None, *IDS]),
         kind=some.sampled_from(["work", "work", "remediation"]),
     )
@@ -96,7 +96,7 @@ class Anything(RuleBasedStateMachine):
     def verify(self, name: str, passed: bool) -> None:
         self.book.line("task_verified", id=name, passed=passed, exit=0, log="l", seconds=0.0)
 
-    @rule(name=some.sampled_from(IDS), verify=some.sampled_from([None, "", "true", "false"]))
+    @rule(name=some.sampled_from(IDS), verify=some.sampled_from([None, "", "ls", "false"]))
     def change(self, name: str, verify: str | None) -> None:
         self.book.line("task_changed", id=name, **({} if verify is None else {"verify": verify}))
 
@@ -130,8 +130,8 @@ TestCounters = Anything.TestCase
 
 def test_a_task_that_is_named_as_a_blocker_before_it_exists_is_waited_for() -> None:
     book = Book()
-    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "true", "blockedBy": ["T-002"]})
-    book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "true"})
+    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "ls", "blockedBy": ["T-002"]})
+    book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "ls"})
     assert book.state.waiting == {"T-001": 1, "T-002": 0} and book.state.free == 1
     book.line("task_completed", id="T-002")
     assert book.state.waiting["T-001"] == 0 and book.state.free == 1
@@ -147,7 +147,7 @@ def test_ids_are_never_used_again() -> None:
 def test_another_command_takes_the_evidence_away() -> None:
     book = Book().planned()
     book.line("task_verified", id="T-001", passed=True, exit=0)
-    book.line("task_changed", id="T-001", verify="true")
+    book.line("task_changed", id="T-001", verify="ls")
     assert book.state.tasks["T-001"].evidence is not None
     book.line("task_changed", id="T-001", verify="false")
     assert book.state.tasks["T-001"].evidence is None

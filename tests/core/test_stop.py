@@ -30,7 +30,7 @@ def rows(decision: stop.Decision) -> tuple:
 
 @pytest.fixture
 def loop() -> Book:
-    return Book().planned(task("write the limiter", "test -f limiter.txt"), task("use it", "true"))
+    return Book().planned(task("write the limiter", "test -f limiter.txt"), task("use it", "ls"))
 
 
 # -- row 2
@@ -161,7 +161,7 @@ def test_tasks_that_wait_for_blocked_ones_do_not_hold() -> None:
 
 def test_a_split_is_no_human_task() -> None:
     book = Book().planned(task("a"))
-    book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "true", "parent": "T-001", "depth": 1})
+    book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "ls", "parent": "T-001", "depth": 1})
     book.line("task_split", id="T-001")
     assert turn(book).row == 9
     book.line("task_blocked", id="T-002", kind="external", text="wait")

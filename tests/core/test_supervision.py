@@ -113,7 +113,7 @@ def test_passed_needs_the_check_to_have_run_since_the_coder_answered(book: Roles
     book.reply("implementation", "T-001", implemented())
     with pytest.raises(Refused, match="has not run since") as caught:
         book.reply("test", "T-001", saw())
-    assert caught.value.todo == "next: loopkit verify T-001 -- true"
+    assert caught.value.todo == "next: loopkit verify T-001 -- ls"
     book.check("T-001")
     book.reply("test", "T-001", saw())
     assert book.wanted[0] == "verification T-001"
@@ -688,7 +688,7 @@ def test_a_goal_that_is_never_reached_ends_as_impossible_when_the_revisions_are_
 def test_remediation_of_the_review_does_not_ask_for_the_goal_again() -> None:
     book = completed(Roles().approved())
     book.reply("verification", "goal", scored(80))
-    book.review([{"severity": "BLOCKER", "issue": "x", "verify": "true"}])
+    book.review([{"severity": "BLOCKER", "issue": "x", "verify": "ls"}])
     name = list(book.state.tasks)[-1]
     assert book.state.tasks[name].kind == "remediation"
     completed(book)
@@ -866,7 +866,7 @@ class Unruly(Roles):
                 lambda: self.do(work.hand_in, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
                 lambda: self.do(work.started, self.draw.choice(list(self.state.open))),
-                lambda: self.do(work.changed, self.draw.choice(list(self.state.open)), "true -x", None, None),
+                lambda: self.do(work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None),
             ]
         )
         before = self.state.lines

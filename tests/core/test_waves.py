@@ -53,12 +53,12 @@ def test_an_open_wave_is_not_opened_again(executing: Book) -> None:
 def test_tasks_with_a_panel_due_or_without_a_command_stay_behind() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("task_added", task={"id": "T-003", "subject": "native"})
-    book.line("task_changed", id="T-003", verify="true")
+    book.line("task_changed", id="T-003", verify="ls")
     book.wave()
     book.do(work.failed, "T-001", "no", None)
     book.do(waves.closed)
     book.line("task_added", task={"id": "T-004", "subject": "native"})
-    book.line("task_added", task={"id": "T-005", "subject": "good", "verify": "true"})
+    book.line("task_added", task={"id": "T-005", "subject": "good", "verify": "ls"})
     assert opened(book.wave()) == ["T-005"]
 
 

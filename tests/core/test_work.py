@@ -99,7 +99,7 @@ def test_25_tasks_are_taken_26_refused() -> None:
 def test_subtasks_and_remediation_do_not_count() -> None:
     book = Book().planned(*[task(str(number)) for number in range(25)])
     book.do(work.split, "T-001", [task("x"), task("y")])
-    book.line("task_added", task={"id": "T-028", "subject": "mend", "verify": "true", "kind": "remediation"})
+    book.line("task_added", task={"id": "T-028", "subject": "mend", "verify": "ls", "kind": "remediation"})
     assert (book.state.planned, len(book.state.tasks)) == (25, 28)
     book.wave()
 
@@ -213,15 +213,15 @@ def test_start_without_a_command_is_refused() -> None:
 
 
 def test_only_the_stored_command_verifies(executing: Book) -> None:
-    work.check_verify(executing.state, "T-001", ["true"])
+    work.check_verify(executing.state, "T-001", ["ls"])
     with pytest.raises(Refused, match="not the stored command of T-001") as caught:
-        work.check_verify(executing.state, "T-001", ["true", "x"])
-    assert caught.value.todo == "next: loopkit verify T-001 -- true"
+        work.check_verify(executing.state, "T-001", ["ls", "x"])
+    assert caught.value.todo == "next: loopkit verify T-001 -- ls"
 
 
 def test_a_task_that_was_not_started_is_not_verified(executing: Book) -> None:
     with pytest.raises(Refused, match="T-002 is pending"):
-        work.check_verify(executing.state, "T-002", ["true"])
+        work.check_verify(executing.state, "T-002", ["ls"])
 
 
 def test_passing_completes(executing: Book) -> None:

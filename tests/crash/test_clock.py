@@ -25,18 +25,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict:
 
 @pytest.mark.parametrize("back", [3600, YEAR], ids=["an hour", "a year"])
 def test_running_time_counts_on(project: Project, clock: dict, back: int) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     clock["now"] += 1000
-    project.ok("task", "add", "b", "--verify", "true")
+    project.ok("task", "add", "b", "--verify", "ls")
     clock["now"] -= back
-    project.ok("task", "add", "c", "--verify", "true")
+    project.ok("task", "add", "c", "--verify", "ls")
     clock["now"] += 500
     project.ok("pause")
     assert project.snapshot["spent"]["seconds"] == 1500
 
 
 def test_a_limit_on_time_binds(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("resume", "--time", "1h")
     clock["now"] -= YEAR
     assert "additionalContext" in stop(project).out
@@ -46,16 +46,16 @@ def test_a_limit_on_time_binds(project: Project, clock: dict) -> None:
 
 
 def test_lines_written_at_once_cost_no_time(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     for step in (30, -20, 30, -20, 30):
         clock["now"] += step
-        project.ok("task", "add", f"after {step} at {clock['now']}", "--verify", "true")
+        project.ok("task", "add", f"after {step} at {clock['now']}", "--verify", "ls")
     project.ok("pause")
     assert project.snapshot["spent"]["seconds"] == 50
 
 
 def test_order_is_that_of_the_lines(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     clock["now"] -= YEAR
     project.ok("wave", "next")
     assert project.verify("T-001").exit == 0
@@ -68,7 +68,7 @@ def test_order_is_that_of_the_lines(project: Project, clock: dict) -> None:
 
 def test_evidence_does_not_age(project: Project, clock: dict) -> None:
     project.write("a.txt")
-    project.planned(task("a", "true", files=["a.txt"]))
+    project.planned(task("a", "ls", files=["a.txt"]))
     project.ok("wave", "next")
     clock["now"] -= YEAR
     assert project.verify("T-001").exit == 0
@@ -78,7 +78,7 @@ def test_evidence_does_not_age(project: Project, clock: dict) -> None:
 
 
 def test_a_cancelled_loop_stays_behind_the_next_one(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("cancel")
     clock["now"] -= YEAR
     project.start("the next one")
@@ -90,7 +90,7 @@ def test_a_cancelled_loop_stays_behind_the_next_one(project: Project, clock: dic
 
 
 def test_of_two_that_are_over_the_later_one_is_shown(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     project.ok("cancel")
     clock["now"] -= YEAR
     project.start("the next one")
@@ -115,7 +115,7 @@ def test_drafts_of_before_and_of_the_future_are_swept_and_young_ones_kept(tmp_pa
 
 
 def test_a_resume_in_a_new_session_after_it(project: Project, clock: dict) -> None:
-    project.planned(task("a", "true"))
+    project.planned(task("a", "ls"))
     clock["now"] -= YEAR
     project.ok("resume", "--take-over", session="later")
     assert project.status["owner"]["session_id"] == "later" != S1

@@ -30,7 +30,7 @@ def small(project: Project) -> Iterator[Project]:
     project.root.mkdir()
     mount("-t", "tmpfs", "-o", "size=512k,nr_inodes=60", "tmpfs", str(project.root))
     try:
-        project.planned(task("first", "true"))
+        project.planned(task("first", "ls"))
         yield project
     finally:
         subprocess.run(["umount", "-l", str(project.root)], check=True)
@@ -63,7 +63,7 @@ def no_more_inodes(project: Project) -> list[Path]:
 def refused(project: Project) -> None:
     """Nothing can be recorded: one line, exit 3; looking and the hook go on."""
     before = project.ledger.read_bytes()
-    for words in (("task", "add", "lost", "--verify", "true"), ("wave", "next"), ("cancel",), ("pause",)):
+    for words in (("task", "add", "lost", "--verify", "ls"), ("wave", "next"), ("cancel",), ("pause",)):
         answer = project.lk(*words)
         assert answer.exit == 3 and answer.err.count("\n") == 1 and answer.out == "", answer
         assert "nothing was changed" in answer.err and project.ledger.read_bytes() == before
@@ -73,9 +73,9 @@ def refused(project: Project) -> None:
 
 def usable(project: Project) -> None:
     assert list(project.tasks) == ["T-001"]
-    project.ok("task", "add", "second", "--verify", "true")
+    project.ok("task", "add", "second", "--verify", "ls")
     kit.age(project)
-    project.ok("task", "add", "third", "--verify", "true")
+    project.ok("task", "add", "third", "--verify", "ls")
     kit.whole(project)
 
 
@@ -84,18 +84,18 @@ def test_a_full_disk(small: Project) -> None:
     ledger = small.ledger.read_bytes()
     room = -len(ledger) % os.statvfs(small.root).f_bsize  # what is left of the ledger's own last block
     added = 0
-    while small.lk("task", "add", "x" * 200, "--verify", "true").exit == 0:
+    while small.lk("task", "add", "x" * 200, "--verify", "ls").exit == 0:
         added += 1
     assert added <= room // 300 + 1, "each that was acknowledged found room in that block"
     assert len(small.tasks) == 1 + added
     before = small.ledger.read_bytes()
-    answer = small.lk("task", "add", "y" * 400, "--verify", "true")
+    answer = small.lk("task", "add", "y" * 400, "--verify", "ls")
     assert answer.exit == 3 and "No space left on device" in answer.err and answer.err.count("\n") == 1
     assert small.ledger.read_bytes() == before and small.lk("status").exit == 0
     filler.unlink()
-    small.ok("task", "add", "second", "--verify", "true")
+    small.ok("task", "add", "second", "--verify", "ls")
     kit.age(small)
-    small.ok("task", "add", "third", "--verify", "true")
+    small.ok("task", "add", "third", "--verify", "ls")
     assert len(small.tasks) == 3 + added
     kit.whole(small)
 
@@ -103,10 +103,10 @@ def test_a_full_disk(small: Project) -> None:
 def test_no_inodes_left(small: Project) -> None:
     """What is derived needs new files, the ledger does not: commands go on, `start` and `verify` say no."""
     fillers = no_more_inodes(small)
-    answer = small.lk("task", "add", "second", "--verify", "true")
+    answer = small.lk("task", "add", "second", "--verify", "ls")
     assert answer.exit == 0 and answer.err.startswith("loopkit: PROGRESS.md not written: No space left on device\n")
     small.lk("wave", "next")
-    answer = small.lk("verify", "T-001", "--", "true")
+    answer = small.lk("verify", "T-001", "--", "ls")
     assert answer.exit == 3 and "nothing was recorded" in answer.err and answer.err.count("\n") == 1
     small.lk("cancel")
     answer = small.lk("start", "--task-file", "-", given="another")

@@ -42,7 +42,7 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
         project.start()
         project.score(2, 2, 2, 2, 2)
         return (lambda: project.lk("shape", "--accept", "-", given=SHAPE)), lambda: len(project.of("shape_saved"))
-    project.planned(task("first", "true"), task("second", "true"))
+    project.planned(task("first", "ls"), task("second", "ls"))
     if name == "learn":
         path = project.root / "learnings.jsonl"
         return (
@@ -55,7 +55,7 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
     if name == "cancel":
         return (lambda: project.lk("cancel")), lambda: len(project.of("loop_cancelled"))
     assert name == "add"
-    return (lambda: project.lk("task", "add", "third", "--verify", "true")), lambda: len(project.of("task_added")) - 2
+    return (lambda: project.lk("task", "add", "third", "--verify", "ls")), lambda: len(project.of("task_added")) - 2
 
 
 @pytest.mark.usefixtures("strace")
@@ -98,14 +98,14 @@ def test_an_interrupted_call_is_repeated(listed: Project, tally: Counter, name: 
 
 @pytest.mark.usefixtures("strace")
 def test_a_hook_answers_whatever_fails(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     count = 0
     for call, fault, outcome in kit.each(listed, lambda: stop(listed), errors):
         count += 1
         assert outcome.code == 0 and (outcome.said == "" or "additionalContext" in outcome.said), (fault, call, outcome)
         kit.age(listed)
         assert "additionalContext" in stop(listed).out
-        assert listed.lk("task", "add", "next", "--verify", "true").exit == 0
+        assert listed.lk("task", "add", "next", "--verify", "ls").exit == 0
         kit.whole(listed)
     tally.update({"faults": count, "survived": count})
 
@@ -139,11 +139,11 @@ def cut_at(size: int, action: Callable[[], Answer], dies: bool) -> kit.Outcome:
 
 @pytest.mark.parametrize("dies", [True, False], ids=["killed within the write", "disk full within the write"])
 def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies: bool) -> None:
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     for note in range(40):  # the ledger is the largest file, so it is what the limit meets
         project.ok("pause", f"note {note}")
         project.ok("resume")
-    act = lambda: project.lk("task", "add", "cut", "--verify", "true")  # noqa: E731
+    act = lambda: project.lk("task", "add", "cut", "--verify", "ls")  # noqa: E731
     act()
     whole = project.ledger.read_bytes()
     line = whole.splitlines(keepends=True)[-1]
@@ -165,7 +165,7 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
             there_is = project.ledger.read_bytes()
             assert len(there_is) == size and there_is.startswith(before)
         assert len(there) == (2 if outcome.code == 0 else 1)
-        added = project.lk("task", "add", "next", "--verify", "true")
+        added = project.lk("task", "add", "next", "--verify", "ls")
         assert added.exit == 0
         assert [row["subject"] for row in project.tasks.values()] == [*["first", "cut"][: len(there)], "next"]
         kit.age(project)
@@ -178,14 +178,14 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
 def test_a_list_of_a_dead_process_is_taken_over(listed: Project) -> None:
     """A lock older than its ten seconds is no reason to wait; nor is one of a clock that has gone back since."""
     folder = Path(listed.environment["HOME"], ".claude", "tasks", S1)
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     for age in (-11, 3600):
         (folder / ".lock.lock").mkdir()
         (folder / "T-001.json.lock").mkdir()
         now = os.stat(folder / ".lock.lock").st_mtime
         for name in (".lock.lock", "T-001.json.lock"):
             os.utime(folder / name, (now + age, now + age))
-        listed.ok("task", "add", f"aged {age}", "--verify", "true")
+        listed.ok("task", "add", f"aged {age}", "--verify", "ls")
         listed.ok("task", "set", "T-001", "--verify", f"test {age}")
     assert kit.mirrored(listed) == dict.fromkeys(("T-001", "T-002", "T-003"), "pending")
     assert not list(folder.glob("*.lock")) and not (folder / ".lock.lock").exists()

@@ -73,7 +73,7 @@ def add_and_look(project: Project, wanted: Callable[[dict], bool]) -> None:
     assert status.exit == 0, status
     before = project.tasks
     assert wanted(before), before
-    added = project.lk("task", "add", "the next one", "--verify", "true")
+    added = project.lk("task", "add", "the next one", "--verify", "ls")
     assert (added.exit, added.err) == (0, ""), added
     after = project.tasks
     assert len(after) == len(before) + 1 and wanted(after)
@@ -81,17 +81,17 @@ def add_and_look(project: Project, wanted: Callable[[dict], bool]) -> None:
 
 
 def test_task_add_and_its_push_to_the_list(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"), task("second", "true", blocked_by=["T-001"]))
+    listed.planned(task("first", "ls"), task("second", "ls", blocked_by=["T-001"]))
 
     def after(done: bool) -> None:
         add_and_look(listed, lambda rows: [row["subject"] for row in rows.values()][:2] == ["first", "second"])
         assert kit.mirrored(listed) == dict.fromkeys(listed.tasks, "pending")
 
-    killed(listed, tally, lambda: listed.lk("task", "add", "killed", "--verify", "true"), after)
+    killed(listed, tally, lambda: listed.lk("task", "add", "killed", "--verify", "ls"), after)
 
 
 def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"), task("second", "true"))
+    listed.planned(task("first", "ls"), task("second", "ls"))
     listed.ok("wave", "next")
 
     def after(done: bool) -> None:
@@ -109,7 +109,7 @@ def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
 
 def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None:
     (listed.folder / ".git").rename(listed.folder.parent / "git")  # checkpoints are killed on their own
-    listed.planned(task("first", "true"), task("second", "false"), task("third", "true"))
+    listed.planned(task("first", "ls"), task("second", "false"), task("third", "ls"))
     listed.ok("wave", "next")
     listed.verify("T-001")
 
@@ -133,7 +133,7 @@ def recording(call: kit.Call) -> bool:
 
 def test_rollback_between_its_save_its_files_and_its_record(listed: Project, tally: Counter) -> None:
     """Git folder and working tree are not put back from one death to the next: each rollback saves what the last left."""
-    listed.planned(task("first", "test -f one.txt"), task("second", "true", blocked_by=["T-001"]))
+    listed.planned(task("first", "test -f one.txt"), task("second", "ls", blocked_by=["T-001"]))
     listed.ok("wave", "next")
     listed.write("one.txt")
     listed.verify("T-001")
@@ -174,7 +174,7 @@ def test_start(listed: Project, tally: Counter) -> None:
 
 @pytest.mark.parametrize("purge", [False, True], ids=["archive", "purge"])
 def test_start_afresh(listed: Project, tally: Counter, purge: bool) -> None:
-    listed.planned(task("old", "true"))
+    listed.planned(task("old", "ls"))
     words = ("start", "--fresh", *(["--purge"] if purge else []), "--task-file", "-")
     old = listed.name
 
@@ -201,7 +201,7 @@ def test_start_afresh(listed: Project, tally: Counter, purge: bool) -> None:
 
 
 def test_cancel(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"), task("second", "true"))
+    listed.planned(task("first", "ls"), task("second", "ls"))
     native(listed, "1")
     listed.ok("task", "list")
 
@@ -232,7 +232,7 @@ def test_shape_is_accepted(listed: Project, tally: Counter) -> None:
 
 
 def test_learn(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     act = lambda: listed.lk("learn", "--file", "-", given=LEARNT)  # noqa: E731
     path = listed.root / "learnings.jsonl"
 
@@ -248,7 +248,7 @@ def test_learn(listed: Project, tally: Counter) -> None:
 
 
 def test_a_held_stop_that_takes_in_what_claude_added(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     listed.ok("wave", "next")
     native(listed, "1")
     listed.ok("status")
@@ -264,7 +264,7 @@ def test_a_held_stop_that_takes_in_what_claude_added(listed: Project, tally: Cou
 
 
 def test_a_start_of_a_session_after_clear(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
 
     def act() -> Answer:
         return hook(listed, "session_start", session_id="after-clear", source="clear")
@@ -273,7 +273,7 @@ def test_a_start_of_a_session_after_clear(listed: Project, tally: Counter) -> No
         assert listed.status["owner"]["session_id"] in (S1, "after-clear")
         assert "[LOOP RESUME]" in act().out
         assert listed.status["owner"]["session_id"] == "after-clear"
-        added = listed.lk("task", "add", "the next one", "--verify", "true", session="after-clear")
+        added = listed.lk("task", "add", "the next one", "--verify", "ls", session="after-clear")
         assert added.exit == 0
         kit.whole(listed)
 
@@ -281,7 +281,7 @@ def test_a_start_of_a_session_after_clear(listed: Project, tally: Counter) -> No
 
 
 def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     listed.ok("pause")
     act = lambda: listed.lk("resume", "--take-over", "--iterations", "+5", session="other")  # noqa: E731
 
@@ -296,7 +296,7 @@ def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
 
 
 def test_decide_and_what_it_supersedes(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     row = {"title": "Stream the rows", "context": "c", "choice": "x", "alternatives": ["a file: too large"]}
     listed.ok("decide", "--file", "-", given=row)
 
@@ -329,7 +329,7 @@ def changes(call: kit.Call) -> bool:
 
 
 def plan(words: str) -> dict:
-    return {"tasks": [{"description": f"{words} {one}", "complexity": "simple", "verify": "true"} for one in "abc"]}
+    return {"tasks": [{"description": f"{words} {one}", "complexity": "simple", "verify": "ls"} for one in "abc"]}
 
 
 def test_a_hand_out_and_its_brief(listed: Project, tally: Counter) -> None:
@@ -367,7 +367,7 @@ def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None
 
 
 def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     listed.ok("wave", "next")
     listed.start("rename the logo", "--beside")
 
@@ -389,7 +389,7 @@ def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
 
 def test_a_wave_in_worktrees(listed: Project, tally: Counter) -> None:
     """Git folder and working tree are not put back from one death to the next, so names are taken by then."""
-    listed.planned(task("first", "test -f a.txt"), task("second", "true"))
+    listed.planned(task("first", "test -f a.txt"), task("second", "ls"))
 
     def opened(done: bool) -> None:
         if not listed.status["wave"]["open"]:
@@ -420,7 +420,7 @@ def test_a_merge(listed: Project, tally: Counter) -> None:
 
 
 def test_baseline(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     words = ("baseline", "--", "sh", "-c", "echo FAILED a; exit 1")
 
     def after(done: bool) -> None:

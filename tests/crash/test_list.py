@@ -63,12 +63,12 @@ STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 @pytest.mark.parametrize("state", STATES)
 def test_whatever_became_of_it(listed: Project, state: str) -> None:
-    listed.planned(task("first", "true"), task("second", "true", blocked_by=["T-001"]))
+    listed.planned(task("first", "ls"), task("second", "ls", blocked_by=["T-001"]))
     spoil, mends = STATES[state]
     spoil(place(listed))
     kit.age(listed)
     assert "additionalContext" in stop(listed).out
-    added = listed.lk("task", "add", "third", "--verify", "true")
+    added = listed.lk("task", "add", "third", "--verify", "ls")
     assert (added.exit, added.err) == (0, ""), added
     assert {name: row["status"] for name, row in listed.tasks.items()} == dict.fromkeys(
         ("T-001", "T-002", "T-003"), "pending"
@@ -87,22 +87,22 @@ def taken(project: Project) -> list[dict]:
 
 
 def test_a_link_in_the_list_is_replaced_not_followed(listed: Project, tmp_path: Path) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     precious = tmp_path / "precious"
     precious.write_text("x")
     (place(listed) / "T-001.json").unlink()
     os.symlink(precious, place(listed) / "T-001.json")
-    listed.ok("task", "add", "b", "--verify", "true")
+    listed.ok("task", "add", "b", "--verify", "ls")
     assert precious.read_text() == "x" and kit.mirrored(listed)["T-001"] == "pending"
 
 
 def test_what_claude_made_is_taken_in_once_whoever_looks(listed: Project) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     native(listed, "1")
     native(listed, "2", blockedBy=["1"])
     for _ in range(2):
         stop(listed)
-        listed.ok("task", "set", "T-001", "--verify", "true")
+        listed.ok("task", "set", "T-001", "--verify", "ls")
     assert [(row["id"], row["native"], row["blockedBy"]) for row in taken(listed)] == [
         ("T-002", "1", []),
         ("T-003", "2", ["T-002"]),
@@ -110,7 +110,7 @@ def test_what_claude_made_is_taken_in_once_whoever_looks(listed: Project) -> Non
 
 
 def test_tasks_of_claudes_that_block_each_other_do_not_stop_the_loop(listed: Project) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     native(listed, "1", blockedBy=["2"])
     native(listed, "2", blockedBy=["3"])
     native(listed, "3", blockedBy=["1", "99"])
@@ -126,14 +126,14 @@ def test_tasks_of_claudes_that_block_each_other_do_not_stop_the_loop(listed: Pro
 
 
 def test_a_subject_that_stands_twice_is_two_tasks(listed: Project) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     native(listed, "1", subject="first")
     stop(listed)
     assert [row["subject"] for row in listed.tasks.values()] == ["first", "first"]
 
 
 def test_of_two_hundred_as_many_are_taken_in_as_a_loop_may_have(listed: Project) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     for number in range(1, 201):
         native(listed, str(number))
     stop(listed)
@@ -143,7 +143,7 @@ def test_of_two_hundred_as_many_are_taken_in_as_a_loop_may_have(listed: Project)
 
 
 def test_a_task_without_end_is_cut(listed: Project) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     native(listed, "1", subject="x" * 100_000)
     stop(listed)
     assert len(taken(listed)[0]["subject"]) == 1000
@@ -151,7 +151,7 @@ def test_a_task_without_end_is_cut(listed: Project) -> None:
 
 
 def test_a_list_that_claude_finished_says_nothing_of_ours(listed: Project) -> None:
-    listed.planned(task("first", "true"), task("second", "true"))
+    listed.planned(task("first", "ls"), task("second", "ls"))
     for path in place(listed).glob("*.json"):
         path.unlink()
     (place(listed) / ".highwatermark").write_text("2")

@@ -49,7 +49,7 @@ def at_once(*actions: Callable[[], object]) -> list[int]:
 
 
 def test_ten_thousand_updates_of_one_ledger(project: Project, tally: Counter) -> None:
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     root, name = str(project.root), project.name
 
     def write(writer: int) -> None:
@@ -57,7 +57,7 @@ def test_ten_thousand_updates_of_one_ledger(project: Project, tally: Counter) ->
         loop = Loop(root, name)
         for number in range(UPDATES):
             with loop.writing() as state:
-                row = {"id": f"T-{state.highest + 1:03d}", "subject": f"{writer} {number}", "verify": "true"}
+                row = {"id": f"T-{state.highest + 1:03d}", "subject": f"{writer} {number}", "verify": "ls"}
                 loop.record([("task_added", {"task": row})], "person")
 
     def hooks() -> None:
@@ -78,24 +78,24 @@ def test_ten_thousand_updates_of_one_ledger(project: Project, tally: Counter) ->
 
 
 def test_twenty_commands_at_once(listed: Project, tally: Counter) -> None:
-    listed.planned(task("first", "true"))
+    listed.planned(task("first", "ls"))
     listed.ok("task", "list")
 
     def add(number: int) -> None:
-        answer = listed.lk("task", "add", f"number {number}", "--verify", "true")
+        answer = listed.lk("task", "add", f"number {number}", "--verify", "ls")
         assert (answer.exit, answer.err) == (0, ""), answer
 
     assert at_once(*[lambda number=number: add(number) for number in range(20)]) == [0] * 20  # type: ignore[misc]
     subjects = [row["subject"] for row in listed.tasks.values()]
     assert sorted(subjects) == sorted(["first", *[f"number {number}" for number in range(20)]])
-    listed.ok("task", "add", "the last one", "--verify", "true")
+    listed.ok("task", "add", "the last one", "--verify", "ls")
     kit.whole(listed)
     assert kit.mirrored(listed) == dict.fromkeys(listed.tasks, "pending")
     tally.update({"concurrent updates": 20, "lost": 0})
 
 
 def test_eight_hooks_at_once_while_commands_write(listed: Project, tally: Counter) -> None:
-    listed.planned(*[task(f"task {number}", "true") for number in range(6)])
+    listed.planned(*[task(f"task {number}", "ls") for number in range(6)])
     listed.ok("wave", "next")
     native(listed, "1")
     hooks: list[Callable[[], object]] = [
@@ -108,7 +108,7 @@ def test_eight_hooks_at_once_while_commands_write(listed: Project, tally: Counte
         lambda: hook(listed, "session_start", source="compact"),
         lambda: hook(listed, "session_end", reason="other"),
     ]
-    commands = [lambda n=n: listed.lk("verify", f"T-00{n}", "--", "true") for n in (1, 2, 3, 4)]  # type: ignore[misc]
+    commands = [lambda n=n: listed.lk("verify", f"T-00{n}", "--", "ls") for n in (1, 2, 3, 4)]  # type: ignore[misc]
     assert at_once(*hooks, *commands) == [0] * 12
     listed.ok("task", "list")
     assert [listed.tasks[f"T-00{n}"]["status"] for n in (1, 2, 3, 4)] == ["completed"] * 4
@@ -130,7 +130,7 @@ HOLDER = (
 @pytest.fixture
 def holder(project: Project) -> subprocess.Popen:
     """A process that holds the writing lock and stands still."""
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     words = [sys.executable, "-c", HOLDER, str(project.root / "lock")]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"held\n"
@@ -145,32 +145,32 @@ def test_a_lock_whose_holder_stands_still(
 ) -> None:
     monkeypatch.setattr(store, "LOCK_SECONDS", 0.05)
     says = "another command has been writing for 0.05 s; wait for it, or end it"
-    project.refused(1, "task", "add", "b", "--verify", "true", says=says)
+    project.refused(1, "task", "add", "b", "--verify", "ls", says=says)
     project.refused(1, "cancel", says=says)
     assert project.lk("status").exit == 0, "looking needs no lock"
     assert "additionalContext" in stop(project).out, "nor does a hook"
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
-    project.ok("task", "add", "b", "--verify", "true")
+    project.ok("task", "add", "b", "--verify", "ls")
 
 
 def test_a_system_that_knows_no_locks_is_no_other_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     import portalocker
 
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
 
     def acquire(*_: object) -> None:
         raise portalocker.exceptions.LockException("no locks")
 
     monkeypatch.setattr(portalocker.Lock, "acquire", acquire)
-    project.refused(3, "task", "add", "b", "--verify", "true", says="No locks available")
+    project.refused(3, "task", "add", "b", "--verify", "ls", says="No locks available")
 
 
 # -- cancel is the last word
 
 
 def test_a_cancel_among_twenty_stop_hooks(project: Project, tally: Counter) -> None:
-    project.planned(*[task(f"task {number}", "true") for number in range(3)])
+    project.planned(*[task(f"task {number}", "ls") for number in range(3)])
     project.ok("wave", "next")
     answers = project.folder.parent / "answers"
     answers.mkdir()
@@ -204,7 +204,7 @@ def test_a_command_between_the_decision_and_its_line(
     """The hook has decided to hold; before it says so, the loop is ended, paused, taken over."""
     from loopkit.hooks import project as place
 
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     real = place.append
 
     def append(*given: object) -> None:
@@ -222,11 +222,11 @@ def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
 ) -> None:
     from loopkit.hooks import project as place
 
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     real = place.append
 
     def append(*given: object) -> None:
-        project.ok("task", "add", "b", "--verify", "true")
+        project.ok("task", "add", "b", "--verify", "ls")
         real(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(place, "append", append)
@@ -234,7 +234,7 @@ def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
 
 
 def test_the_purge_of_a_dead_command_is_finished_and_a_strangers_notes_are_kept(project: Project) -> None:
-    project.planned(task("first", "true"))
+    project.planned(task("first", "ls"))
     old = project.name
     project.ok("cancel")
     (project.root / "archive").mkdir()

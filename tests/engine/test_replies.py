@@ -371,6 +371,7 @@ def piece(**fields) -> dict:
     [
         ({"complexity": "hard"}, "tasks.1.complexity: 'hard' is none of simple, medium, complex"),
         ({"verify": "pytest | tail"}, "tasks.1.verify: verification command has an unquoted"),
+        ({"verify": "sh -c 'echo ok'"}, "tasks.1.verify: sh -c cannot fail, so it proves nothing"),
         ({"verify": ""}, "tasks.1.verify: says nothing"),
         ({"description": None}, "tasks.1.description: says nothing"),
         ({"dependencies": [2]}, "tasks.1.dependencies: 2 is no other place"),
@@ -433,12 +434,12 @@ def test_a_numbered_list_is_read_as_a_plan():
     [
         ("plan", "1. one | simple", None),
         ("plan", "1. one | simple", ""),
-        ("plan", "no list at all", "true"),
-        ("plan", "1. one\n2. two\n\nor:\n\n1. three\n", "true"),
-        ("plan", "2. two\n3. three", "true"),
-        ("plan", "\n".join(f"{place}. step" for place in range(1, 17)), "true"),
-        ("test", "1. one | simple", "true"),
-        ("diagnosis", "1. retry", "true"),
+        ("plan", "no list at all", "ls"),
+        ("plan", "1. one\n2. two\n\nor:\n\n1. three\n", "ls"),
+        ("plan", "2. two\n3. three", "ls"),
+        ("plan", "\n".join(f"{place}. step" for place in range(1, 17)), "ls"),
+        ("test", "1. one | simple", "ls"),
+        ("diagnosis", "1. retry", "ls"),
     ],
 )
 def test_no_plan_is_read_where_it_would_be_a_guess(kind, text, command):
@@ -446,5 +447,5 @@ def test_no_plan_is_read_where_it_would_be_a_guess(kind, text, command):
 
 
 def test_fifteen_items_are_read_and_an_unknown_word_stays_in_the_text():
-    plan = replies.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "true")
+    plan = replies.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "ls")
     assert len(plan["tasks"]) == 15 and plan["tasks"][0]["description"] == "a | b"

@@ -19,7 +19,7 @@ KINDS = ("replan", "implementation", "fix", "test", "verification", "diagnosis")
 
 
 def piece(description: str, **fields) -> dict:
-    return {"description": description, "complexity": "simple", "verify": "true", **fields}
+    return {"description": description, "complexity": "simple", "verify": "ls", **fields}
 
 
 def judged(score: int, **fields) -> dict:
@@ -107,7 +107,7 @@ def test_for_the_plan_goal_and_list_are_there_and_no_evidence():
     attempt(one, "T-001", 90)
     text = brief(one, "verification", "plan")
     assert f"## Goal\n\n> {GOAL}" in text
-    assert all(name in text for name in ("T-001", "Alpha", "T-002", "Beta", "T-003", "Gamma", "`true`"))
+    assert all(name in text for name in ("T-001", "Alpha", "T-002", "Beta", "T-003", "Gamma", "`ls`"))
     assert "detail of its own" not in text and "evidence" not in text and CODED["summary"] not in text
 
 
@@ -157,7 +157,7 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
     for words in ("Attempt 1: rejected with 20", "judged with 20", "count per window", "no clock", "use path 1"):
         assert words in text
     assert "decision 001: Per address: the address" in text and "anti-pattern 002: trusted a header" in text
-    assert "Do not repeat what failed above." in text and "loopkit verify T-001 -- true" in text
+    assert "Do not repeat what failed above." in text and "loopkit verify T-001 -- ls" in text
     assert "decision 001" not in brief(one, "implementation", "T-002")
     assert "decision 001" in brief(one, "implementation", "T-003"), "who names no file may touch any"
 
@@ -182,9 +182,7 @@ def test_a_tester_reads_what_the_coder_claims_and_the_check():
     one.wave()
     answer(one, "implementation", "T-001", {**CODED, "filesModified": ["app/a.py"]})
     text = brief(one, "test", "T-001")
-    assert (
-        "> app/a.py:12 counts" in text and "Files: app/a.py" in text and "      loopkit verify T-001 -- true\n" in text
-    )
+    assert "> app/a.py:12 counts" in text and "Files: app/a.py" in text and "      loopkit verify T-001 -- ls\n" in text
 
 
 def test_a_planner_reads_feedback_issues_missing_elements_answers_and_the_reasoning_of_a_diagnosis():
@@ -351,7 +349,7 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     assert len(text.encode()) <= briefs.LARGEST
     assert "more characters left out" in text and replies.form(kind) in text
     if target and kind != "plan":
-        assert "loopkit verify T-001 -- true" in text or kind in ("replan", "verification", "diagnosis")
+        assert "loopkit verify T-001 -- ls" in text or kind in ("replan", "verification", "diagnosis")
     if kind == "diagnosis":
         assert "Attempt 119" in text and "Attempt 2:" not in text, "the newest stay"
         assert re.search(r"\nThe lists above leave out \d+ entries\.\n", text)

@@ -55,12 +55,12 @@ Status: IN_PROGRESS
 ### 1 Writer
 - [x] 1.1 Writer module with an empty function (T-001) · scaffold
   - Files: app/export.py
-  - Acceptance: The 101st request of a minute is answered with 429; `true` exits 0
+  - Acceptance: The 101st request of a minute is answered with 429; `ls` exits 0
 - [ ] 1.2 Escape quotes (T-002) · depends_on: 1.1
-  - Acceptance: `true` exits 0
+  - Acceptance: `ls` exits 0
 ### 2 Documents
 - [ ] 2.1 Describe it (T-003) · depends_on: 1.2
-  - Acceptance: `true` exits 0
+  - Acceptance: `ls` exits 0
 ## Dependency graph
 - 1.1 → 1.2
 - 1.2 → 2.1
@@ -167,7 +167,7 @@ def test_a_failed_attempt_is_part_of_the_state() -> None:
 
 
 def finding(**fields: object) -> dict:
-    return {"severity": "BLOCKER", "issue": "rows go to a file", "place": "export.py:3", "verify": "true", **fields}
+    return {"severity": "BLOCKER", "issue": "rows go to a file", "place": "export.py:3", "verify": "ls", **fields}
 
 
 def adherence(book: Book) -> list[tuple[str, str]]:
@@ -196,7 +196,7 @@ def test_the_adherence_table() -> None:
 
 
 def test_a_decision_that_no_longer_holds_says_so() -> None:
-    book = decided(Book().worked(), invalidated_if="$ true")
+    book = decided(Book().worked(), invalidated_if="$ ls")
     book.do(decisions.checked, 1, outcome())
     assert adherence(book) == [("no longer holds (F-001)", "F-001")]
 

@@ -128,7 +128,7 @@ def test_any_words_stay_within_their_line(subjects: list[str], text: str) -> Non
     book = Book(task=text).planned()
     book.line("task_removed", id="T-001")
     for number, subject in enumerate(subjects, 2):
-        book.line("task_added", task={"id": f"T-{number:03d}", "subject": subject, "verify": "true"})
+        book.line("task_added", task={"id": f"T-{number:03d}", "subject": subject, "verify": "ls"})
         book.line("task_blocked", id=f"T-{number:03d}", kind="external", text=subject)
     rows = rendered(book).split("\n")
     assert sum(row.startswith("- [ ] T-") for row in rows) == len(subjects)

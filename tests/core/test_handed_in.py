@@ -1,0 +1,58 @@
+"""Checks that are handed in: one rule for all of them, whatever they are to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from loopkit.core import baseline, decisions, drafts, gate, intake, planning, review, work
+from loopkit.core.attempt import Misfit
+from loopkit.core.errors import LoopError
+from tests.core.kit import SHAPE, Book, task
+
+EMPTY = "echo all tests passed"
+DECISION = {"title": "Key", "context": "c", "choice": "x", "alternatives": ["y: no"], "invalidated_if": f"$ {EMPTY}"}
+FINDING = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it"}
+PIECE = {"description": "write it", "verify": EMPTY, "complexity": "simple"}
+
+
+def reviewed() -> Book:
+    return Book().reviewed(findings=[{**FINDING, "severity": "WARNING"}])
+
+
+WAYS_IN: dict[str, Callable] = {
+    "task add": lambda: work.hand_in(Book().shaped().state, [task(verify=EMPTY)]),
+    "task add --replace": lambda: work.replaced(Book().planned().state, [task(verify=EMPTY)]),
+    "task set": lambda: work.changed(Book().planned().state, "T-001", EMPTY, None, None),
+    "task split": lambda: work.split(Book().planned().state, "T-001", [task(verify=EMPTY)]),
+    "a planner's draft": lambda: drafts.draft(task(verify=EMPTY), 1),
+    "a planner's plan": lambda: planning.planned(Book().shaped().state, {"tasks": [PIECE] * 3}),
+    "a replan": lambda: planning.replanned(
+        (one := Book().planned()).state, one.state.tasks["T-001"], {"subtasks": [PIECE]}
+    ),
+    "review --thorough": lambda: Book().worked().review([{**FINDING, "verify": EMPTY}]),
+    "review resolve": lambda: review.resolved(reviewed().state, "F-001", "task", "", EMPTY),
+    "gate": lambda: gate._records(
+        reviewed().state, {"points": {}, "verify": {"edge_cases": EMPTY}}, next(iter(gate.POINTS))
+    ),
+    "decide": lambda: decisions.recorded(Book().planned().state, DECISION),
+    "baseline": lambda: baseline.check_new(Book().planned().state, EMPTY, False),
+    "a criterion": lambda: Book().shaped(text=SHAPE.replace("pytest tests/test_limits.py -q", EMPTY)),
+    "a mustNot": lambda: Book().shaped(text=SHAPE.replace("git diff --exit-code requirements.txt", EMPTY)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_what_cannot_fail_is_refused_in_every_place(way: str) -> None:
+    with pytest.raises((LoopError, Misfit), match="echo cannot fail, so it proves nothing"):
+        WAYS_IN[way]()
+
+
+def test_a_loop_that_has_such_a_check_from_before_goes_on() -> None:
+    """Only what is handed in is looked at: journals of earlier versions hold what was taken then."""
+    book = Book().shaped()
+    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": EMPTY})
+    book.wave()
+    assert work.check_verify(book.state, "T-001", EMPTY.split()).id == "T-001"
+    assert intake.running(book.state) is None  # type: ignore[func-returns-value]
