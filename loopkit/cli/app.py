@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..core import announce, nextstep, verdict
+from ..core import announce, intake, nextstep, stage, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -161,7 +161,7 @@ class App:
             if self.owned:  # it may have been taken over since it was opened
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
-            loop.record(changes, self.by)
+            loop.record([*changes, *intake.asked_again(loop.state, changes)], self.by)
             if not changes:  # what was recorded by somebody who died then may be missing in it
                 loop.write_snapshot()
         self.follow(loop)
@@ -188,6 +188,9 @@ class App:
             text = "\n".join([text, f"loop {loop.name} is over ({session.verdict}): {session.reason}", *taught(loop)])
             steps = []
         following = steps if steps is not None else [own] if own else []
+        if loop.state.new_checks and stage.confirmation(loop.state) == "tasks":
+            named = announce.clean(", ".join(sorted(loop.state.new_checks)), 200)
+            text += f"\nthe person is asked again, since their yes was to other checks: {named}"
         if self.as_json:
             row = {"loop": loop.name, "stage": loop.state.stage, **(data or {}), "said": text, "next": following}
             click.echo(json.dumps(row, ensure_ascii=False))

@@ -245,6 +245,7 @@ _LINES = {
     "stage_moved": _record({"to": _stage}),
     "shape_saved": _record({"criteria": _CRITERIA, "aspects": _texts_or_none, "size": _count}),
     "confirmed": _record({"what": _text}),
+    "confirmation_dropped": _record({"what": _texts, "ids": _texts}),
     "task_added": _record({"task": _task}, ("task",)),
     "task_changed": _record(
         {

@@ -117,6 +117,23 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     return changes
 
 
+def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
+    """The line that drops the person's yes to the tasks, and to the next wave, where these changes bring a check that it
+    was not given to. Where nobody can be asked it stands, as the default that it is."""
+    held = [what for what in ("tasks", stage.wave_key(state)) if what in state.confirmed]
+    if state.session.unattended or not held and not state.new_checks:
+        return []
+    found = []
+    for kind, data in changes:
+        if kind == "task_added" and data["task"].get("verify"):
+            found.append(data["task"]["id"])
+        elif kind == "task_changed" and data.get("verify"):
+            task = state.tasks.get(data["id"])
+            if task is not None and task.verify != data["verify"]:
+                found.append(task.id)
+    return [("confirmation_dropped", {"what": held, "ids": found})] if found else []
+
+
 def confirmed(state: LoopState, what: str) -> list[Change]:
     """The person's yes to what is open; `what` is shape, tasks or wave."""
     running(state)

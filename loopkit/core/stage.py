@@ -36,6 +36,9 @@ def unconfirmed(state: LoopState) -> str | None:
         return None  # it may still be replaced
     if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed and not state.session.unattended:
         return "tasks"
+    if state.new_checks and state.stage in (EXECUTING, REVIEW) and not state.session.unattended:
+        if state.wave is None or not state.new_checks.isdisjoint(state.running):
+            return "tasks"
     if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:
         if wave_key(state) not in state.confirmed:
             return "wave"

@@ -51,6 +51,7 @@ class LoopState:
         self.aspects: list = []
         self.shape_rounds: list = []  # every shape that was handed in: size in bytes, spec score, goals
         self.confirmed: set = set()
+        self.new_checks: set[str] = set()  # tasks whose check is another since the person's yes to the tasks
         self.tasks: dict[str, Task] = {}
         self.highest = 0
         self.counts = dict.fromkeys(tasks.STATUSES, 0)
@@ -201,6 +202,12 @@ class LoopState:
 
     def _on_confirmed(self, data: dict, event: Event) -> None:
         self.confirmed.add(data.get("what"))
+        if data.get("what") == "tasks":
+            self.new_checks.clear()
+
+    def _on_confirmation_dropped(self, data: dict, event: Event) -> None:
+        self.confirmed.difference_update(data.get("what", ()))
+        self.new_checks.update(data.get("ids", ()))
 
     def _on_task_added(self, data: dict, event: Event) -> None:
         row = data.get("task") or {}
@@ -409,6 +416,7 @@ class LoopState:
             self.planned -= 1
         for table in (self.tasks, self.waiting, self.open, self.running, self.due, self.narrow):
             table.pop(task.id, None)
+        self.new_checks.discard(task.id)
         for dependent in self.dependents.pop(task.id, ()):
             waiting = self.tasks.get(dependent)
             if waiting is not None:

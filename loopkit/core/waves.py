@@ -55,10 +55,11 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
             from .nextstep import command
 
             raise Refused("the plan has not been reviewed", f"next: {command(state)}")
-        if "tasks" in score.needs(state.shape) and "tasks" not in state.confirmed:
-            if not state.session.unattended:
-                raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
-            changes.append(("confirmed", {"what": "tasks", "default": True}))
+    unconfirmed = state.stage == stage.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)
+    if "tasks" in score.needs(state.shape) and unconfirmed:
+        if not state.session.unattended:
+            raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
+        changes.append(("confirmed", {"what": "tasks", "default": True}))
     if state.stage != stage.EXECUTING:
         changes.append(intake.move(state, stage.EXECUTING))
     if "wave" in score.needs(state.shape) and stage.wave_key(state) not in state.confirmed:

@@ -205,6 +205,24 @@ def test_tool_review_attended(project: Project) -> None:
     assert project.of("confirmed") == [{"what": "shape", "default": False}, {"what": "tasks", "default": False}]
 
 
+def test_another_check_is_another_question(project: Project) -> None:
+    project.shaped(2, 2, 1, 1, 1)
+    project.ok("confirm", "shape")
+    project.ok("task", "add", "a", "--verify", "test -f a.txt")
+    project.ok("confirm", "tasks")
+    project.ok("wave", "next")
+    changed = project.ok("task", "set", "T-001", "--verify", "touch a.txt")
+    assert changed.steps == ["loopkit confirm tasks"]
+    assert "the person is asked again, since their yes was to other checks: T-001\n" in changed.out
+    project.refused(
+        1, "verify", "T-001", "--", "touch", "a.txt", says="the check of T-001 is new since the person's yes"
+    )
+    assert not (project.folder / "a.txt").exists()
+    assert project.of("confirmation_dropped") == [{"what": ["tasks"], "ids": ["T-001"]}]
+    assert "other checks" not in project.ok("confirm", "tasks").out
+    assert project.verify("T-001").exit == 0
+
+
 def test_tool_review_unattended_goes_on_by_default(project: Project) -> None:
     project.shaped(2, 2, 1, 1, 1, words=("--unattended",))
     assert (project.snapshot["stage"], project.snapshot["status"]) == ("decompose", "running")

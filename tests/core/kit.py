@@ -79,7 +79,7 @@ class Book:
     def do(self, decide: Callable, *given: Any, **named: Any) -> list:
         """Decide, record, fold."""
         changes = decide(self.state, *given, **named)
-        for kind, data in changes:
+        for kind, data in [*changes, *intake.asked_again(self.state, changes)]:
             self.line(kind, **data)
         return changes
 

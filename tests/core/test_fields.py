@@ -87,8 +87,8 @@ BOOK = whole()
 def test_what_the_program_writes_fits() -> None:
     assert [event.type for event in BOOK.events if not fields.fit(event.type, event.data)] == []
     assert {event.type for event in BOOK.events} >= set(fields.FOLDED) - {
-        "adopted", "confirmed", "notice_given", "task_split", "task_completed", "task_removed", "tasks_handed",
-        "loop_completed", "loop_failed", "loop_cancelled",
+        "adopted", "confirmed", "confirmation_dropped", "notice_given", "task_split", "task_completed", "task_removed",
+        "tasks_handed", "loop_completed", "loop_failed", "loop_cancelled",
     }  # fmt: skip
 
 

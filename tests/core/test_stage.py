@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
-from loopkit.core import gate, intake, review, stage, waves, work
+from loopkit.core import gate, intake, nextstep, review, stage, waves, work
 from loopkit.core.errors import Refused
 from tests.core.kit import GATE, SHAPE, Book, same, task
 
@@ -240,3 +241,138 @@ def test_unattended_colleague_pauses_with_waiting() -> None:
 def test_what_a_person_confirmed_is_no_default() -> None:
     book = Book().shaped(2, 2, 1, 1, 1)
     assert book.do(intake.confirmed, "shape")[0] == ("confirmed", {"what": "shape", "default": False})
+
+
+# -- another check is another question
+
+
+def asked(*scores: int) -> Book:
+    """A loop whose tasks (and, with a colleague's shape, next wave) the person has confirmed; nothing has begun."""
+    book = Book().shaped(*scores)
+    book.do(intake.confirmed, "shape")
+    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(intake.confirmed, "tasks")
+    if stage.confirmation(book.state) == "wave":
+        book.do(intake.confirmed, "wave")
+    return book
+
+
+TOOL_REVIEW, COLLEAGUE = (2, 2, 1, 1, 1), (1, 1, 1, 1, 1)
+CHANGES: dict[str, Callable] = {
+    "task set": lambda book: book.do(work.changed, "T-002", "test -f other", None, None),
+    "task add": lambda book: book.do(work.hand_in, [task("c", "test -f other")]),
+    "task split": lambda book: book.do(work.split, "T-002", [task("c", "test -f other")]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("scores", [TOOL_REVIEW, COLLEAGUE])
+def test_another_check_drops_the_yes_to_tasks_and_wave(scores: tuple, change: str) -> None:
+    book = asked(*scores)
+    CHANGES[change](book)
+    [dropped] = book.of("confirmation_dropped")
+    assert dropped["what"] == ["tasks"] + ["wave-1"] * (scores == COLLEAGUE)
+    with pytest.raises(Refused, match="has not confirmed the task list; next: loopkit confirm tasks"):
+        book.wave()
+    confirm(book, "tasks")
+    if scores == COLLEAGUE:
+        confirm(book, "wave")
+    book.wave()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("scores", [TOOL_REVIEW, COLLEAGUE])
+def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
+    book = asked(*scores)
+    book.wave()
+    book.verify("T-001")
+    book.do(waves.closed)
+    if scores == COLLEAGUE:
+        confirm(book, "wave")
+    assert book.state.stage == "executing" and stage.confirmation(book.state) is None
+    CHANGES[change](book)
+    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    for act in (book.wave, lambda: book.do(work.started, "T-003" if "T-003" in book.state.tasks else "T-002")):
+        with pytest.raises(Refused, match="next: loopkit confirm tasks"):
+            act()
+    confirm(book, "tasks")
+    if scores == COLLEAGUE:
+        confirm(book, "wave")
+    book.wave()
+
+
+def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
+    book = asked(*TOOL_REVIEW)
+    book.wave()
+    book.do(work.changed, "T-001", "test -f other", None, None)
+    with pytest.raises(
+        Refused, match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks"
+    ):
+        work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+    confirm(book, "tasks")
+    assert work.check_verify(book.state, "T-001", ["test", "-f", "other"]).id == "T-001"
+
+
+def test_work_under_way_goes_on_while_a_waiting_task_gets_another_check() -> None:
+    book = asked(*TOOL_REVIEW)
+    book.wave()
+    book.do(work.changed, "T-002", "test -f other", None, None)
+    assert stage.confirmation(book.state) is None and book.of("confirmation_dropped")
+    work.check_verify(book.state, "T-001", ["ls"])
+    book.verify("T-001")
+    book.do(waves.closed)
+    confirm(book, "tasks")
+    book.wave()
+
+
+def test_a_task_of_a_review_is_a_new_check() -> None:
+    book = asked(*TOOL_REVIEW)
+    for name in ("T-001", "T-002"):
+        book.wave()
+        book.verify(name)
+        book.do(waves.closed)
+    book.review([{"severity": "WARNING", "issue": "no doc", "guidance": "write it"}])
+    book.do(review.resolved, "F-001", "task", "", "test -f doc.md")
+    confirm(book, "tasks")
+    book.wave()
+
+
+def test_what_changes_no_check_keeps_the_yes() -> None:
+    book = asked(*COLLEAGUE)
+    book.do(work.changed, "T-002", None, [], ["a.txt"])
+    book.do(work.changed, "T-002", "ls", None, None)
+    book.do(work.removed, "T-002")
+    assert stage.confirmation(book.state) is None and not book.of("confirmation_dropped")
+
+
+def test_nobody_is_asked_again_where_nobody_can_be() -> None:
+    book = Book(unattended=True).shaped(*TOOL_REVIEW)
+    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.wave()
+    for change in CHANGES.values():
+        change(book)
+    book.verify("T-001")
+    book.do(waves.closed)
+    assert stage.confirmation(book.state) is None and not book.of("confirmation_dropped")
+    book.wave()
+
+
+def test_what_was_dropped_before_the_person_left_is_a_default_then() -> None:
+    book = asked(*TOOL_REVIEW)
+    book.wave()
+    book.do(work.changed, "T-001", "test -f other", None, None)
+    book.line("owner_changed", session_id="s2", client_pid=1, unattended=True)
+    work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+    book.verify("T-001")
+    book.do(waves.closed)
+    book.wave()
+    assert book.of("confirmed")[-1] == {"what": "tasks", "default": True}
+
+
+def test_journals_from_before_fold_as_they_did() -> None:
+    """A changed check of an older journal drops nothing."""
+    book = asked(*TOOL_REVIEW)
+    book.wave()
+    book.line("task_changed", id="T-001", verify="test -f other")
+    assert "tasks" in book.state.confirmed and not book.state.new_checks
+    work.check_verify(book.state, "T-001", ["test", "-f", "other"])
