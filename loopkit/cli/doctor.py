@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from ..core import permissions as permission_rules
 from ..engine import doctor
 from . import app
 
@@ -38,5 +39,8 @@ def _print_rules(as_json: bool) -> None:
         click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}))
         return
     click.echo("Rules for permissions.allow in your Claude Code settings; add those you agree with.")
-    click.echo("`loopkit verify` runs your project's own checks without a question from then on.")
+    click.echo(
+        "Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose to be asked no more."
+    )
+    click.echo(f"For a time away allow single checks of the plan, each in its exact words: {permission_rules.EXACT}")
     click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}, indent=2))

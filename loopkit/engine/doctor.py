@@ -26,6 +26,7 @@ def examine(case: Case, fix: bool) -> Report:
     installation.hooks(report, case, python)
     surroundings.variables(report, case, files)
     surroundings.settings(report, case, files)
+    surroundings.rules(report, files)
     surroundings.task_list(report, case, files)
     surroundings.start(report, case)
     surroundings.system(report, case)
@@ -206,9 +207,9 @@ def _work(report: Report, loop: Loop) -> None:
 
 
 def rules() -> list[str]:
-    """Permission rules a person may want to add: what /loop:start allows for one prompt, and running the checks."""
+    """Permission rules a person may want to add: what /loop:start allows for one prompt. Running checks is not in them."""
     import yaml
 
     with open(os.path.join(place.plugin_root(), "commands", "start.md"), encoding="utf-8") as file:
         head = yaml.safe_load(file.read().split("---", 2)[1])
-    return ["Bash(loopkit verify *)", *head["allowed-tools"]]
+    return list(head["allowed-tools"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..core import announce, permissions
 from ..core.errors import LoopError
 from ..core.session import MAX_IDLE_STOPS
 from ..store import came, client, config, inside, loops, native, place, trust
@@ -13,6 +14,9 @@ from .findings import FAULT, OK, WARN, Case, Report
 #: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
+
+#: Rules of one file that are named, and characters of each, at most.
+MOST_RULES, LONGEST_RULE = 5, 200
 
 #: By `sys.platform`; from documentation, none of it was tried.
 NOTES = {
@@ -100,6 +104,22 @@ def settings(report: Report, case: Case, files: list[client.Settings]) -> None:
                 WARN,
                 f"plugin {name} has a Stop hook: it may hold a session that the loop lets go (claude plugin disable {name})",
             )
+
+
+def rules(report: Report, files: list[client.Settings]) -> None:
+    """Permission rules under which `loopkit` runs any command unasked, each where it stands."""
+    for file in files:
+        wide = [rule for rule in client.allowed(file) if permissions.too_wide(rule)]
+        if not wide:
+            continue
+        named = ", ".join(announce.clean(rule, LONGEST_RULE) for rule in wide[:MOST_RULES])
+        more = f" and {len(wide) - MOST_RULES} more" if len(wide) > MOST_RULES else ""
+        report.add(
+            WARN,
+            f"{file.path} allows {named}{more}: Claude may change a check and run it, so any command runs and you are not "
+            f"asked; take it out of permissions.allow and answer for each check, or allow one in its exact words, such as "
+            f"{permissions.EXACT}",
+        )
 
 
 def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:

@@ -16,6 +16,10 @@ MANAGED = {
 }
 
 
+#: Characters of such a file at the most.
+LARGEST = 8_000_000
+
+
 class Settings(NamedTuple):
     """One settings file. values: {} where it says nothing; wrong: why, or empty; managed: an administrator's."""
 
@@ -47,7 +51,10 @@ def _record(path: str) -> tuple[dict, str]:
         if not os.path.isfile(path):
             return {}, "is no file"
         with open(path, encoding="utf-8-sig") as file:
-            found = json.load(file)
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            return {}, "is too large"
+        found = json.loads(text)
     except OSError as error:
         return {}, f"cannot be read ({error.strerror})"
     except (ValueError, RecursionError):
@@ -59,6 +66,12 @@ def table(values: dict, name: str) -> dict:
     """A part of a file that should be an object; {} where it is none."""
     found = values.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def allowed(file: Settings) -> list[str]:
+    """The rules in a file's `permissions.allow`; [] where it has none."""
+    found = table(file.values, "permissions").get("allow")
+    return [rule for rule in found if isinstance(rule, str)] if isinstance(found, list) else []
 
 
 def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core import clock, permissions
 from loopkit.engine import doctor, installation, surroundings
 from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task
@@ -224,6 +224,69 @@ def put(project: Project, name: str, values: object) -> Path:
 @pytest.fixture(autouse=True)
 def administrator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(client.MANAGED, "linux", str(tmp_path / "managed" / "managed-settings.json"))
+
+
+WIDE = "Bash(loopkit verify *)"
+
+
+def allowing(*rules: object) -> dict:
+    return {"permissions": {"allow": [*rules]}}
+
+
+@pytest.mark.parametrize("name", [USER, SHARED, LOCAL, "managed"])
+def test_a_rule_that_lets_every_check_run_is_named_where_it_stands(healthy: Project, name: str) -> None:
+    path = put(healthy, name, allowing("Bash(npm test)", WIDE, permissions.EXACT, 'Bash("/x y/bin/loopkit":*)'))
+    exit_code, rows = examine(healthy)
+    assert found(rows, "note", f'{path} allows {WIDE}, Bash("/x y/bin/loopkit":*): Claude may change a check'), rows
+    assert found(rows, "note", "take it out of permissions.allow and answer for each check") and exit_code == 0
+
+
+def test_such_a_rule_is_found_at_the_projects_root_too(healthy: Project) -> None:
+    path = put(healthy, LOCAL, allowing(WIDE))
+    (healthy.folder / "sub").mkdir()
+    out = healthy.lk("doctor", cwd=healthy.folder / "sub").out
+    assert str(path) in " ".join(out.split()) and WIDE in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        allowing("Bash", "Bash(*)", permissions.EXACT, "Bash(loopkit status *)"),
+        {"permissions": {"deny": [WIDE], "ask": [WIDE]}},
+        {"permissions": {"allow": WIDE}},
+        {"permissions": [WIDE]},
+        {"permissions": {"allow": [7, None, {}, [WIDE]]}},
+        json.dumps(allowing(WIDE))[:-1],
+        json.dumps(allowing(WIDE)) + " " * client.LARGEST,
+    ],
+    ids=lambda values: str(values)[:40],
+)
+def test_other_rules_and_files_that_say_nothing_are_let_be(healthy: Project, values: object) -> None:
+    put(healthy, LOCAL, values)
+    exit_code, rows = examine(healthy)
+    assert not [text for _, text in rows if "permissions.allow" in text] and exit_code == 0, rows
+
+
+def test_many_rules_and_odd_ones_stay_one_line(healthy: Project) -> None:
+    put(healthy, USER, allowing(*[f"Bash(loopkit verify T-{number} *)" for number in range(50)]))
+    put(healthy, LOCAL, allowing("Bash(loopkit verify *" + "x\n" * 300_000 + "\ud800)"))
+    rows = [text for _, text in examine(healthy)[1] if "permissions.allow" in text]
+    assert len(rows) == 2 and any(" and 45 more: " in one for one in rows)
+    assert max(map(len, rows)) < 1500 and healthy.lk("doctor", "--json").exit == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nowhere", "link to itself", "endless"])
+def test_settings_that_are_no_file_hold_nobody_up(healthy: Project, kind: str) -> None:
+    path = path_of(healthy, LOCAL)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to({"link to nowhere": "nowhere", "link to itself": path.name, "endless": "/dev/zero"}[kind])
+    exit_code, rows = examine(healthy)
+    assert found(rows, "note", f"{path} is no file") and exit_code == 0, rows
 
 
 TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
@@ -758,5 +821,6 @@ def test_fix_leaves_a_damaged_ledger_alone(healthy: Project) -> None:
 def test_permission_rules_are_valid_json_and_never_a_blank_cheque(project: Project) -> None:
     out = project.ok("doctor", "--permissions").out
     rules = json.loads(out[out.index("{") :])["permissions"]["allow"]
-    assert rules == doctor.rules() and "Bash(loopkit verify *)" in rules
-    assert "Bash(loopkit *)" not in rules
+    assert rules == doctor.rules() and "Bash(loopkit status *)" in rules
+    assert not [rule for rule in rules if permissions.too_wide(rule) or "verify" in rule]
+    assert "Claude Code asks you for each" in out and permissions.EXACT in out

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 KEY = "scripted"
 DEADLINE = 180.0  # seconds; only a broken run ever comes near it
-# What a person allows beside the commands' own rules: a verification is approved by whoever watches the shell.
+# What is allowed beside the commands' own rules, so that the scripted model is asked nothing. Never advice to a person:
+# rules this wide let every command run (loopkit/core/permissions.py).
 APPROVED = ("Bash(loopkit verify *)", "Write", "Edit")
 EVERYTHING = ("Bash(loopkit *)", "Write", "Edit")
 

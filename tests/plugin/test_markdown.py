@@ -278,7 +278,7 @@ def test_files_named_in_the_readme_and_contributing_exist():
     for name in ("README.md", "CONTRIBUTING.md"):
         text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S | re.M)
         for span in re.findall(r"`([A-Za-z./_-]+/[A-Za-z./_-]*|[A-Za-z_-]+\.(?:py|md|lock|toml))`", text):
-            if span.startswith((".loop/", "/", "refs/")) or span in LOOP_FILES:
+            if span.startswith((".loop/", ".claude/", "/", "refs/")) or span in LOOP_FILES:
                 continue
             found = [ROOT / span, ROOT / "loopkit" / span]
             assert any(path.exists() for path in found), f"{name}: {span}"
