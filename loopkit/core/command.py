@@ -71,7 +71,8 @@ def idle(arguments: list[str]) -> str:
 
 
 def is_idle_script(text: str) -> bool:
-    """Whether each command of a shell's line is one that cannot fail; `exit` with a number can."""
+    """Whether each command of a shell's line, one at least, is one that cannot fail; `exit` with a number can."""
+    found = False
     for part in re.split(r"[&|;\n]+", text):
         try:
             words = shlex.split(part, comments=True)
@@ -80,7 +81,8 @@ def is_idle_script(text: str) -> bool:
         fails = words[:1] == ["exit"] and words[1:] not in ([], ["0"])
         if words and (fails or not idle(words)):
             return False
-    return True
+        found = found or bool(words)
+    return found
 
 
 def _is_hidden(letter: str) -> bool:

@@ -320,6 +320,7 @@ class LoopState:
         changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
         if "verify" in changes and changes["verify"] != task.verify:
             changes["evidence"], changes["failing"] = None, 0
+            changes["checks_before"] = (*task.checks_before, task.verify) if task.verify else task.checks_before
         self._put(task._replace(**changes))
         if "blockedBy" in data:
             self._count(self.tasks[task.id], -1)

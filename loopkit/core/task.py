@@ -53,6 +53,7 @@ class Task(Record):
     id: str
     subject: str
     verify: str = ""
+    checks_before: tuple = ()  # commands that `verify` has taken the place of
     active_form: str = ""
     description: str = ""
     blocked_by: tuple = ()

@@ -47,6 +47,8 @@ def _row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
         notes.append(_STATES[task.status] + (" (split)" if task.block_kind == tasks.SPLIT else ""))
     proof = [state.criteria[one].text for one in task.criteria if one in state.criteria]
     proof += [f"`{task.verify}` exits 0"] if task.verify else []
+    if task.checks_before:
+        proof.append(f"the check before was `{task.checks_before[-1]}`")
     left = len(task.files) - MOST_FILES
     return {
         "indent": "  " * (number.count(".") - 1),

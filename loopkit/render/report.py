@@ -42,6 +42,8 @@ def _items(state: LoopState, done: bool) -> list[str]:
     for task in state.tasks.values():
         if (task.status == tasks.COMPLETED) == done:
             tried = f", {announce.count(task.attempts, 'failed attempt')}" if task.attempts else ""
+            if task.checks_before:
+                tried += f", another check before: `{line(task.checks_before[-1], 200)}`"
             note = "" if done else f" · {task.block_kind or task.status}"
             rows.append(f"{outline.number(state, task.id)} {line(task.subject, LONGEST)} ({task.id}{tried}){note}")
     return rows

@@ -285,7 +285,7 @@ MALFORMED = {
     "no command": SHAPE.replace("| test -f limiter.txt |", "| |"),
     "operator": SHAPE.replace("test -f limiter.txt", "make && make check"),
     "open quote": SHAPE.replace("test -f limiter.txt", "sh -c 'x"),
-    "cannot fail": SHAPE.replace("test -f limiter.txt", "ls"),
+    "cannot fail": SHAPE.replace("test -f limiter.txt", "true"),
     "four columns": SHAPE.replace("| C1 | execution output |", "| C1 | a | execution output |"),
     "aspects": SHAPE.replace("criteria:", "aspects: auth, ui\ncriteria:", 1),
 }

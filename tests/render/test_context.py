@@ -246,3 +246,10 @@ def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
 def test_they_can_be_made_at_every_stage(view: object) -> None:
     for book in (Book(), Book().shaped(), Book().planned(), Book().worked(), Book().reviewed().seen()):
         assert view(book.state).startswith("# ")  # type: ignore[operator]
+
+
+def test_a_check_that_was_replaced_is_shown_in_plan_and_report() -> None:
+    book = Book().planned(task("a", "pytest -q"))
+    book.do(work.changed, "T-001", "test -f a.py", None, None)
+    assert "`test -f a.py` exits 0; the check before was `pytest -q`" in plan.render(book.state)
+    assert "(T-001, another check before: `pytest -q`)" in report.render(book.state)
