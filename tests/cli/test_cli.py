@@ -106,6 +106,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("panel", "T-001"), None, 0
     yield ("panel", "T-001", "--file", "-"), PANEL, 0
     yield ("task", "split", "T-001", "--file", "-"), [task("aa")], 0
+    yield ("confirm", "tasks"), None, 0
     decision = {"title": "t", "context": "c", "choice": "x", "alternatives": ["y: slow"], "invalidated_if": "$ false"}
     yield ("decide",), None, 0
     yield ("decide", "--file", "-"), decision, 0
