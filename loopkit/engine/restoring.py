@@ -78,22 +78,26 @@ def restore(project: str, before: str, after: str, environment: dict[str, str], 
 
 def _ignored(place: Repository, environment: dict[str, str], trees: list[str], paths: list[str]) -> set[str]:
     """Those of these paths that the index does not hold and that are ignored: by the .gitignore files as they lie there, or
-    by those of one of these trees; by the repository's and the person's own lists beside each."""
-    top = place.top
+    by those of one of these trees; by the repository's and the person's own lists beside each, and for a part of it by the
+    .gitignore files above."""
+    prefix, paths = place.prefix, [place.prefix + path for path in paths]
     found: set[str] = set()
     folders = {"", *(above for path in paths for above in _above(path))}
     with workshop(place, environment) as run:
-        sources = [_rules_there(top, folders)]
+        there = _rules_there(place.top, folders)
+        outer = {path: file for path, file in there.items() if not path.startswith(prefix)}
+        sources = [there]
         for tree in trees:
-            sources.append(_rules_of(top, tree, folders, run.folder, environment))
+            rules = _rules_of(place.top, tree, folders, prefix, run.folder, environment)
+            sources.append({**outer, **rules} if prefix else rules)
         for number, rules in enumerate(sources):
-            there = _ruled(run, f"rules-{number}", rules)
+            look = _ruled(run, f"rules-{number}", rules)
             feed = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # so that none is taken for a pattern
-            said = there("check-ignore", "-z", "--stdin", "--no-index", given=feed, answers=(0, 1))
+            said = look("check-ignore", "-z", "--stdin", "--no-index", given=feed, answers=(0, 1))
             found.update(os.fsdecode(path[2:]) for path in said.split(b"\0") if path)
         if found:
-            found.difference_update(map(os.fsdecode, run("ls-files", "-z").split(b"\0")))
-    return found
+            found.difference_update(map(os.fsdecode, run("ls-files", "-z", *place.paths).split(b"\0")))
+    return {path[len(prefix) :] for path in found}
 
 
 def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
@@ -107,13 +111,16 @@ def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _rules_of(top: str, tree: str, folders: set[str], stage: str, environment: dict[str, str]) -> dict[str, str]:
-    """The .gitignore files of these folders in a tree: {path: a file in `stage` with its content}."""
+def _rules_of(
+    top: str, tree: str, folders: set[str], prefix: str, stage: str, environment: dict[str, str]
+) -> dict[str, str]:
+    """The .gitignore files of these folders in a tree, whose paths begin with `prefix` in the repository: {path: a file in
+    `stage` with its content}."""
     names = {}
     listed = git(top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(b"\0")[:-1]
     for row in listed:
         head, _, name = row.partition(b"\t")
-        path = os.fsdecode(name)
+        path = prefix + os.fsdecode(name)
         mode, _, object_id = head.decode("ascii").split(" ")
         if os.path.basename(path) == _IGNORE and mode.startswith("100") and os.path.dirname(path) in folders:
             names[path] = object_id

@@ -85,6 +85,24 @@ def test_rules_of_the_whole_hold_in_the_part(repo: Part) -> None:
     assert repo.git("cat-file", "blob", f"{repo.take().tree}:src/a.txt") == "a\r\n"
 
 
+@pytest.mark.parametrize("rules", ["inner", "outer", "changed inner"])
+def test_what_is_ignored_stays_there_and_back(repo: Part, rules: str) -> None:
+    (repo.part / ".env").write_text("secret\n")
+    first = repo.take().tree
+    assert ".env" in repo.names(first)
+    (repo.part / ".gitignore" if "inner" in rules else repo.folder / ".gitignore").write_text(".env\n")
+    (repo.part / "src/a.txt").write_text("changed\n")
+    if "changed" in rules:
+        (repo.part / ".env").write_text("another secret\n")
+    before = repo.files()
+    second = repo.take().tree
+    done = repo.restore(second, first)
+    assert done.left == [".env (ignored)"] and "src/a.txt" in done.paths
+    assert (repo.part / ".env").read_bytes() == before[str((repo.part / ".env").relative_to(repo.folder))][1]
+    repo.restore(repo.take().tree, second)
+    assert repo.files() == before
+
+
 def test_a_conflict_beside_it_is_none_of_its_business(repo: Part) -> None:
     repo.git("checkout", "-q", "-b", "theirs")
     repo.write("other/file.txt", "theirs\n")
