@@ -102,7 +102,7 @@ def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
         number += 1
         line = raw[position:end]
         position = end + 1
-        if not line.strip():
+        if not line.strip() or line == _CUT.strip():  # nothing was cut: the line before was only seen half written
             continue
         event = events.decode(line[3:] if line[:3] == BOM else line)
         if event is not None:

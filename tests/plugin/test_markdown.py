@@ -202,13 +202,14 @@ def test_descriptions_cost_little_in_every_session(capsys):
 
 def printed_by_start(tmp_path, data) -> str:
     """What `loopkit start` puts into the command, where nobody can be asked (the longer answer)."""
-    (tmp_path / ".git").mkdir()
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LOOPKIT_DATA": str(data), "LANG": "C.UTF-8"}
     environment |= {"CLAUDE_CODE_SESSION_ID": "one", "CLAUDE_CODE_SESSION_ATTENDED": "0"}
     given = "Answer the 101st request of a minute to /search with 429; pytest tests/test_limits.py shows it"
     program = ["sh", str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
     done = subprocess.run(
-        program, cwd=tmp_path, env=environment, input=given, capture_output=True, encoding="utf-8", timeout=60
+        program, cwd=project, env=environment, input=given, capture_output=True, encoding="utf-8", timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

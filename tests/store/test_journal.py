@@ -129,6 +129,15 @@ def test_damaged_and_cut_lines_are_told_apart(path: str) -> None:
     assert tail is not None and (numbers(tail), tail.damaged, tail.cut) == ([0, 0], [2], [3])
 
 
+def test_a_line_that_was_only_seen_half_written_is_whole(path: str) -> None:
+    """A hook takes no lock: it may look while the system is still copying somebody's write, and closes what is not cut."""
+    journal.create(path, [event(0)])
+    with open(path, "ab") as file:
+        file.write(b"#\n" + events.encode(event(1)))
+    tail = journal.read(path)
+    assert tail is not None and (numbers(tail), tail.damaged, tail.cut, tail.torn) == ([0, 1], [], [], False)
+
+
 def test_a_byte_order_mark_in_the_middle_is_passed_over(path: str) -> None:
     Path(path).write_bytes(events.encode(event(0)) + journal.BOM + events.encode(event(1)))
     assert numbers(journal.read(path)) == [0, 1]
