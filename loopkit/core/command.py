@@ -10,7 +10,14 @@ from .errors import UsageFault
 
 _OPERATORS = "|&;<>`\n"
 #: Programs that end well whatever the work is like: as a check they show nothing.
-_IDLE = ("true", ":", "echo", "printf", "pwd", "date", "exit")
+_IDLE = ("true", ":", "echo", "printf", "pwd", "date", "exit", "sleep")
+#: Programs that only start another one, and those of their options that take a value.
+_STARTERS = {
+    **dict.fromkeys(("command", "exec", "nohup", "time", "busybox", "xargs"), ()),
+    "env": ("-u", "--unset", "-C", "--chdir", "-S"),
+    "nice": ("-n",),
+    "timeout": ("-s", "-k"),
+}
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -58,27 +65,48 @@ def accept(text: str) -> list[str]:
 
 def idle(arguments: list[str]) -> str:
     """The program of a command that ends well whatever the work is like, such as `true`; "" where it can tell something."""
-    words = list(arguments)
-    while len(words) > 1 and (words[0] == "env" or _ASSIGNMENT.match(words[0])):
-        words.pop(0)
+    words = _unwrapped(arguments)
+    if not words:
+        return ""
     program = posixpath.basename(words[0])
-    if program in _IDLE:
+    if program in _IDLE or program in ("test", "[") and len([word for word in words[1:] if word != "]"]) == 1:
         return program
-    given = next((place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
-    if program in _SHELLS and given is not None and is_idle_script(" ".join(words[given + 1 : given + 2])):
-        return f"{program} {words[given]}"
+    given = next((place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
+    if program in _SHELLS and given is not None:
+        script = " ".join([word for word in words[given + 1 :] if word != "--"][:1])
+        if is_idle_script(script) or not script.partition("#")[0].strip():
+            return f"{program} {words[given]}"
     return ""
 
 
+def _unwrapped(arguments: list[str]) -> list[str]:
+    """The words from the program on that others in front of it (env, timeout, nice, …) only start."""
+    words = list(arguments)
+    while len(words) > 1:
+        program = posixpath.basename(words[0])
+        if program not in _STARTERS and not _ASSIGNMENT.match(words[0]):
+            break
+        words.pop(0)
+        while len(words) > 1 and words[0].startswith("-"):  # its options, and the values of those that take one
+            taken = words.pop(0)
+            if taken in _STARTERS.get(program, ()) and len(words) > 1:
+                words.pop(0)
+        if program == "timeout" and len(words) > 1:
+            words.pop(0)
+    return words
+
+
 def is_idle_script(text: str) -> bool:
-    """Whether each command of a shell's line, one at least, is one that cannot fail; `exit` with a number can."""
+    """Whether a shell's line cannot fail: each of its commands cannot (`exit` with a number can), or the last one that
+    follows `||` cannot."""
     found = False
-    for part in re.split(r"[&|;\n]+", text):
+    last = re.split(r"\|\|", text)[-1] if "||" in text else ""
+    for part in re.split(r"[&|;\n]+", last or text):
         try:
-            words = shlex.split(part, comments=True)
+            words = shlex.split(part.strip("(){} \t"), comments=True)
         except ValueError:
             return False
-        fails = words[:1] == ["exit"] and words[1:] not in ([], ["0"])
+        fails = words[:1] == ["exit"] and not re.fullmatch("0*", "".join(words[1:2]))
         if words and (fails or not idle(words)):
             return False
         found = found or bool(words)
