@@ -40,7 +40,7 @@ def _print_rules(as_json: bool) -> None:
         return
     click.echo("Rules for permissions.allow in your Claude Code settings; add those you agree with.")
     click.echo(
-        "Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose to be asked no more."
+        'Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose "don\'t ask again".'
     )
     click.echo(f"For a time away allow single checks of the plan, each in its exact words: {permission_rules.EXACT}")
     click.echo(json.dumps({"permissions": {"allow": doctor.rules()}}, indent=2))

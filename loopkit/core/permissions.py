@@ -1,37 +1,55 @@
-"""Permission rules of the client that let a program of ours run whatever it is told, without a question."""
+"""Permission rules of the client under which `loopkit` does without a question what only a person may say or see."""
 
 from __future__ import annotations
 
 import re
 
-#: Commands of `loopkit` that run a command line which Claude wrote.
+#: Commands of `loopkit` that run a command line which Claude wrote, and those that record the person's word.
 RUNNING = ("verify", "baseline")
+DECIDING = ("confirm", "answer", "trust", "rollback")
 #: A rule for one check, in its exact words.
 EXACT = "Bash(loopkit verify T-001 -- npm test)"
 
 _RULE = re.compile(r"\s*Bash\s*\((.*)\)\s*", re.DOTALL)
-#: What may stand before a program: assignments, and programs that run another one.
-_BEFORE = r"(?:(?:\w+=\S*|env|command|exec|nohup|time|timeout\s+\S+|python[\d.]*\s+-m)\s+)*"
-#: The program by its name, by a path that may be quoted, or by a pattern of one.
-_PROGRAM = re.compile(
-    _BEFORE + r"""(?:(["'])(?:[^"']*[/*\\])?loopkit\1|(?:\S*[/*\\])?loopkit|\*.*[\s/*]loopkit["']?)(?=[\s:*]|$)"""
-)
+#: The program's name as a word of its own, by whatever path, quoted or not.
+_PROGRAM = re.compile(r"""(?:^|[\s/*\\"'])loopkit["']?(?=[\s*]|$)""")
+#: What may stand before it: programs that start another one, with their options; nothing that only reads a folder.
+_OTHERS = re.compile(r"^(?:cat|ls|git|cd|find|grep|rg|head|tail|less|vim?|code|rm|cp|mv|du|wc|tree|stat)\s")
+#: Characters of a rule that are looked at.
+_LONGEST = 1000
 
 
-def too_wide(rule: str) -> bool:
-    """Whether a rule for `loopkit` also fits calls that run any command: `Bash(loopkit verify *)`, `Bash(loopkit:*)`.
+def too_wide(rule: str) -> str:
+    """The command of `loopkit` that a rule allows in any words: `Bash(loopkit verify *)`, `Bash(loopkit:*)`; "" for none.
 
     A `*` stands for any words, others in the middle of a line included. A rule that gives everything (`Bash`, `Bash(*)`) is
     none of ours, nor is one without a `*`: it fits a single call.
     """
     found = _RULE.fullmatch(rule)
-    program = _PROGRAM.match(found[1].strip()) if found else None
-    if found is None or program is None or "*" not in found[1]:
-        return False
-    rest = found[1].strip()[program.end() :]
-    literal, star, _ = rest.partition("*")
-    words = [word for word in literal.rstrip(":").split() if not word.startswith("-")]
+    body = re.sub(r":\*$", " *", found[1].strip()[:_LONGEST]) if found else ""
+    if "*" not in body or not body.strip("* \t") or _OTHERS.match(body):
+        return ""
+    program = _PROGRAM.search(body)
+    if program is None:  # the `*` may stand for the program too
+        return next((name for name in (*RUNNING, *DECIDING) if _fits(body, f"loopkit {name} x -- y")), "")
+    rest = body[program.end() :]
+    words = [word for word in rest.split() if not word.startswith("-")]
     if not words:
-        return bool(star)
-    whole = len(words) > 1 or not star or literal[-1:] in (" ", ":")  # else the word may go on
-    return any(words[0] == name or not whole and name.startswith(words[0]) for name in RUNNING)
+        return RUNNING[0] if "*" in rest else ""
+    return next((name for name in (*RUNNING, *DECIDING) if _fits(words[0], name)), "")
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a rule's words, in which `*` stands for any text, fit a text."""
+    parts = re.split(r"\*+", pattern)
+    if len(parts) == 1:
+        return pattern == text
+    if not text.startswith(parts[0]) or not text.endswith(parts[-1]) or len(text) < len(parts[0]) + len(parts[-1]):
+        return False
+    place, end = len(parts[0]), len(text) - len(parts[-1])
+    for part in parts[1:-1]:
+        place = text.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True

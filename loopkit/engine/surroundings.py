@@ -36,6 +36,7 @@ def folders(case: Case) -> list[str]:
     """Folders whose `.claude/` the client may have read: here, the working tree's root, the loop's project."""
     tops = [
         case.folder,
+        place.opened(case.folder, case.environment),
         place.work_tree(case.folder, case.environment),
         os.path.dirname(case.root) if case.root else None,
     ]
@@ -147,6 +148,9 @@ def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
 def start(report: Report, case: Case) -> None:
     """Whether a loop can be started here: its folder, the project's settings, the note that it is this person's own."""
     root = case.root or place.future(case.folder, case.environment)
+    project = place.project(case.folder, case.environment)
+    if case.root is None and place.out_of_reach(project, case.environment):
+        report.add(FAULT, f"no loop can be started here: {project} is no project, it holds the home folder")
     if os.path.lexists(root) and not os.path.isdir(root):
         report.add(FAULT, f"{root} is no folder, so no loop can be kept in it: move it away")
     else:
