@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import announce, command
+from . import announce, command, stage
 from .errors import Refused, UsageFault
 from .trail import COMMAND, next_number
 
@@ -230,6 +230,7 @@ def check_due(state: LoopState, word: str, given: list) -> tuple[int, str]:
         raise Refused(f"decision {number:03d} has no command", "its Invalidated If is in words: judge it yourself")
     if not command.same(line, given):
         raise Refused(f"not the stored command of decision {number:03d}", f"next: loopkit verify D{number} -- {line}")
+    stage.check_seen(state, f"D{number}")
     return number, line
 
 

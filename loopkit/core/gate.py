@@ -56,6 +56,9 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
         )
     if not command.same(criterion.command, given):
         raise Refused(f"not the stored command of {name}", f"next: loopkit verify {name} -- {criterion.command}")
+    stage.check_seen(state, name)
+    if stage.unconfirmed(state) == "shape" and not state.session.unattended:
+        raise Refused("the person has not confirmed the shape", "next: loopkit confirm shape")
     return criterion.command
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, aspects, clarify, score, shape, stage, verdict
+from . import announce, aspects, clarify, score, shape, stage, trail, verdict
 from .errors import Refused
 
 if TYPE_CHECKING:
@@ -131,6 +131,12 @@ def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
             task = state.tasks.get(data["id"])
             if task is not None and task.verify != data["verify"]:
                 found.append(task.id)
+        elif kind == "shape_saved":
+            known = {name: one.command for name, one in state.criteria.items()}
+            rows = [row for row in data["criteria"] if row.get("command")]
+            found += [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
+        elif kind == "decision_recorded" and trail.command_of(data):
+            found.append(f"D{data['number']}")
     return [("confirmation_dropped", {"what": held, "ids": found})] if found else []
 
 

@@ -37,7 +37,7 @@ def unconfirmed(state: LoopState) -> str | None:
     if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed and not state.session.unattended:
         return "tasks"
     if state.new_checks and state.stage in (EXECUTING, REVIEW) and not state.session.unattended:
-        if state.wave is None or not state.new_checks.isdisjoint(state.running):
+        if state.wave is None or not state.new_checks.isdisjoint((*state.running, *state.interrupted)):
             return "tasks"
     if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:
         if wave_key(state) not in state.confirmed:
@@ -60,6 +60,14 @@ def require(state: LoopState, *stages: str, doing: str) -> None:
             f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}",
             f"next: {todo}" if todo else "see loopkit status",
         )
+
+
+def check_seen(state: LoopState, name: str) -> None:
+    """Raises Refused where the person has not said yes to a check as it is now: of a task, a criterion or a decision."""
+    if name in state.new_checks and not state.session.unattended:
+        from .nextstep import command
+
+        raise Refused(f"the check of {name} is new since the person's yes to the tasks", f"next: {command(state)}")
 
 
 def check_leave_intent(scores: dict | None, overruled: str | None) -> None:

@@ -50,12 +50,18 @@ def next_number(state: LoopState) -> int:
     return state.trail.highest + 1
 
 
+def command_of(data: dict) -> str:
+    """The command that tells whether a decision still holds; "" where that is said in words."""
+    words = data.get("invalidated_if", "")
+    return words[len(COMMAND) :].strip() if words.startswith(COMMAND) and len(words.splitlines()) == 1 else ""
+
+
 def _decision(state: LoopState, data: dict, event: Event) -> None:
     trail, number = state.trail, data["number"]
     trail.highest = max(trail.highest, number)
-    words = data.get("invalidated_if", "")
-    if words.startswith(COMMAND) and len(words.splitlines()) == 1:
-        trail.checks[number] = words[len(COMMAND) :].strip()
+    line = command_of(data)
+    if line:
+        trail.checks[number] = line
     for old in data.get("supersedes", ()):
         trail.superseded[old] = number
         trail.checks.pop(old, None)

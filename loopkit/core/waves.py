@@ -89,6 +89,8 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
         again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
+        for one in (*again, *back):
+            stage.check_seen(state, one)
         changes: list[Change] = [("task_started", {"id": one, "wave": state.wave.number}) for one in back]
         return [*changes, ("tasks_handed", {"ids": again})] if again else changes
     before = work.belated(state) or recovery.settled(state)

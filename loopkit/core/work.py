@@ -128,14 +128,6 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
     return changes
 
 
-def check_seen(state: LoopState, task: Task) -> None:
-    """Raises Refused where the person has not said yes to a task's check as it is now."""
-    if task.id in state.new_checks and not state.session.unattended:
-        from .nextstep import command
-
-        raise Refused(f"the check of {task.id} is new since the person's yes to the tasks", f"next: {command(state)}")
-
-
 def check_start(state: LoopState, task: Task) -> None:
     """Raises Refused where a task may not start: a blocker is open, a panel is due, no command, or a new one."""
     tasks.moved(task, tasks.IN_PROGRESS)
@@ -154,7 +146,7 @@ def check_start(state: LoopState, task: Task) -> None:
         raise Refused(
             f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"'
         )
-    check_seen(state, task)
+    stage.check_seen(state, task.id)
 
 
 def started(state: LoopState, task_id: str) -> list[Change]:
@@ -184,7 +176,7 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
         raise Refused(f"{task.id} is {task.status}, not in progress", "next: loopkit wave next")
     if not command.same(task.verify, given):
         raise Refused(f"not the stored command of {task.id}", f"next: loopkit verify {task.id} -- {task.verify}")
-    check_seen(state, task)
+    stage.check_seen(state, task.id)
     return task
 
 

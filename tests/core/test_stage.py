@@ -376,3 +376,33 @@ def test_journals_from_before_fold_as_they_did() -> None:
     book.line("task_changed", id="T-001", verify="test -f other")
     assert "tasks" in book.state.confirmed and not book.state.new_checks
     work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+
+
+def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:
+    proof = "| C1 | execution output | pytest tests/test_limits.py -q |"
+    assert proof in SHAPE
+    book = Book()
+    book.score(*TOOL_REVIEW)
+    book.do(intake.shaped, SHAPE.replace(proof, "| C1 | reasoned inference | |"))
+    book.do(intake.confirmed, "shape")
+    book.do(work.hand_in, [task("a")])
+    book.do(intake.confirmed, "tasks")
+    book.do(intake.shaped, SHAPE)
+    given = ["pytest", "tests/test_limits.py", "-q"]
+    with pytest.raises(Refused, match="the check of C1 is new since the person's yes"):
+        book.do(gate.check_criterion, "C1", given)
+    confirm(book, "tasks")
+    assert gate.check_criterion(book.state, "C1", given) == " ".join(given)
+
+
+def test_a_task_with_a_new_check_is_not_handed_out_after_a_pause() -> None:
+    book = asked(*TOOL_REVIEW)
+    book.wave()
+    book.do(work.changed, "T-001", "test -f other", None, None)
+    book.line("paused", reason="by hand")
+    book.line("resumed", session_id="session-one", client_pid=1)
+    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    with pytest.raises(Refused, match="the check of T-001 is new"):
+        book.do(waves.next_wave, False)
+    confirm(book, "tasks")
+    book.do(waves.next_wave, False)
