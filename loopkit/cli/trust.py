@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ..core import announce
+from ..core import announce, learned
 from ..core.errors import LoopError, Refused, UsageFault
 from ..store import came, config, origin, trust
 from ..store.came import Item
@@ -14,19 +14,17 @@ from ..store.loop import unwritable
 from . import app
 
 ALL = "all"
-#: Entries that are shown at the most, and characters of each.
-MOST_SHOWN, LONGEST = 50, {origin.SETTINGS: 4000, origin.LEARNING: 1000, origin.DECISION: 2000}
-#: Characters of a digest that are printed.
-SHORT = 12
+#: Characters of a digest that are printed, and of a line at the most: more than is ever told of a learning.
+SHORT, LONGEST = 12, 10_000
 
 
 @app.command("trust", "loopkit trust learnings decisions")
 @click.argument("words", nargs=-1, metavar="[settings|learnings|decisions|all]...")
 def command(call: app.App, words: tuple[str, ...]) -> None:
-    """Show the settings, learnings and decisions in .loop that came with the repository, or take them over.
+    """Show the settings, learnings and decisions in .loop that came with the repository, or take them over, in a terminal.
 
-    They are used only once the person has taken them over, as they stand now: what is changed later is a stranger's
-    again. Their contents are shown in a terminal, not in a session.
+    They are used only once you have taken them over, as they stand now: what is changed later is a stranger's again. A
+    session of Claude Code sees how many there are, and no more.
     """
     known = (*came.WORDS.values(), ALL)
     for word in words:
@@ -46,15 +44,16 @@ def command(call: app.App, words: tuple[str, ...]) -> None:
         trust.vouch(trust.TAKEN, [(one.digest, _noted(call, one)) for one in chosen])
     except OSError as error:
         raise unwritable(trust.contents(), error) from None
-    _answer(call, [f"taken over: {came.counted(chosen)}", *_listed(chosen)], items, chosen)
+    _answer(call, [f"taken over: {came.counted(chosen)}", *_listed(chosen, contents=True)], items, chosen)
 
 
 def _check(call: app.App, chosen: list[Item]) -> None:
-    """Raises Refused where nobody can be asked, and for settings that no loop could start with."""
-    if _unattended(call):
+    """Raises Refused in a session, where the person would not see what they take over, and for settings that no loop could
+    start with."""
+    if call.session:
         raise Refused(
-            "nobody can be asked, and only the person takes over what came with the repository",
-            "the person looks at it in a terminal: loopkit trust",
+            "only the person takes over what came with the repository, and a session does not show what it is",
+            f"they do it in a terminal of their own: {came.program()} trust all",
         )
     for one in chosen:
         if one.kind != origin.SETTINGS:
@@ -64,23 +63,10 @@ def _check(call: app.App, chosen: list[Item]) -> None:
                 raise UsageFault("it cannot be read")
             config.parsed(one.text.encode(), one.name)
         except LoopError as error:  # told in words of theirs
-            why = f": {error}" if not call.session else ""
             raise Refused(
-                f"the settings cannot be used as they are{why}",
+                f"the settings cannot be used as they are: {error}",
                 f"mend or remove .loop/{one.name}; take the rest by name",
             ) from None
-
-
-def _unattended(call: app.App) -> bool:
-    if not call.session:
-        return False
-    if call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0" or call.environment.get("LOOPKIT_CHILD"):
-        return True
-    try:
-        session = call.loop().state.session
-    except LoopError:  # no loop of this person's
-        return False
-    return session.unattended and session.owner == call.session
 
 
 def _noted(call: app.App, one: Item) -> str:
@@ -93,21 +79,49 @@ def _show(call: app.App, items: list[Item]) -> None:
         return
     said = [f"came with the repository, not used: {came.counted(items)}"]
     said += _listed(items, contents=not call.session)
-    said.append("the person takes over what stands there now: loopkit trust settings | learnings | decisions | all")
+    whose = (
+        f"the person, in a terminal of their own: {came.program()}"
+        if call.session
+        else "to take over what stands there:"
+    )
+    said.append(f"{whose} trust settings | learnings | decisions | all")
     _answer(call, said, items, [])
 
 
 def _listed(items: list[Item], contents: bool = False) -> list[str]:
-    """A line for each with its digest; with its content in a terminal, indented: no name of theirs reaches a session."""
+    """A line for each with its digest; in a terminal with what would be told of it or count, whole and indented: no name
+    and no word of theirs reaches a session."""
     lines = []
-    for one in items[:MOST_SHOWN]:
+    for one in items:
         name = f" {announce.clean(one.name, 200)}" if contents else ""
         lines.append(f"  {one.kind} {one.digest[:SHORT] or '(cannot be read)'}{name}")
-        if contents and one.text:
-            lines += ["    " + row.strip() for row in app.quoted(one.text, LONGEST[one.kind]).splitlines()]
-    if len(items) > MOST_SHOWN:
-        lines.append(f"  and {len(items) - MOST_SHOWN} more")
+        if contents and one.text is not None:
+            lines += ["    " + announce.clean(row, LONGEST) for row in _meant(one)]
     return lines
+
+
+def _meant(one: Item) -> list[str]:
+    """What an entry comes to once it is taken over: the settings that differ from the defaults, or the words that are
+    told."""
+    text = one.text or ""
+    if one.kind == origin.SETTINGS:
+        try:
+            given, usual = (_flat(config.parsed(raw, one.name)) for raw in (text.encode(), b""))
+        except LoopError as error:
+            return [f"cannot be used: {error}"]
+        return [f"{key} = {value!r}" for key, value in given.items() if usual.get(key, ...) != value] or ["as usual"]
+    found = (
+        learned.decision(text, one.name) if one.kind == origin.DECISION else learned.entry(json.loads(text), one.name)
+    )
+    return [f"[{found.kind}] {found.title}: {found.text}"] if found is not None else []
+
+
+def _flat(values: dict, above: str = "") -> dict:
+    """Settings by their names with those of their tables in front."""
+    rows = {}
+    for key, value in values.items():
+        rows.update(_flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value})
+    return rows
 
 
 def _answer(call: app.App, said: list[str], items: list[Item], taken: list[Item]) -> None:

@@ -42,7 +42,8 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
     if not os.access(root, os.W_OK):
         report.add(DAMAGE, f"{root} cannot be written: give write access")
     for name in loops.names(root):
-        _ledger(report, root, name)
+        if not case.session or _is_ours(root, name):  # no name of a stranger's reaches a session
+            _ledger(report, root, name)
     standing.writing_lock(report, root)
     stored = loops.read_snapshot(root)
     what = "is damaged or was edited by hand" if os.path.exists(os.path.join(root, loops.SNAPSHOT)) else "is missing"
@@ -60,7 +61,7 @@ def _loop(report: Report, case: Case, fix: bool) -> None:
             done = "it cannot be rebuilt; remove whatever lies there"
         report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; {done}")
     _leftovers(report, loop, case)
-    if not _trust(report, loop):
+    if not _trust(report, loop, case):
         return
     _writable(report, loop)
     _snapshot(report, loop, fix, case)
@@ -128,13 +129,20 @@ def _leftovers(report: Report, loop: Loop, case: Case) -> None:
     standing.drafts(report, places)
 
 
-def _trust(report: Report, loop: Loop) -> bool:
+def _is_ours(root: str, name: str) -> bool:
+    try:
+        return loops.ours(root, name)
+    except OSError:
+        return False
+
+
+def _trust(report: Report, loop: Loop, case: Case) -> bool:
     """Whether the loop is this person's own; of another one nothing more is said, and nothing of it is renewed."""
     if not loop.ours:
         report.add(
             FAULT,
-            f"loop {loop.name} came from elsewhere: hooks and commands leave it alone; look at it, then: "
-            "loopkit resume --adopt",
+            ("a loop here" if case.session else f"loop {loop.name}")
+            + " came from elsewhere: hooks and commands leave it alone; look at it, then: loopkit resume --adopt",
         )
         return False
     tail = journal.read(loop.path)

@@ -13,8 +13,6 @@ from . import git
 
 #: Seconds that git may take; whoever waits longer treats all files as a stranger's.
 SECONDS = 10.0
-#: What git says in a folder that holds a `.git` and is no repository for it.
-_NONE = "not a git repository (or any"
 
 
 def of(root: str, environment: dict[str, str], note: Callable[[str], None]) -> Origin:
@@ -23,8 +21,6 @@ def of(root: str, environment: dict[str, str], note: Callable[[str], None]) -> O
     names += learnings.decisions(root)
     try:
         return Origin(root, _tracked(root, names, environment) if names else frozenset())
-    except git.Unavailable:  # without git nothing came with a repository
-        return Origin(root, frozenset())
     except LoopError as error:
         note(f"{error.what}; settings, learnings and decisions in {root} are not used unless they are known")
         return Origin(root, None)
@@ -69,10 +65,7 @@ def _held(paths: Iterable[str], environment: dict[str, str]) -> set[str]:
             asked.setdefault(top, []).append(path)
     held: set[str] = set()
     for top, wanted in asked.items():
-        found = _listed(top, wanted, environment)
-        if found is None:
-            continue
-        tracked, free = found
+        tracked, free = _listed(top, wanted, environment)
         for path in wanted:
             name = _folded(os.path.relpath(path, top))
             if name in tracked or inner[path] == top and name not in free:
@@ -92,24 +85,24 @@ def _repositories(folder: str) -> list[str]:
         folder = above
 
 
-def _listed(top: str, paths: list[str], environment: dict[str, str]) -> tuple[set[str], set[str]] | None:
-    """(tracked, untracked) names below a working tree's root, as far as these paths need; None where it is none."""
+def _listed(top: str, paths: list[str], environment: dict[str, str]) -> tuple[set[str], set[str]]:
+    """(tracked, untracked) names below a working tree's root, as far as these paths need. What the last commit holds counts
+    as tracked, whatever became of the index. Raises git.GitFault, git.Unavailable: where there is a `.git` and git cannot
+    say, it is nobody's word that nothing came with it."""
     # decisions by their folders, since there may be very many
-    places = {os.path.dirname(path) if path.endswith(".md") else path for path in paths}
-    specs = sorted(":(icase,literal)" + os.path.relpath(place, top) for place in places)
+    places = sorted({os.path.relpath(os.path.dirname(path) if path.endswith(".md") else path, top) for path in paths})
+    specs = [":(icase,literal)" + name for name in places]
     call = ("ls-files", "-z", "-t", "--cached", "--others", "--", *specs)
-    try:
-        rows = git.git(top, *call, environment=environment, seconds=SECONDS).split(b"\0")
-    except git.Late:
-        raise
-    except git.GitFault as error:
-        if _NONE in error.what:
-            return None
-        raise
     tracked: set[str] = set()
     free: set[str] = set()
-    for row in filter(None, rows):
+    for row in filter(None, git.git(top, *call, environment=environment, seconds=SECONDS).split(b"\0")):
         (free if row[:1] == b"?" else tracked).add(_folded(os.fsdecode(row[2:])))
+    head = ("rev-parse", "--verify", "-q", "HEAD^{commit}")
+    commit = git.git(top, *head, environment=environment, seconds=SECONDS, answers=(0, 1, 128)).decode().strip()
+    if commit:
+        call = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *places)
+        said = git.git(top, *call, environment=environment, seconds=SECONDS)
+        tracked |= {_folded(os.fsdecode(name)) for name in said.split(b"\0") if name}
     return tracked, free
 
 

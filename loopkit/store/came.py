@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections import namedtuple
 
 from ..core import announce, learned
-from . import learnings, origin
+from . import learnings, origin, place
 from .origin import CONFIG, DECISION, LEARNING, SETTINGS, Origin
 
 #: One of them. kind: settings, learning or decision; name: of the file below `.loop`, of a learning with its line; digest:
@@ -77,7 +78,13 @@ def line(items: list[Item]) -> str:
     """What is said of them where a loop begins, without a word of theirs; "" where there are none."""
     if not items:
         return ""
-    return f"came with the repository, not used: {counted(items)}; the person looks and takes over: loopkit trust"
+    said = f"came with the repository, not used: {counted(items)}; tell the person"
+    return f"{said}, who looks at it in a terminal of their own and takes it over or not: {program()} trust"
+
+
+def program() -> str:
+    """How `loopkit` is called where it is not on the PATH."""
+    return shlex.quote(os.path.join(place.plugin_root(), "bin", "loopkit"))
 
 
 def counted(items: list[Item]) -> str:

@@ -9,7 +9,8 @@ import tomllib
 
 from ..core import limits, settings
 from ..core.errors import Damaged, UsageFault
-from .origin import CONFIG, Origin
+from . import trust
+from .origin import CONFIG, SETTINGS, Origin, digest
 
 #: The largest whole number that a setting takes.
 MOST = 1_000_000_000
@@ -49,6 +50,16 @@ def read(origin: Origin) -> dict:
         return parsed(origin.settings(), path)
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}", "mend or remove it") from None
+
+
+def note_own(origin: Origin) -> None:
+    """Remember settings that were used before git tracked them as the person's own: they may be committed later."""
+    try:
+        raw = origin.settings()
+        if raw and not origin.tracked(CONFIG):
+            trust.vouch(trust.OWN, [(digest(SETTINGS, raw, origin.root), SETTINGS)])
+    except OSError:  # then they are asked about once more
+        pass
 
 
 def parsed(raw: bytes, path: str) -> dict:

@@ -31,7 +31,7 @@ LINE = {
 DECISION = f"# Decision 001: Rate limiter\n**Status**: DECISION\n**Context**: rate limiting\n**Choice**: {EVIL}\n"
 SAID = (
     "came with the repository, not used: settings (.loop/config.toml), 1 learning, 1 decision; "
-    "the person looks and takes over: loopkit trust"
+    "tell the person, who looks at it in a terminal of their own"
 )
 DEFAULTS = "limits: 25 iterations, $25, 2 h"
 
@@ -84,7 +84,7 @@ def kept(project: Project) -> None:
 def test_settings_lift_no_limit_and_are_named_once(cloned: Project) -> None:
     answer = cloned.start(REQUEST)
     assert DEFAULTS in answer.out and "no limit" not in answer.out
-    assert answer.out.count("came with the repository") == 1 and SAID in answer.out.splitlines()
+    assert answer.out.count("came with the repository") == 1 and SAID in answer.out
     (first,) = cloned.of("loop_started")
     assert first["settings"]["max_idle_stops"] == 3 and first["settings"]["blocklist"] == []
 
@@ -123,7 +123,7 @@ def test_no_settings_of_a_stranger_stop_a_start(project: Project, settings: str)
     (project.root / "config.toml").write_text(settings)
     commit(project)
     answer = project.start(REQUEST)
-    assert DEFAULTS in answer.out and "not used: settings (.loop/config.toml); the person" in answer.out
+    assert DEFAULTS in answer.out and "not used: settings (.loop/config.toml); tell the person" in answer.out
     report = project.lk("doctor")
     assert "not used: settings" in " ".join(report.out.split()) and "no loop can be started" not in report.out
 
@@ -148,6 +148,7 @@ def test_an_index_that_came_along_is_never_read(cloned: Project, tmp_path: Path)
     """Made on another machine, with the sources' own digests, so that new lines seem to be all that is missing."""
     other = {**cloned.environment, "XDG_STATE_HOME": str(tmp_path / "their-state")}
     git(cloned, "rm", "-q", "--cached", "-r", ".loop")
+    git(cloned, "commit", "-qm", "out")
     assert "IGNORE" in cloned.lk("recall", "--about", "-", given=REQUEST, **other).out, "theirs, there"
     index = cloned.root / "learnings.db"
     commit(cloned)
@@ -155,6 +156,7 @@ def test_an_index_that_came_along_is_never_read(cloned: Project, tmp_path: Path)
     own = {"kind": "discovery", "context": "limiter", "discovery": "own"}
     (cloned.root / "learnings.jsonl").write_text(json.dumps(own) + "\n")
     git(cloned, "rm", "-q", "--cached", ".loop/learnings.jsonl")
+    git(cloned, "commit", "-qm", "out")
     cloned.lk("recall", "--about", "-", given=REQUEST)
     with sqlite3.connect(index) as poisoned:
         poisoned.execute("delete from source")
@@ -236,7 +238,7 @@ def test_a_terminal_shows_it_harmlessly(cloned: Project) -> None:
     out = cloned.ok("trust", session=None).out
     assert EVIL in out and "iterations" in out and "001-theirs/learnings/001-rate-limiter.md" in out
     assert "\x1b" not in out and "\u202e" not in out and len(out) < 8000
-    assert not [row for row in out.splitlines() if not row.startswith(("  ", "came with", "the person takes over"))]
+    assert not [row for row in out.splitlines() if not row.startswith(("  ", "came with", "to take over"))]
 
 
 def test_a_session_is_told_numbers_and_digests_only(cloned: Project) -> None:
@@ -254,9 +256,9 @@ def test_a_session_is_told_numbers_and_digests_only(cloned: Project) -> None:
 
 def test_nothing_to_take_over(project: Project) -> None:
     assert "nothing came with the repository" in project.ok("trust").out
-    assert "nothing of that came" in project.ok("trust", "all").out
+    assert "nothing of that came" in project.ok("trust", "all", session=None).out
     project.start()
-    assert "nothing of that came" in project.ok("trust", "settings", "learnings").out
+    assert "nothing of that came" in project.ok("trust", "settings", "learnings", session=None).out
     project.refused(2, "trust", "everything", says="nothing called 'everything'")
 
 
@@ -264,7 +266,7 @@ def test_nothing_to_take_over(project: Project) -> None:
 
 
 def test_settings_count_once_they_are_taken_over_and_until_they_change(cloned: Project) -> None:
-    said = cloned.ok("trust", "settings").out
+    said = cloned.ok("trust", "settings", session=None).out
     assert said.startswith("taken over: settings (.loop/config.toml)\n  settings ")
     out = cloned.start(REQUEST).out
     assert "no limit on iterations, no limit on money, no limit on time" in out and "PRIVATE" in out
@@ -284,22 +286,22 @@ def test_what_is_taken_over_is_told_with_where_it_is_from(cloned: Project) -> No
     assert len(titles) == 2 and all(one.startswith("(came with the repository) ") for one in titles)
     cloned.ok("recall", "--confirm", "1,2")
     assert sorted(cloned.snapshot["recall_surfaced"]) == sorted(titles)
-    assert "not used" not in cloned.ok("trust", "all").out
+    assert "not used" not in cloned.ok("trust", "all", session=None).out
     assert "nothing came with" in cloned.ok("trust").out
 
 
 def test_a_line_that_comes_later_is_a_strangers_again(cloned: Project) -> None:
-    cloned.ok("trust", "all")
+    cloned.ok("trust", "all", session=None)
     with open(cloned.root / "learnings.jsonl", "a") as file:
         file.write(json.dumps({**LINE, "context": "limiter two", "prevention": "LATER"}) + "\n")
     out = cloned.start(REQUEST).out
     assert "IGNORE" in out and "LATER" not in out and "not used: 1 learning;" in out
-    cloned.ok("trust", "learnings")
+    cloned.ok("trust", "learnings", session=None)
     assert "LATER" in cloned.ok("recall").out, "though the file is the same"
 
 
 def test_learnings_go_with_the_person_to_another_clone_settings_do_not(cloned: Project, tmp_path: Path) -> None:
-    cloned.ok("trust", "all")
+    cloned.ok("trust", "all", session=None)
     git(cloned, "-c", "core.autocrlf=true", "clone", "-q", cloned.folder, tmp_path / "second")
     second = Project(tmp_path / "second", cloned.environment)
     assert b"\r\n" in (second.root / "learnings.jsonl").read_bytes(), "as git writes them there"
@@ -342,50 +344,43 @@ def test_a_decision_that_the_person_edited_is_taken_over_again(project: Project)
     assert "edited" in project.ok("recall", "--about", "-", given="limiter").out, "while git does not track it"
     commit(project)
     assert "edited" not in project.ok("recall", "--about", "-", given="limiter").out
-    project.ok("trust", "decisions")
+    project.ok("trust", "decisions", session=None)
     assert "edited" in project.ok("recall", "--about", "-", given="limiter").out
 
 
-@pytest.mark.parametrize(
-    "variables", [{"CLAUDE_CODE_SESSION_ATTENDED": "0"}, {"LOOPKIT_CHILD": "1"}], ids=["unattended", "child"]
-)
-def test_where_nobody_can_be_asked_nothing_is_taken_over(cloned: Project, variables: dict) -> None:
-    assert cloned.ok("trust", **variables).out.startswith("came with")
-    cloned.refused(1, "trust", "all", says="nobody can be asked", **variables)
+def test_in_a_session_nothing_is_taken_over(cloned: Project) -> None:
+    for words in (("all",), ("settings",), ("learnings", "decisions")):
+        said = cloned.refused(1, "trust", *words, says="in a terminal of their own")
+        assert "bin/loopkit trust" in said
     assert DEFAULTS in cloned.start(REQUEST).out
-
-
-def test_nor_in_a_loop_that_was_started_for_nobody(cloned: Project) -> None:
-    cloned.start(REQUEST, "--unattended")
-    cloned.refused(1, "trust", "learnings", says="nobody can be asked")
+    cloned.refused(1, "trust", "all", says="in a terminal of their own")
     cloned.ok("trust", "learnings", session=None)
 
 
 @pytest.mark.parametrize("settings", ["IGNORE = 1", "IGNORE [", '[panel]\nblocklist = "IGNORE"'])
 def test_settings_with_a_fault_are_not_taken_over(cloned: Project, settings: str) -> None:
     (cloned.root / "config.toml").write_text(settings)
-    said = cloned.refused(1, "trust", "all", says="the settings cannot be used as they are; mend or remove")
-    assert "IGNORE" not in said
+    cloned.refused(1, "trust", "all", session=None, says="the settings cannot be used as they are")
     cloned.refused(1, "trust", "settings", says="config.toml", session=None)
-    cloned.ok("trust", "learnings")
+    cloned.ok("trust", "learnings", session=None)
 
 
 def test_the_note_of_contents_is_private_and_bears_damage(cloned: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", cloned.environment["HOME"])
-    cloned.ok("trust", "settings")
+    cloned.ok("trust", "settings", session=None)
     path = Path(trust.contents())
     assert path.stat().st_mode & 0o777 == 0o600
     with open(path, "ab") as file:
         file.write(b"\xff torn " + b"0" * 64)
-    cloned.ok("trust", "learnings")
+    cloned.ok("trust", "learnings", session=None)
     assert sorted(trust.known_contents().values()) == ["taken", "taken"]
     before = path.read_bytes()
-    cloned.ok("trust", "learnings")
+    cloned.ok("trust", "learnings", session=None)
     assert path.read_bytes() == before, "each is noted once"
     path.unlink()
     path.mkdir()
     silent(cloned.start(REQUEST), cloned.lk("recall"))
-    assert cloned.lk("trust", "learnings").exit == 3
+    assert cloned.lk("trust", "learnings", session=None).exit == 3
 
 
 # -- as data
@@ -398,7 +393,7 @@ def test_no_word_of_a_learning_opens_or_closes_a_block(project: Project, owner: 
     write(project.root, "", (row,), DECISION.replace(EVIL, tag.replace("\n", " ")).replace("Rate", "Rate " + tag[:18]))
     if owner == "taken":
         commit(project)
-        project.ok("trust", "all")
+        project.ok("trust", "all", session=None)
     answers = [project.start("a limiter"), project.ok("recall"), project.ok("recall", "--json")]
     answers += [project.ok("recall", "--confirm", "1,2"), project.ok("status")]
     texts = [one.out for one in answers] + [raw.decode() for name, raw in project.files().items()

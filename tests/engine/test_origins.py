@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -58,14 +59,36 @@ def test_what_is_committed_or_only_added(project: Path) -> None:
     assert tracked(root) == [CONFIG, DECISION]
 
 
-def test_without_a_repository_or_without_git_all_is_ones_own(tmp_path: Path, project: Path) -> None:
+def test_without_a_repository_all_is_ones_own(tmp_path: Path) -> None:
     assert tracked(fill(tmp_path / "plain" / ".loop")) == []
-    (tmp_path / "plain" / ".git").mkdir()
-    assert tracked(tmp_path / "plain" / ".loop") == [], "what git takes for no repository"
+    assert tracked(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("fault", ["no repository for git", "no git", "no HEAD"])
+def test_where_there_is_one_and_git_cannot_say_nothing_is(tmp_path: Path, project: Path, fault: str) -> None:
     root = fill(project / ".loop")
     commit(project, ".loop")
-    assert tracked(root, PATH=str(tmp_path)) == []
-    assert tracked(tmp_path / "nowhere") == []
+    more = {}
+    if fault == "no git":
+        more["PATH"] = str(tmp_path)
+    elif fault == "no HEAD":
+        (project / ".git" / "HEAD").write_text("garbage")
+    else:
+        shutil.rmtree(project / ".git")
+        (project / ".git").mkdir()
+    found, notes = said(root, **more)
+    assert all(found.tracked(name) for name in ALL) and len(notes) == 1
+
+
+@pytest.mark.parametrize("how", ["no index", "taken out of the index"])
+def test_what_the_last_commit_holds_counts(project: Path, how: str) -> None:
+    root = fill(project / ".loop")
+    commit(project, ".loop")
+    if how == "no index":
+        (project / ".git" / "index").unlink()
+    else:
+        run(project, "rm", "-r", "-q", "--cached", ".loop")
+    assert tracked(root) == list(ALL)
 
 
 def test_in_a_folder_below_and_whatever_the_names_are(project: Path) -> None:
