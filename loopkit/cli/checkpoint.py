@@ -85,7 +85,8 @@ def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label:
     before, now = rules.parent(state), snapshot.place.head
     wave = facts.get("wave")
     text = rules.message(label, rules.worked_on(state, wave if isinstance(wave, int) else None))
-    sha = checkpoints.commit(project, snapshot.tree, before.sha if before else now, text, environment)
+    tree = checkpoints.placed(snapshot.place, snapshot.tree, environment)
+    sha = checkpoints.commit(project, tree, before.sha if before else now, text, environment)
     number = rules.next_number(state)
     for _ in range(_TRIES):
         if checkpoints.keep(project, state.name, number, sha, environment):

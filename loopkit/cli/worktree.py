@@ -154,7 +154,14 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     row = rules.check_merge(state, task)
     path = os.path.join(loop.folder, row.path)
     facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
-    if not engine.is_one(project, path, environment):
+    try:
+        there = engine.is_one(project, path, environment)
+    except checkpoints.Unavailable as error:
+        what = f"{error.what}, so nothing can be merged from {facts['path']}"
+        raise Refused(
+            what, f"copy what {task.id} made there into the project, then: loopkit task fail {task.id}"
+        ) from None
+    if not there:
         raise Refused(f"the worktree of {task.id} is gone: {path}", f"give the attempt up: loopkit task fail {task.id}")
     for tree in (project, path):
         engine.check_calm(tree, environment)

@@ -26,7 +26,19 @@ from .git import (
     under_way,
 )
 from .restoring import IGNORED, Plan, Restored, planned, restore, within
-from .trees import MODULE, Merged, changed, check_there, check_version, commit, committed, merged, tree_of, whole
+from .trees import (
+    MODULE,
+    Merged,
+    changed,
+    check_there,
+    check_version,
+    commit,
+    committed,
+    merged,
+    placed,
+    tree_of,
+    whole,
+)
 from .workshop import Workshop, settings_of, workshop
 
 __all__ = [
@@ -52,6 +64,7 @@ __all__ = [
     "highest",
     "keep",
     "merged",
+    "placed",
     "place_of",
     "planned",
     "repository",
@@ -83,7 +96,7 @@ def snapshot(
     project: str, environment: dict[str, str], apart: Iterable[str] = (), plain: str | None = None
 ) -> Snapshot:
     """The project's working files as a tree: tracked and untracked ones, without ignored files and whatever is named
-    `.loop`. Where the project is a part of a repository, nothing beside it is looked at.
+    `.loop`, or is Claude Code's settings. Where the project is a part of a repository, nothing beside it is looked at.
 
     apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves looking through the same
     index once more. Untracked files over LARGEST, repositories in the repository and files
@@ -103,10 +116,13 @@ def snapshot(
 
 def _taken(place: Repository, environment: dict[str, str], apart: list[str], plain: str | None) -> Snapshot:
     def ours(path: bytes) -> bool:
-        if not apart and b".loop" not in path:
+        if not apart and b".loop" not in path and b".claude" not in path:
             return False
         name = os.fsdecode(path)
-        return ".loop" in name.split("/") or within(name, apart)
+        folders = name.split("/")
+        # who may run what is the person's word, and no rollback brings another one back
+        rules = folders[-2:-1] == [".claude"] and folders[-1].startswith("settings")
+        return rules or ".loop" in folders or within(name, apart)
 
     def named(path: bytes) -> str:
         return os.fsdecode(path)[len(place.prefix) :]

@@ -264,6 +264,7 @@ def under_way(found: Repository) -> str | None:
 
 
 def place_of(found: Repository) -> str:
-    """Which of the repository's working trees it is, "." for the main one, and which part of it."""
+    """Which of the repository's working trees it is, "." for the main one, and whether the project is a part of it: a
+    part that is renamed is the same project."""
     tree = os.path.relpath(os.path.realpath(found.folder), os.path.realpath(found.common))
-    return f"{tree}:{found.part}" if found.part else tree
+    return f"{tree}:part" if found.part else tree

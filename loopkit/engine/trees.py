@@ -21,8 +21,9 @@ LINK, MODULE, RUN = "120000", "160000", "100755"
 
 
 def commit(project: str, tree: str, parent: str | None, message: str, environment: dict[str, str]) -> str:
-    """A commit of a tree, by nobody in particular, unsigned; gives its id. Raises Unavailable, GitFault, Late."""
-    words = ["-p", parent] if parent else []
+    """A commit of a tree, by nobody in particular, unsigned; gives its id. A parent that is no longer in the repository,
+    which was made anew meanwhile, is left out. Raises Unavailable, GitFault, Late."""
+    words = ["-p", parent] if parent and _there(project, parent, environment) else []
     text = message.replace("\0", " ").encode("utf-8", "replace")
     return git(project, "commit-tree", tree, *words, "-F", "-", environment=environment, given=text).decode().strip()
 
@@ -40,6 +41,14 @@ def tree_of(project: str, commit: str, environment: dict[str, str]) -> str:
     if place.part and not said:  # the part is younger than the commit
         said = git(project, "hash-object", "-t", "tree", "-w", "--stdin", environment=environment)
     return said.decode("ascii", "replace").strip()
+
+
+def placed(place: Repository, tree: str, environment: dict[str, str]) -> str:
+    """The tree of a repository that holds nothing but the project, at its place: git's own commands find its files."""
+    for name in reversed(place.part.split("/") if place.part else []):
+        row = b"040000 tree %s\t%s\0" % (tree.encode(), os.fsencode(name))
+        tree = git(place.top, "mktree", "-z", environment=environment, given=row).decode("ascii").strip()
+    return tree
 
 
 def whole(place: Repository, tree: str, environment: dict[str, str]) -> str:

@@ -243,9 +243,10 @@ def standing(project: str, path: str, base: str, known: tuple, environment: dict
 
 def is_one(project: str, path: str, environment: dict) -> bool:
     """Whether a folder is a worktree of the project's repository still: in one that has lost its `.git`, git would look
-    upwards and act on the project's own tree, index and branch."""
+    upwards and act on the project's own tree, index and branch. Raises Unavailable where the project has no repository."""
+    main = checkpoints.repository(project, environment)
     try:
-        own, main = (checkpoints.repository(one, environment) for one in (path, project))
+        own = checkpoints.repository(path, environment)
     except LoopError:
         return False
     common, folder = os.path.realpath(main.common), os.path.realpath(own.folder)

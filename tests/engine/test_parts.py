@@ -154,7 +154,7 @@ def test_committed_names_files_of_the_part(repo: Part) -> None:
 def test_which_part_it_was_is_part_of_where_it_was(repo: Part) -> None:
     whole = git.repository(str(repo.folder), repo.environment)
     part = git.repository(str(repo.part), repo.environment)
-    assert git.place_of(whole) == "." and git.place_of(part) == f".:{repo.part.relative_to(repo.folder)}"
+    assert git.place_of(whole) == "." and git.place_of(part) == ".:part"
 
 
 def test_refs_of_another_loop_of_that_name_stay(repo: Part) -> None:
