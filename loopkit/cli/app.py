@@ -46,6 +46,7 @@ class App:
         self.by = f"session:{self.session}" if self.session else "person"
         self.root = self._serving()
         self._origins: dict[str, Origin] = {}
+        self._found: Loop | None = None
 
     def _serving(self) -> str | None:
         """The `.loop` that serves us: where several may, the one whose loop is meant; None where there is none."""
@@ -87,18 +88,41 @@ class App:
 
     @property
     def project_root(self) -> str:
-        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the project that we stand in."""
-        above, here = os.path.dirname(self._root), self.folder + os.sep
-        usual = os.path.basename(self._root) == place.FOLDER and here.startswith(above + os.sep)
-        if not self.environment.get("LOOPKIT_DIR") or usual and not here.startswith(self._root + os.sep):
-            return above
-        return place.project(self.folder, self.environment)
+        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the one that the loop was begun in."""
+        if not self.environment.get("LOOPKIT_DIR"):
+            return os.path.dirname(self._root)
+        return self._noted_project or place.project(self.folder, self.environment)
+
+    @functools.cached_property
+    def _noted_project(self) -> str | None:
+        """The project of the loop that LOOPKIT_DIR holds, wherever we stand."""
+        try:
+            found = loops.serving([self.root] if self.root else [], self.session)
+        except OSError:  # said by whoever reads it next
+            return None
+        return found.session.project if found is not None and os.path.isdir(found.session.project) else None
+
+    def forget_place(self) -> None:
+        """Another loop was begun: find out anew where its project is."""
+        self.__dict__.pop("_noted_project", None)
+
+    @property
+    def readable(self) -> list[str]:
+        """Folders whose files are input: the project's; in a session that of its own loop, or where it was opened, and
+        not wherever it has wandered to."""
+        opened = place.session_folder(self.environment)
+        folders = [self.project_root, self.here]
+        if opened is not None and (self._found is None or self._found.state.session.owner != self.session):
+            folders = []
+        folders.append(place.project(opened or self.folder, self.environment))
+        return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
 
     def work_folder(self, state: LoopState, tree: str | None = None) -> str:
         """Where a loop's checks run: the folder that its session was opened in, in the project or in another tree of it."""
         base = tree or self.project
         folder = os.path.normpath(os.path.join(base, state.folder))
-        return folder if place.inside(folder, base) and os.path.isdir(folder) else base
+        within = place.inside(os.path.realpath(folder), os.path.realpath(base))
+        return folder if within and os.path.isdir(folder) else base
 
     @property
     def _root(self) -> str:
@@ -137,6 +161,7 @@ class App:
                 what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
             note = f"loopkit: {found.path}: {what} is left out; see loopkit doctor"
             print(note, file=sys.stderr)
+        self._found = found
         return found
 
     def own_loop(self) -> Loop:
@@ -321,7 +346,8 @@ def read_shape(call: App, source: str) -> tuple[str, int]:
         from ..core import shape
 
         path = os.path.join(call.folder, source)
-        if os.path.basename(source) != shape.FILE or _is_inside(call, path):
+        real = os.path.realpath(path)
+        if {os.path.basename(source), os.path.basename(real)} != {shape.FILE} or _is_inside(call, path):
             raise
         try:
             with inside.opened(os.path.realpath(path), MOST_INPUT) as file:
@@ -362,15 +388,15 @@ def _in_project(call: App, source: str) -> str:
     is allowed in advance must not read what the client would not."""
     path = os.path.join(call.folder, source)
     if not _is_inside(call, path):
-        project = os.path.realpath(call.project_root)
-        raise UsageFault(f"{source} is outside the project", f"give a file inside {project}, or - for standard input")
+        where = f"give a file inside {call.readable[0]}, or" if call.readable else "give"
+        raise UsageFault(f"{source} is outside the project", f"{where} - for standard input")
     return os.path.realpath(path)
 
 
 def _is_inside(call: App, path: str) -> bool:
     """Whether a path really lies in the project, or in the linked worktree of it that we stand in."""
     real = os.path.realpath(path)
-    return any(place.inside(real, os.path.realpath(folder)) for folder in (call.project_root, call.here))
+    return any(place.inside(real, os.path.realpath(folder)) for folder in call.readable)
 
 
 def _too_large(source: str) -> UsageFault:

@@ -88,13 +88,14 @@ def _start(call: app.App, options: dict, text: str) -> int:
         raise UsageFault("--beside and --fresh", "one keeps the unfinished loop, the other puts it away: give one")
     other, root = call.root, _root(call)
     settings = config.read(call.origin(root))
+    config.note_own(call.origin(root))
     _check_blocklist(settings["blocklist"])
     chosen = _limits(options, settings.pop("limits"))
     list_mode = _list_mode(call, options["list_mode"])
-    store.prepare(root)
     if other is not None and other != root and _overlaps(call, other, root):
         with store.locked(other):
             _make_room(call, other, options)
+    store.prepare(root)
     call.root = root
     with store.locked(root):
         _make_room(call, root, options)
@@ -107,9 +108,11 @@ def _start(call: app.App, options: dict, text: str) -> int:
             "approval": options["approval"] or settings.pop("approval"),
             "list": list_mode,
             "folder": _folder(call, root),
+            **({"project": _project(call)} if call.environment.get("LOOPKIT_DIR") else {}),
             "settings": settings,
         }
         loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)
+    call.forget_place()
     prompts.forget(place.data_dir(call.environment), call.session)
     native.ensure_folder(call.environment, call.session)
     try:
@@ -141,7 +144,7 @@ def _root(call: app.App) -> str:
 
     Raises Refused where the project is out of reach.
     """
-    project = place.project(call.folder, call.environment)
+    project = _project(call)
     if place.out_of_reach(project, call.environment):
         raise Refused(
             f"{project} is no project: it holds the home folder, and with it everything else of yours",
@@ -156,6 +159,10 @@ def _root(call: app.App) -> str:
     view = loops.view(root)
     busy = view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session
     return own if view is not None and busy and trust.known(root, view.name, view.session.token) else root
+
+
+def _project(call: app.App) -> str:
+    return place.project(call.folder, call.environment)
 
 
 def _overlaps(call: app.App, other: str, root: str) -> bool:
@@ -179,7 +186,7 @@ def _same(call: app.App, project: str) -> str:
 def _folder(call: app.App, root: str) -> str:
     """Where the loop's checks run, relative to the project: where the session was opened; "" for the project itself."""
     opened = place.opened(call.folder, call.environment)
-    project = _same(call, place.project(call.folder, call.environment))
+    project = _same(call, _project(call))
     inside = place.inside(opened, project) and opened != project and not place.inside(opened, root)
     return os.path.relpath(opened, project) if inside else ""
 

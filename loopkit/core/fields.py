@@ -194,6 +194,7 @@ _LINES = {
             "approval": _text,
             "list": _text,
             "folder": _text,
+            "project": _text,
             "token": _text,
             "settings": _record_or_none(
                 {

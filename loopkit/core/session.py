@@ -52,6 +52,7 @@ class Session:
         "notices",
         "native_seen",
         "subagents",
+        "project",
         "started_at",
         "last_updated",
     )
@@ -88,6 +89,7 @@ class Session:
         self.notices: list = []
         self.native_seen = False
         self.subagents: dict = {}
+        self.project = ""  # its folder, where the state is kept elsewhere (LOOPKIT_DIR)
         self.started_at = ""
         self.last_updated = ""
 
@@ -231,6 +233,7 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
 
 def _fold_start(session: Session, data: dict, at: str) -> None:
     session.token = data.get("token", "")
+    session.project = data.get("project", "")
     session.started_at = session.owner_since = at
     session.owner = data.get("session_id", "")
     session.owner_pid = data.get("client_pid")

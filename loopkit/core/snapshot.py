@@ -221,6 +221,7 @@ _SESSION = {
             "owner",
             "owner_since",
             "hold_fingerprint",
+            "project",
             "started_at",
             "last_updated",
         ),

@@ -20,9 +20,21 @@ MARK_ENDINGS = (".csproj", ".fsproj", ".cabal", ".gemspec")
 
 def out_of_reach(folder: str, environment: dict) -> bool:
     """Whether a folder is never a project: the home folder, one above it, or the root of the file system."""
-    home = os.path.realpath(environment.get("HOME") or os.path.expanduser("~"))
-    real = os.path.realpath(folder)
+    home, real = os.path.realpath(_home(environment)), os.path.realpath(folder)
     return real in (os.path.dirname(real), home) or home.startswith(real + os.sep)
+
+
+def _home(environment: dict) -> str:
+    """The person's home folder; where HOME does not say, the system does."""
+    home = environment.get("HOME")
+    if home:
+        return home
+    try:
+        import pwd  # seldom needed, and a hook would pay for it each time
+
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):
+        return os.path.expanduser("~")
 
 
 def work_tree(folder: str, environment: dict) -> str | None:
@@ -77,14 +89,21 @@ def opened(folder: str, environment: dict) -> str:
 
     The client tells its hooks (CLAUDE_PROJECT_DIR); SessionStart tells the session's commands (LOOPKIT_OPENED).
     """
-    folder = os.path.abspath(folder)
-    known = environment.get("LOOPKIT_OPENED") or environment.get("CLAUDE_PROJECT_DIR") or ""
-    if not session_id(environment) or not os.path.isabs(known) or not os.path.isdir(known):
+    folder, known = os.path.abspath(folder), session_folder(environment)
+    if known is None:
         return folder
     tree = work_tree(folder, environment)
     if tree is not None and tree != work_tree(known, environment):
         return folder
-    return os.path.abspath(known) if tree is not None or inside(folder, known) else folder
+    return known if tree is not None or inside(os.path.realpath(folder), known) else folder
+
+
+def session_folder(environment: dict) -> str | None:
+    """Where the session was opened, links resolved; None outside a session, and where nobody has said."""
+    known = environment.get("LOOPKIT_OPENED") or environment.get("CLAUDE_PROJECT_DIR") or ""
+    if not session_id(environment) or not os.path.isabs(known) or not os.path.isdir(known):
+        return None
+    return os.path.realpath(known)
 
 
 def part(folder: str, environment: dict) -> str:
@@ -162,9 +181,7 @@ def future(folder: str, environment: dict) -> str:
 
 def config_dir(environment: dict) -> str:
     """Claude Code's own folder."""
-    return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(
-        environment.get("HOME") or os.path.expanduser("~"), ".claude"
-    )
+    return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(_home(environment), ".claude")
 
 
 def plugin_root() -> str:

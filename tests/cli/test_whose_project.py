@@ -146,7 +146,7 @@ def test_a_rollback_leaves_the_other_packages_alone(mono: Project) -> None:
     assert "gone: src/more.js" in told and "changed: src/main.js" in told
     assert other.read_text() == "a colleague at work\n"
     assert (mono.folder / "src" / "main.js").read_text() == "web\n"
-    assert not any(path.startswith("packages") for path in kept(top(mono)))
+    assert all(path.startswith("packages/web/") for path in kept(top(mono))), "where git's own commands find them"
     mono.ok("rollback", "--undo")
     assert (mono.folder / "src" / "more.js").read_text() == "more\n"
     assert other.read_text() == "a colleague at work\n"
@@ -237,3 +237,108 @@ def test_a_folder_of_a_loop_that_leads_out_of_the_project_is_not_followed(projec
     project.write("limiter.txt")
     project.ok("wave", "next")
     assert project.verify("T-001").exit == 0
+
+
+# -- where the state is kept elsewhere, and where we stand
+
+
+def test_with_its_state_elsewhere_a_loop_keeps_to_the_project_it_was_begun_in(project: Project, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(project.folder), "other")
+    (tmp_path / "state").mkdir()
+    there = Project(project.folder, {**project.environment, "LOOPKIT_DIR": str(tmp_path / "state")})
+    there.root = tmp_path / "state"
+    there.planned(task())
+    there.write("x.txt", "first\n")
+    there.ok("checkpoint")
+    there.write("x.txt", "second\n")
+    (other / "x.txt").write_text("precious\n")
+    there.ok("rollback", "1", cwd=other)
+    assert (other / "x.txt").read_text() == "precious\n" and (there.folder / "x.txt").read_text() == "first\n"
+    there.write("limiter.txt")
+    there.ok("wave", "next", cwd=other)
+    assert there.verify("T-001", cwd=other).exit == 0
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hunter2")
+    assert "hunter2" not in there.refused(2, "learn", "--file", "secret.txt", cwd=tmp_path, says="outside the project")
+
+
+def test_state_in_the_home_folder_makes_it_no_project(project: Project, home: Path) -> None:
+    folder = home / "proj"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (home / ".loop").mkdir()
+    (home / "key").write_text("hunter2")
+    there = Project(folder, {**project.environment, "LOOPKIT_DIR": str(home / ".loop")})
+    there.root = home / ".loop"
+    there.planned(task())
+    assert "hunter2" not in there.refused(2, "report", "x", "--file", "../key", says="outside the project")
+    there.write("limiter.txt")
+    assert "checkpoint 1 (start)" in there.ok("wave", "next").out
+    assert there.verify("T-001").exit == 0
+
+
+@pytest.mark.parametrize("place", ["home", "/", "elsewhere"])
+def test_where_a_session_has_wandered_to_is_no_input(project: Project, home: Path, tmp_path: Path, place: str) -> None:
+    folder = {"home": home, "/": Path("/"), "elsewhere": tmp_path / "elsewhere"}[place]
+    folder.mkdir(exist_ok=True)
+    secret = tmp_path / "elsewhere.txt" if place == "/" else folder / "credentials"
+    secret.write_text("{hunter2: 1, hunter2: 2}\n")
+    for words in (("start", "--task-file"), ("learn", "--file"), ("recall", "--about")):
+        answer = project.lk(*words, str(secret), cwd=folder, LOOPKIT_OPENED=str(project.folder))
+        assert answer.exit == 2 and "outside the project" in answer.err and "hunter2" not in answer.out + answer.err
+    assert not (folder / ".loop").exists()
+
+
+def test_a_check_s_folder_that_became_a_link_out_is_not_followed(project: Project, home: Path) -> None:
+    source = project.folder / "src"
+    source.mkdir()
+    there = Project(project.folder, {**project.environment, "LOOPKIT_OPENED": str(source)})
+    there.planned(task(verify="test -f limiter.txt"))
+    source.rmdir()
+    source.symlink_to(home)
+    (home / "limiter.txt").write_text("x")
+    there.ok("wave", "next")
+    assert there.verify("T-001").exit == 1
+
+
+def test_a_part_that_is_renamed_keeps_its_checkpoints(mono: Project) -> None:
+    mono.planned(task())
+    mono.ok("checkpoint")
+    moved = mono.folder.with_name("site")
+    mono.folder.rename(moved)
+    there = Project(moved, {**mono.environment, "LOOPKIT_OPENED": str(moved)})
+    there.write("src/main.js", "broken\n")
+    there.ok("rollback", "1")
+    assert (moved / "src" / "main.js").read_text() == "web\n"
+
+
+def test_where_the_repository_was_made_anew_checkpoints_go_on(project: Project) -> None:
+    project.planned(task())
+    project.ok("checkpoint")
+    subprocess.run(["rm", "-rf", str(project.folder / ".git")], check=True)
+    git(project.folder, "init", "-q")
+    assert "checkpoint 2" in project.ok("checkpoint").out
+
+
+def test_permission_rules_are_in_no_checkpoint(project: Project) -> None:
+    rules = project.folder / ".claude" / "settings.local.json"
+    rules.parent.mkdir()
+    rules.write_text("{}")
+    project.write(".claude/notes.md", "kept\n")
+    project.planned(task())
+    project.ok("checkpoint")
+    rules.write_text('{"permissions": {}}')
+    (project.folder / ".claude" / "notes.md").unlink()
+    assert "settings" not in project.ok("rollback", "1").out
+    assert rules.read_text() == '{"permissions": {}}' and (project.folder / ".claude" / "notes.md").exists()
+    rules.unlink()
+    project.ok("rollback", "--undo")
+    assert not rules.exists()
+
+
+def test_a_refused_start_leaves_no_folder(mono: Project) -> None:
+    whole = Project(top(mono), {**mono.environment, "LOOPKIT_OPENED": str(top(mono))})
+    whole.planned(task())
+    assert mono.lk("start", "--task-file", "-", given="another").exit == 1
+    assert not mono.root.exists()
