@@ -82,7 +82,7 @@ def _show(call: app.App, items: list[Item]) -> None:
     whose = (
         f"the person, in a terminal of their own: {came.program()}"
         if call.session
-        else "to take over what stands there:"
+        else "to take over what stands there: loopkit"
     )
     said.append(f"{whose} trust settings | learnings | decisions | all")
     _answer(call, said, items, [])
