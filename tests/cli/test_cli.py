@@ -111,6 +111,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("decide",), None, 0
     yield ("decide", "--file", "-"), decision, 0
     yield ("decide", "--list"), None, 0
+    yield ("confirm", "tasks"), None, 0
     yield ("verify", "D1", "--", "false"), None, 0
     yield ("ask", "?"), None, 0
     yield ("answer", "!"), None, 0

@@ -186,6 +186,6 @@ def test_a_list_of_a_dead_process_is_taken_over(listed: Project) -> None:
         for name in (".lock.lock", "T-001.json.lock"):
             os.utime(folder / name, (now + age, now + age))
         listed.ok("task", "add", f"aged {age}", "--verify", "ls")
-        listed.ok("task", "set", "T-001", "--verify", f"test {age}")
+        listed.ok("task", "set", "T-001", "--verify", f"ls {age}")
     assert kit.mirrored(listed) == dict.fromkeys(("T-001", "T-002", "T-003"), "pending")
     assert not list(folder.glob("*.lock")) and not (folder / ".lock.lock").exists()
