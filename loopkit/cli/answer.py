@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce
+from ..core import prose
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from . import app
@@ -19,7 +19,7 @@ def command(call: app.App, text: str) -> None:
         raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
     asked = loop.state.session.question
     call.change(loop, _changes, text)
-    call.answer(loop, f"answered: {announce.clean(str(asked), 200)}: {announce.clean(text, 300)}")
+    call.answer(loop, f"answered: {prose.clean(str(asked), 200)}: {prose.clean(text, 300)}")
 
 
 def _changes(state: LoopState, text: str) -> list:

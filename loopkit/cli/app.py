@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..core import announce, intake, nextstep, stage, verdict
+from ..core import intake, nextstep, prose, stage, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -214,7 +214,7 @@ class App:
             steps = []
         following = steps if steps is not None else [own] if own else []
         if loop.state.new_checks and stage.confirmation(loop.state) == "tasks":
-            named = announce.clean(", ".join(sorted(loop.state.new_checks)), 200)
+            named = prose.clean(", ".join(sorted(loop.state.new_checks)), 200)
             text += f"\nthe person is asked again, since their yes was to other checks: {named}"
         if self.as_json:
             row = {"loop": loop.name, "stage": loop.state.stage, **(data or {}), "said": text, "next": following}
@@ -266,7 +266,7 @@ def asked(loop: Loop) -> list[str]:
 
 def say_no(error: LoopError) -> None:
     """A refusal that is printed in place of an answer, as one line."""
-    click.echo("loopkit says no: " + announce.clean(" ".join(printable(str(error)).split()), MOST_LINE))
+    click.echo("loopkit says no: " + prose.clean(" ".join(printable(str(error)).split()), MOST_LINE))
 
 
 def taught(loop: Loop) -> list[str]:

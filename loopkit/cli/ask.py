@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, intake
+from ..core import intake, prose
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from . import app
@@ -18,7 +18,7 @@ def command(call: app.App, text: str) -> None:
     if not text.strip():
         raise UsageFault("the question is empty", 'loopkit ask "…"')
     call.change(loop, _changes, text)
-    call.answer(loop, f"asked: {announce.clean(text, 300)}")
+    call.answer(loop, f"asked: {prose.clean(text, 300)}")
 
 
 def _changes(state: LoopState, text: str) -> list:

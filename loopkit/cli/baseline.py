@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import announce, baseline, settings
+from ..core import baseline, prose, settings
 from ..core import command as commands
 from ..core.errors import Damaged
 from ..engine import process
@@ -37,12 +37,10 @@ def _record(call: app.App, line: str, replace: bool) -> int:
     baseline.check_new(loop.state, line, replace)
     outcome, failing = _run(call, loop, "baseline", line)
     call.change(loop, baseline.recorded, line, outcome, failing, replace)
-    said = (
-        f"baseline of `{announce.clean(line, 200)}`: exit {outcome['exit']}, {_failing(failing)}, {_log(loop, outcome)}"
-    )
+    said = f"baseline of `{prose.clean(line, 200)}`: exit {outcome['exit']}, {_failing(failing)}, {_log(loop, outcome)}"
     done = loop.state.counts["completed"]
     if done:
-        said += f"\n{announce.count(done, 'task')} completed before it: what they broke counts as standing"
+        said += f"\n{prose.count(done, 'task')} completed before it: what they broke counts as standing"
     call.answer(loop, said, {"command": line, "exit": outcome["exit"], "failures": failing, "log": outcome["log"]})
     return 0
 
@@ -66,7 +64,7 @@ def _failing(names: list[str]) -> str:
     if not names:
         return "no failing name"
     more = f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{len(names)} failing: " + announce.clean(", ".join(names[:LISTED]), 2000) + more
+    return f"{len(names)} failing: " + prose.clean(", ".join(names[:LISTED]), 2000) + more
 
 
 def _log(loop: Loop, outcome: dict) -> str:

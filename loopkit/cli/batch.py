@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, approval, batch_review, briefing, decisions, supervised, supervision
+from ..core import approval, batch_review, briefing, decisions, prose, supervised, supervision
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from ..core.state import LoopState
@@ -42,7 +42,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     loop = call.own_loop()
     if why is not None:
         call.change(loop, batch_review.waived, why)
-        call.answer(loop, f"the plan passes as it is: {announce.clean(why, 300)}", {"outcome": supervised.CONTINUE})
+        call.answer(loop, f"the plan passes as it is: {prose.clean(why, 300)}", {"outcome": supervised.CONTINUE})
         return
     if source is None:
         _ask_plan(call, loop)
@@ -52,8 +52,8 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     data = changes[0][1]
     names = {supervised.APPROVED: "APPROVED", supervised.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
-    lines += [announce.clean(one, 200) for one in data["issues"][:20]]
-    lines += [f"missing: {announce.clean(one, 200)}" for one in data["missing"][:20]]
+    lines += [prose.clean(one, 200) for one in data["issues"][:20]]
+    lines += [f"missing: {prose.clean(one, 200)}" for one in data["missing"][:20]]
     if data["outcome"] == supervised.APPROVED and batch_review.claimed(given) != batch_review.STATUSES[0]:
         lines.append("the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan back")
     if data["outcome"] == supervised.REVISE:
@@ -153,10 +153,10 @@ def _said(loop: Loop, data: dict, changes: list) -> list[str]:
             action = f", attempt {row['attempt']}: {row['action']}" if kind == "task_failed" else ""
             lines.append(f"{row['id']} {kinds[kind]}{action}")
         elif kind == "anti_pattern_recorded":
-            lines.append(f"{announce.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
+            lines.append(f"{prose.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
         elif kind == "paused":
-            lines.append(f"the loop is paused: {announce.clean(row['reason'], 300)}")
-    lines += [f"{row['id']} {row['severity']}: {announce.clean(row['issue'], 120)}" for row in data["findings"][:12]]
+            lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
+    lines += [f"{row['id']} {row['severity']}: {prose.clean(row['issue'], 120)}" for row in data["findings"][:12]]
     return lines
 
 
@@ -167,13 +167,9 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
     files = list(dict.fromkeys(path for one in waiting for path in state.tasks[one].files))
     lines = [
         "run the build, the tests and lint (and UI tests where there are any) first: what fails, nothing is approved with it",
-        f"the request: {announce.clean(' '.join(state.text.split()), 600)}",
-        *[
-            f"criterion {one.id}: {announce.clean(one.text, 200)}"
-            for one in state.criteria.values()
-            if not one.must_not
-        ],
-        *[f"must not: {one.id} {announce.clean(one.text, 200)}" for one in state.must_nots],
+        f"the request: {prose.clean(' '.join(state.text.split()), 600)}",
+        *[f"criterion {one.id}: {prose.clean(one.text, 200)}" for one in state.criteria.values() if not one.must_not],
+        *[f"must not: {one.id} {prose.clean(one.text, 200)}" for one in state.must_nots],
     ]
     for task_id in waiting:
         lines += _told(state.tasks[task_id], approval.proven(state.tasks[task_id]))
@@ -186,10 +182,10 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
 def _told(task: tasks.Task, proven: bool) -> list[str]:
     """A task of the batch: what it was to do, where, what its check says."""
     text = " ".join(task.description.split())
-    lines = [f"{task.id} {announce.clean(task.subject, _SUBJECT)}" + (f": {announce.clean(text, 400)}" if text else "")]
+    lines = [f"{task.id} {prose.clean(task.subject, _SUBJECT)}" + (f": {prose.clean(text, 400)}" if text else "")]
     if task.files:
-        lines.append(f"  files: {announce.clean(', '.join(task.files), 400)}")
-    lines.append(f"  its check {'passed' if proven else 'has not passed'}: {announce.clean(task.verify, 200)}")
+        lines.append(f"  files: {prose.clean(', '.join(task.files), 400)}")
+    lines.append(f"  its check {'passed' if proven else 'has not passed'}: {prose.clean(task.verify, 200)}")
     if task.history:
-        lines.append(f"  failed before: {announce.clean(' '.join(task.history[-1]['error'].split()), 300)}")
+        lines.append(f"  failed before: {prose.clean(' '.join(task.history[-1]['error'].split()), 300)}")
     return lines

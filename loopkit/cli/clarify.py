@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, clarify, intake, score, stage
+from ..core import clarify, intake, prose, score, stage
 from ..core.state import LoopState
 from . import app
 
@@ -42,16 +42,16 @@ def command(call: app.App, source: str | None) -> None:
         call.answer(loop, "\n".join(_brief(loop.state)), None, ["loopkit clarify --file -"])
         return
     data = call.change(loop, clarify.clarified, app.read_record(call, source, dict))[0][1]
-    lines = [f"clarified: {announce.clean(data['echo'], 300)}"]
-    lines += [f"  {name}: {announce.clean(text, 200)}" for name, text in data["answers"].items()]
-    lines += [f"  {name}: {announce.clean(text, 200)}" for name, text in data["assumptions"].items()]
+    lines = [f"clarified: {prose.clean(data['echo'], 300)}"]
+    lines += [f"  {name}: {prose.clean(text, 200)}" for name, text in data["answers"].items()]
+    lines += [f"  {name}: {prose.clean(text, 200)}" for name, text in data["assumptions"].items()]
     if data["assumptions"]:
         lines.append(f"an assumption is scored {clarify.MOST_ASSUMED} at most")
     call.answer(loop, "\n".join(lines), data)
 
 
 def _brief(state: LoopState) -> list[str]:
-    lines = [f"request: {announce.clean(state.text.strip(), 300)}", "not explicit:"]
+    lines = [f"request: {prose.clean(state.text.strip(), 300)}", "not explicit:"]
     for name in clarify.open_dimensions(state):
         lines.append(f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name])))
     left = clarify.rounds_left(state)
@@ -59,7 +59,7 @@ def _brief(state: LoopState) -> list[str]:
         lines.append(f"nobody can be asked: all of it goes under assumptions, each is marked {clarify.MARK}")
     elif left:
         lines.append(
-            f"{announce.count(left, 'round')} of questions left; experts with options for one: "
+            f"{prose.count(left, 'round')} of questions left; experts with options for one: "
             "loopkit panel --clarify <dimension>"
         )
     else:

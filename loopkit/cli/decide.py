@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, decisions
+from ..core import decisions, prose
 from ..store import decisions as files
 from ..store.loop import Loop
 from . import app
@@ -96,12 +96,12 @@ def _list(call: app.App) -> None:
         lesson = decisions.is_lesson(one)
         status = "ANTI-PATTERN" if lesson else decisions.status(state, number)
         gone = " (no longer holds)" if number in state.trail.invalidated and status == "DECISION" else ""
-        title = announce.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
+        title = prose.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
         lines.append(f"{number:03d} {status}{gone}: {title}")
         shapes.append({**{key: value for key, value in one.items() if key != "at"}, "status": status})
     if len(lines) > MOST_LISTED:
         lines = [
-            f"{announce.count(len(lines) - MOST_LISTED, 'earlier one')}: see .loop/{loop.name}/learnings/",
+            f"{prose.count(len(lines) - MOST_LISTED, 'earlier one')}: see .loop/{loop.name}/learnings/",
             *lines[-MOST_LISTED:],
         ]
     call.answer(loop, "\n".join(lines), {"decisions": shapes}, [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, panel, review
+from ..core import panel, prose, review
 from ..core import task as tasks
 from ..core.state import LoopState
 from ..store import place, profiles
@@ -54,7 +54,7 @@ def lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) ->
 
 def line(one: panel.Profile, question: str, confidence: int) -> str:
     """`  api-designer (API designer), confidence 8: Can a caller …?`"""
-    return f"  {one.name} ({one.title}), confidence {confidence}: {announce.clean(question, 120)}"
+    return f"  {one.name} ({one.title}), confidence {confidence}: {prose.clean(question, 120)}"
 
 
 def questions(profile: panel.Profile) -> list[str]:

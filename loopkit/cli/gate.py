@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, aspects, gate, stage, verdict
+from ..core import aspects, gate, prose, stage, verdict
 from ..core.errors import Refused
 from ..store import digest
 from ..store.loop import Loop
@@ -85,7 +85,7 @@ def command(call: app.App, source: str | None) -> int:
         mend = f"{', '.join(result['tasks'])} to mend it"
         call.answer(
             loop,
-            f"gate refused: {'; '.join(announce.clean(one, 300) for one in result['failed'])}\n{mend}",
+            f"gate refused: {'; '.join(prose.clean(one, 300) for one in result['failed'])}\n{mend}",
             {"passed": False, "tasks": result["tasks"]},
         )
         return 1
@@ -94,7 +94,7 @@ def command(call: app.App, source: str | None) -> int:
         lines = [what for what, _ in missing]
         call.answer(
             loop,
-            "the gate waits:\n" + "\n".join(announce.clean(one, 400) for one in lines),
+            "the gate waits:\n" + "\n".join(prose.clean(one, 400) for one in lines),
             {"missing": lines},
             [missing[0][1]],
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core import announce, intake, panel, score, settings, stage, work
+from ..core import intake, panel, prose, score, settings, stage, work
 from ..core.errors import Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
@@ -82,21 +82,17 @@ def members(state: LoopState, known: list, topics: list) -> list[str]:
         question = next((ask for ask in one.asks if ask not in asked), one.asks[0])
         asked.add(question)
         weak = " (weak)" if panel.standing(value) == "weak" else ""
-        lines.append(
-            f"  {one.name} ({one.title}), confidence at most {value}{weak}: {announce.clean(str(question), 120)}"
-        )
+        lines.append(f"  {one.name} ({one.title}), confidence at most {value}{weak}: {prose.clean(str(question), 120)}")
     return lines
 
 
 def _stuck(state: LoopState, task_id: str) -> tuple[list[str], list[str]]:
     task = work.find(state, task_id)
-    lines = [f"{task.id} ({announce.clean(task.subject, 100)}), {announce.count(task.attempts, 'failed attempt')}"]
+    lines = [f"{task.id} ({prose.clean(task.subject, 100)}), {prose.count(task.attempts, 'failed attempt')}"]
     for entry in task.history[-3:]:
-        lines.append(
-            f"tried: {announce.clean(entry['approach'], 120)}; error: {announce.clean(entry['error'][-300:], 300)}"
-        )
+        lines.append(f"tried: {prose.clean(entry['approach'], 120)}; error: {prose.clean(entry['error'][-300:], 300)}")
     earlier = [one for one in state.panels if one.get("task") == task.id and one.get("attempt", 0) < task.attempts]
-    lines += [f"failed, not again: {announce.clean(one['consensus'], 160)}" for one in earlier[-3:]]
+    lines += [f"failed, not again: {prose.clean(one['consensus'], 160)}" for one in earlier[-3:]]
     return lines, panel.stuck_topics(task)
 
 
@@ -106,7 +102,7 @@ def _clarify(state: LoopState, dimension: str) -> tuple[list[str], list[str]]:
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
     words = " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[dimension]))
     lines = [
-        f"request: {announce.clean(state.text.strip(), 300)}",
+        f"request: {prose.clean(state.text.strip(), 300)}",
         f"unclear: {dimension} ({words})",
         f"recommendations are {panel.OPTIONS[0]} to {panel.OPTIONS[1]} readings to choose from; consensus is the likeliest, "
         "fallback what is assumed "
@@ -122,7 +118,7 @@ def _wave(state: LoopState) -> tuple[list[str], list[str]]:
     lines = ["next wave, may these run side by side? (add `sequential: true` if not)"]
     for task in free[: settings.MOST_IN_WAVE]:
         files = f" [{', '.join(task.files[:6])}]" if task.files else ""
-        lines.append(f"  {task.id} {announce.clean(task.subject, 90)}{announce.clean(files, 200)}")
+        lines.append(f"  {task.id} {prose.clean(task.subject, 90)}{prose.clean(files, 200)}")
     return lines, panel.wave_topics(state)
 
 
@@ -130,15 +126,13 @@ def _said(data: dict, given: dict) -> list[str]:
     if data["call"] == "clarify":
         lines = [f"panel on {data['dimension']} recorded; choices:"]
         letters = zip("ABCD", data["recommendations"], strict=False)
-        lines += [f"  {letter}) {announce.clean(one['approach'], 160)}" for letter, one in letters]
-        lines.append(f"if nobody answers: {announce.clean(data['fallback'], 160)}")
+        lines += [f"  {letter}) {prose.clean(one['approach'], 160)}" for letter, one in letters]
+        lines.append(f"if nobody answers: {prose.clean(data['fallback'], 160)}")
     elif data["call"] == "wave":
         how = "one task at a time" if data["sequential"] else "in parallel"
-        lines = [f"strategy of wave {data['wave']} recorded: {how}; {announce.clean(data['consensus'], 200)}"]
+        lines = [f"strategy of wave {data['wave']} recorded: {how}; {prose.clean(data['consensus'], 200)}"]
     else:
-        lines = [
-            f"panel on {data['task']} recorded; the next attempt is told: {announce.clean(data['consensus'], 200)}"
-        ]
+        lines = [f"panel on {data['task']} recorded; the next attempt is told: {prose.clean(data['consensus'], 200)}"]
     claimed = [float(one.get("confidence") or 0) for one in given["recommendations"]]
     if sorted(claimed, reverse=True) != [one["confidence"] for one in data["recommendations"]]:
         lines.append("a confidence was lowered to what its expert may claim")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ..core import announce, intake, recall
+from ..core import intake, prose, recall
 from ..core.errors import UsageFault
 from ..core.learned import Learning
 from ..core.state import LoopState
@@ -62,8 +62,8 @@ def _ranked(call: app.App, root: str, state: LoopState) -> list[Learning]:
 def lines(shown: list[tuple[int, Learning]]) -> list[str]:
     """`1. [failure] title: text`, and where it is from unless that is this project."""
     return [
-        f"{place}. [{one.kind}] {announce.clean(one.title, 200)}: {announce.clean(one.text, 200)}"
-        + ("" if one.where == learnings.PROJECT else f" ({announce.clean(one.where, 120)})")
+        f"{place}. [{one.kind}] {prose.clean(one.title, 200)}: {prose.clean(one.text, 200)}"
+        + ("" if one.where == learnings.PROJECT else f" ({prose.clean(one.where, 120)})")
         for place, one in shown
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce, approval, briefing, checks, supervised, supervision, verdict, work
+from ..core import approval, briefing, checks, prose, supervised, supervision, verdict, work
 from ..core.errors import Refused
 from ..store.loop import Loop
 from . import app, handout
@@ -47,7 +47,7 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
         elif name in ("plan_reviewed", "task_judged", "goal_judged"):
             data |= {key: row.get(key) for key in ("score", "level", "outcome", "band", "approved") if key in row}
     added = [row["task"] for name, row in changes if name == "task_added"]
-    said += [f"{row['id']} added: {announce.clean(row['subject'], 100)}" for row in added]
+    said += [f"{row['id']} added: {prose.clean(row['subject'], 100)}" for row in added]
     out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
     call.answer(loop, "\n".join(said), {**data, "added": [row["id"] for row in added]}, out or None)
     return 1 if loop.state.session.status in (verdict.FAILED, verdict.PAUSED) else 0
@@ -57,7 +57,7 @@ def _again(call: app.App, loop: Loop, step: supervision.Step, error: str) -> int
     """The same step once more; its brief names what was wrong."""
     out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
     steps = handout.hand_out(call, loop, [step])
-    said = f"this {step.kind} does not fit: {announce.clean(error, 600)}\nasked for again; its brief says so"
+    said = f"this {step.kind} does not fit: {prose.clean(error, 600)}\nasked for again; its brief says so"
     call.answer(loop, said, {"kind": step.kind, "target": step.task, "error": error}, [*steps, *out])
     return 1
 
@@ -93,7 +93,7 @@ def _reviewed(loop: Loop, row: dict) -> str:
 
 
 def _coded(loop: Loop, row: dict) -> str:
-    return f"{row['id']} {row['kind']}: {row['status']}; {announce.clean(' '.join(row['summary'].split()), 160)}"
+    return f"{row['id']} {row['kind']}: {row['status']}; {prose.clean(' '.join(row['summary'].split()), 160)}"
 
 
 def _tested(loop: Loop, row: dict) -> str:
@@ -142,7 +142,7 @@ def _paused(loop: Loop, row: dict) -> str:
 
 
 def _unfit(loop: Loop, row: dict) -> str:
-    return f"this {row['kind']} does not fit: {announce.clean(row['error'], 600)}"
+    return f"this {row['kind']} does not fit: {prose.clean(row['error'], 600)}"
 
 
 _TOLD = {

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import announce, masking, patterns
+from ..core import masking, patterns, prose
 from ..store import reports
 from . import app
 
@@ -30,5 +30,5 @@ def command(call: app.App, name: str, source: str) -> None:
     shown = os.path.join(".loop", os.path.relpath(target, loop.root))
     if reports.slugged(name) == GATHER:
         for _, data in call.change(loop, patterns.gathered, text):
-            shown += f"\n{announce.count(len(data['lines']), 'pattern')} in context.md"
+            shown += f"\n{prose.count(len(data['lines']), 'pattern')} in context.md"
     call.answer(loop, shown, {"path": shown.split("\n")[0]}, [])

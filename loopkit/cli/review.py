@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..core import announce, approval, decisions, nextstep, review, settling, verdict
+from ..core import approval, decisions, nextstep, prose, review, settling, verdict
 from ..core.errors import Refused, UsageFault
 from ..core.state import LoopState
 from ..store import place, profiles, sizes
@@ -100,13 +100,13 @@ def _size(call: app.App, loop: Loop) -> int:
 
 def _said(loop: Loop, data: dict, thorough: bool) -> list[str]:
     if not thorough:
-        counts = f"{announce.count(data['issues'], 'issue')}, {announce.count(data['blockers'], 'blocker')}"
+        counts = f"{prose.count(data['issues'], 'issue')}, {prose.count(data['blockers'], 'blocker')}"
         return [f"review of wave {data['wave']} recorded: {data['score']}/10, {counts}"]
-    lines = [f"thorough review {data['round']} recorded: {announce.count(len(data['findings']), 'finding')}"]
+    lines = [f"thorough review {data['round']} recorded: {prose.count(len(data['findings']), 'finding')}"]
     for row in data["findings"]:
         task = f" → {row['task']}" if row.get("task") else ""
         done = " (decided)" if (row.get("resolution") or {}).get("how") == "decided" else ""
-        lines.append(f"{row['id']} {row['severity']}{task}{done}: {announce.clean(row['issue'], 120)}")
+        lines.append(f"{row['id']} {row['severity']}{task}{done}: {prose.clean(row['issue'], 120)}")
         if row.get("replaced"):
             lines.append(f"  guidance replaced, it would break {', '.join(row['violates'])}: {_cut(row['guidance'])}")
     state = loop.state
@@ -123,7 +123,7 @@ def _followed(change: tuple) -> list[str]:
     if kind == "decision_recorded":
         return [f"decided, not raised again: {_decided(data)}"]
     if kind == "paused" and data.get("verdict") == verdict.BREACHED:
-        return [f"the loop is paused: {announce.clean(data['reason'], 300)}"]
+        return [f"the loop is paused: {prose.clean(data['reason'], 300)}"]
     return []
 
 
@@ -132,7 +132,7 @@ def _decided(data: dict) -> str:
 
 
 def _cut(text: str, most: int = 120) -> str:
-    return announce.clean(" ".join(text.split()) or "none", most)
+    return prose.clean(" ".join(text.split()) or "none", most)
 
 
 def _files(loop: Loop, changes: list) -> list[str]:
@@ -157,7 +157,7 @@ def _ask(call: app.App, loop: Loop) -> None:
     rows = experts.chosen(loop.state, experts.THOROUGH)
     if len(rows) < review.THOROUGH_EXPERTS[0]:
         raise Refused(
-            f"only {announce.count(len(rows), 'expert')} may speak",
+            f"only {prose.count(len(rows), 'expert')} may speak",
             "shorten the blocklist of panel in .loop/config.toml",
         )
     asked = call.change(loop, review.asked, [one.name for one, _, _ in rows])
@@ -176,7 +176,7 @@ def _ask(call: app.App, loop: Loop) -> None:
     lines.append(
         "hand in together, as block YAML, leaving out what does not apply; nothing found: findings: []\n" + FORM
     )
-    steps = nextstep.reviewers(loop.state, [(one.name, announce.clean(question, 120)) for one, question, _ in rows])
+    steps = nextstep.reviewers(loop.state, [(one.name, prose.clean(question, 120)) for one, question, _ in rows])
     call.answer(loop, "\n".join(lines), {"experts": [one.name for one, _, _ in rows]}, steps)
 
 
@@ -226,7 +226,7 @@ def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
         *[f"ask too: {one}" for one in asks[1:]],
         f"evidence you trust: {profile.evidence}",
         f"blind spots of the role: {profile.blind_spots}",
-        f"the request: {announce.clean(' '.join(state.text.split()), 1000)}",
+        f"the request: {prose.clean(' '.join(state.text.split()), 1000)}",
         *[f"criterion {one.id}: {one.text}" for one in state.criteria.values() if not one.must_not],
         *_context(state),
     ]

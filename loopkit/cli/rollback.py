@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..core import announce
 from ..core import checkpoints as rules
+from ..core import prose
 from ..core.checkpointed import BEFORE, Checkpoint
 from ..core.errors import Refused, UsageFault
 from ..core.intake import Change
@@ -111,7 +111,7 @@ class _Rollback:
     def _files(self) -> list[str]:
         kinds = {"A": "back", "D": "gone"}
         shown = [(kinds.get(status, "changed"), path) for status, path in self.rows[:SHOWN]]
-        lines = [f"  {kind}: {announce.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
+        lines = [f"  {kind}: {prose.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
         more = len(self.rows) - SHOWN
         return lines + ([f"  and {more} more"] if more > 0 else []) + self._untouched()
 
@@ -129,12 +129,12 @@ class _Rollback:
     def preview(self, state: LoopState) -> str:
         """What a dry run prints."""
         again = rules.reopened(state, self.goal)
-        head = f"a rollback to {self._name()} would change {announce.count(len(self.rows), 'file')}"
+        head = f"a rollback to {self._name()} would change {prose.count(len(self.rows), 'file')}"
         return "\n".join([head + (f" and reopen {rules.named(again)}" if again else ""), *self._files()])
 
     def told(self, again: list[str]) -> str:
         """What a rollback prints."""
-        lines = [f"rolled back to {self._name()}: {announce.count(len(self.rows), 'file')} restored", *self._files()]
+        lines = [f"rolled back to {self._name()}: {prose.count(len(self.rows), 'file')} restored", *self._files()]
         if again:
             lines.append(f"open again: {rules.named(again)}")
         if self.undo:

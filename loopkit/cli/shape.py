@@ -7,7 +7,7 @@ import os
 
 import click
 
-from ..core import announce, approval, aspects, clarify, intake, panel, settling, shape, stage, verdict
+from ..core import approval, aspects, clarify, intake, panel, prose, settling, shape, stage, verdict
 from ..core.errors import Damaged
 from ..core.state import LoopState
 from ..store import atomic, place, profiles, project
@@ -83,12 +83,12 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
             said = f"{view.name}: {view.viewpoint}" if view else one.anchor
             lines.append(f"  {name} · {said} · {one.proof}")
         lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
-        lines += [f"{what}: {announce.clean(text, 200)}" for what, text in clarify.told(state)]
+        lines += [f"{what}: {prose.clean(text, 200)}" for what, text in clarify.told(state)]
         form = form.replace("<two to five>", ", ".join(named))
     checks = project.checks(call.work_folder(state) if state is not None else call.folder)[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
-        lines += [f"  {one.kind}: {announce.clean(one.command, 120)} ({announce.clean(one.why, 60)})" for one in checks]
+        lines += [f"  {one.kind}: {prose.clean(one.command, 120)} ({prose.clean(one.why, 60)})" for one in checks]
     return [*lines, "types, strongest first: " + ", ".join(shape.TYPES), form.rstrip()]
 
 
@@ -97,7 +97,7 @@ def _said(state: LoopState, data: dict) -> str:
     if data.get("stronger"):
         return f"proof of {', '.join(data['stronger'])} grown stronger"
     musts = sum(row["must_not"] for row in rows)
-    said = f"shape recorded: {announce.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
+    said = f"shape recorded: {prose.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
     said += f"; aspects: {', '.join(data['aspects'])}"
     weak = [row["id"] for row in rows if row["type"] in shape.UNSEEN and not row["must_not"]]
     if weak:

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from ..core import announce, approval, clock, limits, review, score, verdict
+from ..core import approval, clock, limits, prose, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..engine import checkpoints
 from ..store import came, config, loops, mirror, native, place, prompts, trust
@@ -302,10 +302,10 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
         lines.append(f"task list {loop.name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={loop.name}")
     if loop.state.folder:
         where = f"checks run in {loop.state.folder}, where this session was opened; files are named from {call.project}"
-        lines.append(announce.clean(where, 2000))
+        lines.append(prose.clean(where, 2000))
     along = came.line(came.along(call.origin(loop.root)))
     lines += [along] if along else []
-    lines.append("task: " + announce.clean(loop.state.text.strip().splitlines()[0], 200))
+    lines.append("task: " + prose.clean(loop.state.text.strip().splitlines()[0], 200))
     found = recall.fitting(call, loop.root, loop.state)
     if found:
         lines.append("learnt before (skill hope:recall: what applies here?):")

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from ..core import announce, clock, limits, supervision, verdict, waves
+from ..core import clock, limits, prose, supervision, verdict, waves
 from ..core import snapshot as snapshots
 from ..render import loopstate
 from ..store import loops, place
@@ -58,7 +58,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     session, work = loop.state.session, snapshot["tasks"]
     why = (f" ({session.verdict})" if session.verdict else "") + (f": {session.reason}" if session.reason else "")
     lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
-    lines.append(announce.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
+    lines.append(prose.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
     number = snapshot["wave"]["number"]
     lines.append(
         f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])}"
@@ -69,7 +69,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
         f" {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}"
     )
     lines += [
-        f"  {row['id']} {announce.clean(row['subject'], 70)}"
+        f"  {row['id']} {prose.clean(row['subject'], 70)}"
         + (f" ({row['block']}: {row['text']})" if row.get("text") else "")
         + (" (running)" if row["id"] in loop.state.running else "")
         for row in [*work["open"], *[one for one in work["blocked_on"] if one not in work["open"]]]
@@ -95,7 +95,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
                 f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}"
             )
         else:
-            found = f"{announce.count(row['issues'], 'issue')}, {announce.count(row['blockers'], 'blocker')}"
+            found = f"{prose.count(row['issues'], 'issue')}, {prose.count(row['blockers'], 'blocker')}"
             lines.append(f"Review {name}: {_or(row['score'])}/10, {found}")
     spent, most = snapshot["spent"], snapshot["limits"]
     turns = limits.of(session.iteration, most["iterations"])
@@ -114,7 +114,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     if session.failure:
         lines.append(
             f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
-            + announce.clean(str(session.failure["text"]), 160)
+            + prose.clean(str(session.failure["text"]), 160)
         )
     lines += app.asked(loop)
     if not loop.ours:
@@ -133,7 +133,7 @@ def _list(call: app.App) -> None:
         return
     for row in rows:
         line = f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, {row['stage']}"
-        click.echo(announce.clean(line, 200))
+        click.echo(prose.clean(line, 200))
     if not rows:
         click.echo("no loops in this project" + ("" if call.root else f" ({os.path.basename(call.folder)})"))
 

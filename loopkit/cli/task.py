@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from ..core import announce, clarify, decisions, drafts, graph, panel, verdict, work, worktrees
+from ..core import clarify, decisions, drafts, graph, panel, prose, verdict, work, worktrees
 from ..core import task as tasks
 from ..core.errors import UsageFault
 from ..core.task import Task
@@ -56,7 +56,7 @@ def add(call: app.App, subject: str | None, source: str | None, replace: bool, *
     changes = call.change(loop, work.replaced if replace else work.hand_in, rows)
     gone = [change[1]["id"] for change in changes if change[0] == "task_removed"]
     made = [change[1]["task"] for change in changes if change[0] == "task_added"]
-    lines = [f"{row['id']} added: {announce.clean(row['subject'], 100)}" for row in made]
+    lines = [f"{row['id']} added: {prose.clean(row['subject'], 100)}" for row in made]
     if gone:
         lines.insert(0, f"{', '.join(gone)} replaced")
     doubtful = [row["id"] for row in made if " and " in row["subject"].lower()]
@@ -85,11 +85,11 @@ def list_(call: app.App) -> None:
         note = f" (waits for {', '.join(waits)})" if waits else ""
         if task.block_kind:
             note = (
-                f" ({task.block_kind}: {announce.clean(task.block_text, 60)})"
+                f" ({task.block_kind}: {prose.clean(task.block_text, 60)})"
                 if task.block_text
                 else f" ({task.block_kind})"
             )
-        click.echo(f"[{marks[task.status]}] {task.id} {announce.clean(task.subject, 90)}{note}")
+        click.echo(f"[{marks[task.status]}] {task.id} {prose.clean(task.subject, 90)}{note}")
     more = f"; {left} of them not shown: loopkit task list --json" if left else ""
     call.answer(loop, f"{loop.state.counts['completed']}/{len(loop.state.tasks)} completed{more}")
 
@@ -115,10 +115,10 @@ def show(call: app.App, task_id: str) -> None:
     state = loop.state
     goal = (state.clarified or {}).get("echo") or state.text.strip()
     lines = [
-        f"{task.id} {task.status}: {announce.clean(task.subject, 300)}",
-        f"goal of the loop: {announce.clean(goal, 300)}",
+        f"{task.id} {task.status}: {prose.clean(task.subject, 300)}",
+        f"goal of the loop: {prose.clean(goal, 300)}",
     ]
-    lines += [f"{what}: {announce.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
+    lines += [f"{what}: {prose.clean(text, 160)}" for what, text in clarify.told(state)[1:] if "," in what]
     if task.description:
         lines.append(app.quoted(task.description, drafts.LONGEST_TEXT))
     row = worktrees.apart(state, task.id)
@@ -128,7 +128,7 @@ def show(call: app.App, task_id: str) -> None:
     for earlier in worktrees.earlier(state, task.id):
         lines.append(f"an earlier attempt lies in {loop.folder}/{earlier.path}: to be looked at, not to be changed")
     if task.files:
-        lines.append("files: " + announce.clean(", ".join(task.files), 2000))
+        lines.append("files: " + prose.clean(", ".join(task.files), 2000))
     lines += [f"criterion {one}: {state.criteria[one].text}" for one in task.criteria if one in state.criteria]
     lines += [f"must not: {one.text}" for one in state.must_nots]
     reasons = decisions.touching(state, task.files)
@@ -138,7 +138,7 @@ def show(call: app.App, task_id: str) -> None:
         lines.append(f"and {len(reasons) - MOST_REASONS} more: loopkit decide --list")
     for entry in task.history[-3:]:
         lines.append(
-            f"attempt {entry['attempt']} failed ({announce.clean(entry['approach'], 160)}): "
+            f"attempt {entry['attempt']} failed ({prose.clean(entry['approach'], 160)}): "
             + app.quoted(f"{entry['result']}; {entry['error'][-400:].strip()}", 600)
         )
     told = task.history[-1]["error"] if task.history else task.description
@@ -156,12 +156,12 @@ def show(call: app.App, task_id: str) -> None:
             f"the panel says: {app.quoted(advice['consensus'], 600)}; if that fails: {app.quoted(advice['fallback'], 400)}"
         )
         lines += [
-            f"  recommended ({one['confidence']}/9): {announce.clean(one['approach'], 300)}"
+            f"  recommended ({one['confidence']}/9): {prose.clean(one['approach'], 300)}"
             for one in advice["recommendations"]
             if one["approach"] != advice["consensus"]
         ]
         if advice.get("dissent"):
-            lines.append(f"  seen otherwise: {announce.clean(advice['dissent'], 300)}")
+            lines.append(f"  seen otherwise: {prose.clean(advice['dissent'], 300)}")
     if task.evidence:
         lines.append(f"last check: exit {task.evidence.exit}, {loop.folder}/{task.evidence.log}")
     lines.append(
@@ -220,7 +220,7 @@ def block(call: app.App, task_id: str, kind: str, reason: str) -> None:
     """Mark a task as waiting for something outside the loop."""
     loop = call.own_loop()
     call.change(loop, work.blocked, task_id, kind, reason)
-    call.answer(loop, f"{work.find(loop.state, task_id).id} blocked ({kind}): {announce.clean(reason, 300)}")
+    call.answer(loop, f"{work.find(loop.state, task_id).id} blocked ({kind}): {prose.clean(reason, 300)}")
 
 
 @_add("unblock", "loopkit task unblock T-003")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ..core import announce, learned
+from ..core import learned, prose
 from ..core.errors import LoopError, Refused, UsageFault
 from ..store import came, config, origin, trust
 from ..store.came import Item
@@ -93,10 +93,10 @@ def _listed(items: list[Item], contents: bool = False) -> list[str]:
     and no word of theirs reaches a session."""
     lines = []
     for one in items:
-        name = f" {announce.clean(one.name, 200)}" if contents else ""
+        name = f" {prose.clean(one.name, 200)}" if contents else ""
         lines.append(f"  {one.kind} {one.digest[:SHORT] or '(cannot be read)'}{name}")
         if contents and one.text is not None:
-            lines += ["    " + announce.clean(row, LONGEST) for row in _meant(one)]
+            lines += ["    " + prose.clean(row, LONGEST) for row in _meant(one)]
     return lines
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from ..core import (
-    announce,
     approval,
     briefing,
     intake,
     nextstep,
     outline,
+    prose,
     recovery,
     supervision,
     verdict,
@@ -104,10 +104,10 @@ def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = Non
     if not steps:  # all is out, or another command has handed it out just now
         call.change(loop, lambda state: [])  # what is derived follows, should whoever handed it out have died
         out = supervision.outstanding(loop.state)
-        waiting = f"{announce.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
+        waiting = f"{prose.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
         call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
-    head, *rest = (said or f"{announce.count(len(due), 'step')} handed out").split("\n")
+    head, *rest = (said or f"{prose.count(len(due), 'step')} handed out").split("\n")
     if len(due) > 1:
         head += ", to be done side by side"
     if out:

@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import click
 
-from ..core import announce, clock, intake, outline, waves, work
+from ..core import clock, intake, outline, prose, waves, work
 from ..core import worktrees as rules
 from ..core.checkpoints import spared
 from ..core.errors import LoopError, Refused, UsageFault
@@ -128,7 +128,7 @@ def merge(call: app.App, task_id: str | None, base: str | None) -> int:
     task = work.find(loop.state, task_id)
     if changes[0][0] == "worktree_merged":
         files = data["files"]
-        text = f"{task.id} merged: {announce.count(len(files), 'file')}"
+        text = f"{task.id} merged: {prose.count(len(files), 'file')}"
         text += f" ({rules.named(files)})" if files else ""
         text += f"\nnot merged: {rules.named(facts['left_out'])}" if facts["left_out"] else ""
         row = {"merged": task.id, "files": files, "left_out": facts["left_out"]}
@@ -237,7 +237,7 @@ def _word(one: Found, how: engine.Standing) -> str:
     if not how.there:
         return "no worktree any more" + (", files left" if how.changed else "")
     if how.changed:
-        return f"changed ({announce.count(len(how.changed), 'path')})"
+        return f"changed ({prose.count(len(how.changed), 'path')})"
     return "merged, clean" if one.row and one.row.merged else "clean"
 
 

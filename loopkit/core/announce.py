@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import verdict
+from . import prose, verdict
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -17,38 +17,11 @@ HOLD_LENGTH, PAUSE_LENGTH = 500, 500
 USUAL_HOLD, LONGEST_NEXT = 224, 200
 
 
-#: What stands behind a `<` that begins no tag; nothing does so too.
-_NO_TAG = ("", *" \t\n0123456789=-")
-
-
-def clean(text: str, most: int) -> str:
-    """One line of somebody's text: control characters become spaces, at most `most` characters."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def untagged(text: str) -> str:
-    """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would; comparisons stay."""
-    first, *rest = text.split("<")
-    return first + "".join(("<" if part[:1] in _NO_TAG else "‹") + part for part in rest)
-
-
-def subject(text: str, most: int) -> str:
-    """A task's subject within a line of ours: cut like `clean`, without the marks between which our own commands and paths
-    stand, so that no subject can bring any of its own."""
-    return clean(text, most).replace("`", "'")
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with an s."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
 def _open(work: dict, each: int) -> str:
     """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they stand in quotes."""
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
-    named = "; ".join(f"{row['id']} “{clean(row['subject'], each)}”" for row in rows)
+    named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
     return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
 
 
@@ -63,7 +36,7 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
     head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
     step = snapshot["next"] or ""
-    step = clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
+    step = prose.clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
     tail = f"next: {step}\nTo leave it: loopkit cancel"
     shown = max(1, len(snapshot["tasks"]["open"]))
     room = USUAL_HOLD - len(head) - len(tail) - len("\nOpen: \n") - len(" and 99 more; ; ")
@@ -73,7 +46,7 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
 
 def unpriced(models: list, limit: float) -> str:
     """What the person reads once, when the first tokens without a price were counted."""
-    names = clean(", ".join(models), 120)
+    names = prose.clean(", ".join(models), 120)
     return (
         f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; iterations and time are. "
         "Tokens are shown instead. For later loops: [prices] in .loop/config.toml"
@@ -82,10 +55,10 @@ def unpriced(models: list, limit: float) -> str:
 
 def paused(snapshot: dict, name: str, reason: str) -> str:
     """What the person reads when the hook lets a session go before the work is done."""
-    text = f"Loop {snapshot['loop']} paused ({name}): {clean(reason, 300)}."
+    said = f"Loop {snapshot['loop']} paused ({name}): {prose.clean(reason, 300)}."
     if name == verdict.STALLED:
-        text += " A second opinion: /counsel:panel."
-    return (text + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
+        said += " A second opinion: /counsel:panel."
+    return (said + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
 
 
 def resume(snapshot: dict, session: Session, mine: bool) -> str:
@@ -108,11 +81,11 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
             f"Stage: {session.stage} | Spec: {known['spec_score']}/10 | Fit: {known['fit_score']}",
             f"Progress: {work['completed']}/{work['total']} tasks | Wave: {snapshot['wave']['number']}",
             f"Reviews: {', '.join(rows) or 'none'}",
-            f"Next: {clean(step or 'loopkit status', 200)}",
+            f"Next: {prose.clean(step or 'loopkit status', 200)}",
         )
     )
 
 
 def foreign(subjects: list) -> str:
     """The hold for somebody else's task list: the first three subjects."""
-    return "pending tasks: " + "; ".join(clean(subject, 120) for subject in subjects[:SHOWN])
+    return "pending tasks: " + "; ".join(prose.clean(subject, 120) for subject in subjects[:SHOWN])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, escalation, impossible, settings, supervised, verdict, work
+from . import escalation, impossible, prose, settings, supervised, verdict, work
 from .errors import Refused
 from .intake import Change
 
@@ -80,7 +80,7 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
         why = reply.get("blockReason") or data["fix_plan"] or "no reason given"
         return changes + work.failure(state, task, "the tester answers blocked", why)
     if not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
-        fixes = announce.count(task.fixes, "fix", "fixes")
+        fixes = prose.count(task.fixes, "fix", "fixes")
         changes += work.failure(state, task, f"not passed after {fixes}", _errors(failures, data["fix_plan"]))
     return changes
 
@@ -118,7 +118,7 @@ def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
     if band == escalation.REJECT:
         return changes + work.failure(state, task, f"rejected {score}", error, **said)
     if task.revisions >= settings.of(state, "max_fix_cycles"):
-        count = announce.count(task.revisions, "revision")
+        count = prose.count(task.revisions, "revision")
         return changes + work.failure(state, task, f"judged {score} after {count}", error, **said)
     return changes
 

@@ -6,7 +6,7 @@ import re
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import announce, command, intake
+from . import command, intake, prose
 from .errors import Refused
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
     if failing:
         mended = len(known) - left
         better = f", {mended} fewer" if mended > 0 else ""
-        return Verdict(False, [], f"no regression: {announce.count(left, 'failure')}, each as before{better}")
+        return Verdict(False, [], f"no regression: {prose.count(left, 'failure')}, each as before{better}")
     if not known and exit_code == was:
         return Verdict(False, [], f"no regression: exit {exit_code} as before; it names nothing to compare")
     return Verdict(True, [], f"cannot be compared: exit {exit_code} and no failing name (was exit {was})")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, approval, decisions, drafts, intake, review, settings, stage, supervised, trail, work
+from . import approval, decisions, drafts, intake, prose, review, settings, stage, supervised, trail, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -82,8 +82,8 @@ def claimed(given: dict) -> str:
 
 
 def _question(done: int, blocking: list[dict]) -> str:
-    lines = [f"The plan is not approved after {announce.count(done, 'revision')}. What still blocks it:"]
-    lines += [f"- {announce.clean(_told(row), 300)}" for row in blocking[:8]]
+    lines = [f"The plan is not approved after {prose.count(done, 'revision')}. What still blocks it:"]
+    lines += [f"- {prose.clean(_told(row), 300)}" for row in blocking[:8]]
     if len(blocking) > 8:
         lines.append(f"- and {len(blocking) - 8} more")
     lines.append("Say what to change (it is planned again with that), or let it pass as it is: ")
@@ -352,7 +352,7 @@ def _result(given: dict, name: str) -> str:
 
 
 def _summary(given: dict) -> str:
-    return announce.clean(" ".join(str(given.get("summary") or "").split()), _SUMMARY)
+    return prose.clean(" ".join(str(given.get("summary") or "").split()), _SUMMARY)
 
 
 def _policy(state: LoopState, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import announce, clarify, decisions, panel, planning, settings, supervised
+from . import clarify, decisions, panel, planning, prose, settings, supervised
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def agent(state: LoopState, step: Step, brief: str) -> str:
     task = state.tasks.get(step.task or "")
     what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
     if task is not None:
-        what = f"{what} {task.id} ({announce.subject(task.subject, LONGEST_SUBJECT)})"
+        what = f"{what} {task.id} ({prose.subject(task.subject, LONGEST_SUBJECT)})"
     return f"agent loop:{role(state, step)}: {what}. Read `{brief}` first."
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, decisions, trail, verdict
+from . import decisions, prose, trail, verdict
 from . import task as tasks
 from .checkpointed import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 from .errors import Refused, UsageFault
@@ -57,7 +57,7 @@ def label_of(words: str | None) -> str:
     """The label that a person gave, in one line. Raises UsageFault for one that means something else."""
     if words is None:
         return BY_HAND
-    label = " ".join(announce.clean(" ".join(words.split()), LONGEST_LABEL).split())
+    label = " ".join(prose.clean(" ".join(words.split()), LONGEST_LABEL).split())
     if not label:
         raise UsageFault("the label is empty", 'give a few words: --label "<text>"')
     if label in (BEFORE, START, SCAFFOLD) or label.startswith(BATCH):
@@ -192,7 +192,7 @@ def find(state: LoopState, words: str) -> Checkpoint:
         return state.checkpointed.numbers[int(wanted)]
     found = [one for one in state.checkpointed.checkpoints if hexadecimal and one.sha.startswith(wanted)]
     if len(found) > 1:
-        raise Refused(f"{wanted} begins the ids of {announce.count(len(found), 'checkpoint')}", "give more digits")
+        raise Refused(f"{wanted} begins the ids of {prose.count(len(found), 'checkpoint')}", "give more digits")
     if not found:
         raise Refused(f"there is no checkpoint {wanted}", "see loopkit checkpoint --list")
     return found[0]
@@ -273,7 +273,7 @@ def check_conflict(under_way: str | None, committed: list[str], force: bool) -> 
 def named(words: list[str], most: int = NAMED) -> str:
     """The first few of a list in one line, and how many more there are; a file's name may hold anything."""
     more = len(words) - most
-    shown = ", ".join(announce.clean(one, LONGEST_NAME) for one in words[:most])
+    shown = ", ".join(prose.clean(one, LONGEST_NAME) for one in words[:most])
     return shown + (f" and {more} more" if more > 0 else "")
 
 
@@ -317,19 +317,19 @@ def _lesson(state: LoopState, goal: Checkpoint, again: list[str], files: list[st
     waves = [one for one in state.waves if one.number > (goal.wave or 0)]
     involved = list(dict.fromkeys([*again, *(name for wave in waves for name in wave.failed)]))
     rows = [state.tasks[one] for one in involved if one in state.tasks]
-    work = "; ".join(f"{one.id} {announce.clean(one.subject, 60)}" for one in rows[:NAMED]) or named(files)
+    work = "; ".join(f"{one.id} {prose.clean(one.subject, 60)}" for one in rows[:NAMED]) or named(files)
     tried = [entry for one in rows for entry in one.history[-1:]]
-    errors = [announce.clean(" ".join(str(entry["error"]).split()), 120) for entry in tried if entry.get("error")]
-    ways = [announce.clean(" ".join(str(entry["approach"]).split()), 120) for entry in tried if entry.get("approach")]
+    errors = [prose.clean(" ".join(str(entry["error"]).split()), 120) for entry in tried if entry.get("error")]
+    ways = [prose.clean(" ".join(str(entry["approach"]).split()), 120) for entry in tried if entry.get("approach")]
     ways = [one for one in dict.fromkeys(ways) if one != tasks.AS_DESCRIBED]
     status = state.course.standing
     reasons = [why.strip(), f"the batches were {status}" if status else "", "; ".join(errors[:NAMED])]
     return {
         "number": trail.next_number(state),
         "title": f"Rolled back to checkpoint {goal.number} ({goal.label})",
-        "what": announce.clean(f"rolled back to checkpoint {goal.number}: {work}", decisions.LONGEST),
-        "why": announce.clean(": ".join(one for one in reasons if one) or "it did not hold", decisions.LONGEST),
-        "avoid": announce.clean(
+        "what": prose.clean(f"rolled back to checkpoint {goal.number}: {work}", decisions.LONGEST),
+        "why": prose.clean(": ".join(one for one in reasons if one) or "it did not hold", decisions.LONGEST),
+        "avoid": prose.clean(
             "the same way again: " + "; ".join(ways[:NAMED]) if ways else "the same again; take another approach",
             decisions.LONGEST,
         ),

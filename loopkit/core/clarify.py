@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import announce, score
+from . import prose, score
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _check_sources(state: LoopState, answers: dict, guesses: dict) -> None:
         raise Refused("nobody could be asked, so nothing was answered", "give these as assumptions:")
     if answers and not rounds_left(state):
         raise Refused(
-            f"{announce.count(MOST_ROUNDS, 'round')} of questions were asked",
+            f"{prose.count(MOST_ROUNDS, 'round')} of questions were asked",
             "what is still open is an assumption: give it under assumptions:",
         )
     both = sorted(set(answers) & set(guesses))
@@ -146,7 +146,7 @@ def check_scores(state: LoopState, values: dict) -> None:
     for name, text in assumed(state).items():
         if isinstance(values.get(name), int) and values[name] > MOST_ASSUMED:
             raise Refused(
-                f"{name} is an assumption ({announce.clean(text, 80)}): at most {MOST_ASSUMED}",
+                f"{name} is an assumption ({prose.clean(text, 80)}): at most {MOST_ASSUMED}",
                 "explicit is what the person said",
             )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import announce, command, stage
+from . import command, prose, stage
 from .errors import Refused, UsageFault
 from .trail import COMMAND, next_number
 
@@ -78,7 +78,7 @@ def line(row: dict, most: int = 200) -> str:
     else:
         title, choice = row.get("title", ""), row.get("choice", "")
         text = f"decision {row['number']:03d}: {title}" + (f": {choice}" if choice else "")
-    return announce.clean(announce.untagged(" ".join(text.split())), most)
+    return prose.clean(prose.untagged(" ".join(text.split())), most)
 
 
 def _plain(path: str) -> str:
@@ -167,7 +167,7 @@ def avoided(state: LoopState, given: dict) -> list[Change]:
         raise UsageFault(f"source is {str(source)[:40]!r}", "use " + ", ".join(SOURCES))
     what = _text(given, "what", needed="what was done")
     data = {
-        "title": _text(given, "title", LONGEST_TITLE) or announce.clean(what, LONGEST_TITLE),
+        "title": _text(given, "title", LONGEST_TITLE) or prose.clean(what, LONGEST_TITLE),
         "what": what,
         "why": _text(given, "why", needed="what came of it"),
         "avoid": _text(given, "avoid", needed="what to do instead"),
@@ -191,10 +191,10 @@ def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) 
         place = row.get("place", "").partition(":")[0]
         data = {
             "number": next_number(state) + used + len(changes),
-            "title": announce.clean(f"{kind}: {' '.join(row['issue'].split())}", LONGEST_TITLE),
-            "what": announce.clean(" ".join(row["issue"].split()), LONGEST),
-            "why": announce.clean(" ".join(row.get("reason", "").split()), LONGEST),
-            "avoid": announce.clean(" ".join(row.get("guidance", "").split()), LONGEST),
+            "title": prose.clean(f"{kind}: {' '.join(row['issue'].split())}", LONGEST_TITLE),
+            "what": prose.clean(" ".join(row["issue"].split()), LONGEST),
+            "why": prose.clean(" ".join(row.get("reason", "").split()), LONGEST),
+            "avoid": prose.clean(" ".join(row.get("guidance", "").split()), LONGEST),
             "source": source,
             "category": kind,
             "files": list(row.get("files") or ([place] if place else [])),
@@ -245,8 +245,8 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
     found = {
         "id": f"F-{len(state.findings) + 1:03d}",
         "severity": "BLOCKER",
-        "issue": announce.clean(f"decision {number:03d} no longer holds: {row['title']}", 300),
-        "reason": announce.clean(f"`{state.trail.checks[number]}` exits 0", 300),
+        "issue": prose.clean(f"decision {number:03d} no longer holds: {row['title']}", 300),
+        "reason": prose.clean(f"`{state.trail.checks[number]}` exits 0", 300),
         "guidance": f"supersede it (supersedes: {number}), or mend what it was right about",
         "category": "structure",
         "contradicts": [number],

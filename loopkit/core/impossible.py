@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce
+from . import prose
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _GOAL, _SUBJECT, _ERROR, _REASONING, _NAMED = 200, 60, 300, 1000, 8
 
 
 def _line(text: str, most: int) -> str:
-    return announce.clean(" ".join(text.split()), most)
+    return prose.clean(" ".join(text.split()), most)
 
 
 def goal(state: LoopState) -> str:
@@ -33,7 +33,7 @@ def of_task(
     chain: list[str] = []
     one: Task | None = task
     while one is not None:
-        tried = announce.count(attempts if one.id == task.id else one.attempts, "attempt")
+        tried = prose.count(attempts if one.id == task.id else one.attempts, "attempt")
         chain.insert(0, f"{one.id} {_line(one.subject, _SUBJECT)} ({tried})")
         one = state.tasks.get(one.parent or "")
     parts = [f"goal: {goal(state)}", " → ".join(chain), f"last error: {_line(error[-_ERROR:], _ERROR)}"]
@@ -43,7 +43,7 @@ def of_task(
 def of_goal(state: LoopState, score: int | None, feedback: str, missing: Iterable[str]) -> str:
     """Everything is completed, the goal is not reached, and no revision of the plan is left."""
     said = "cannot be judged" if score is None else f"judged with {score}"
-    parts = [f"goal: {goal(state)}", f"{said} after {announce.count(state.supervised.revisions, 'plan revision')}"]
+    parts = [f"goal: {goal(state)}", f"{said} after {prose.count(state.supervised.revisions, 'plan revision')}"]
     parts.append(f"feedback: {_line(feedback, _REASONING)}")
     lacking = [_line(one, _SUBJECT) for one in missing]
     if lacking:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, aspects, clarify, score, shape, stage, trail, verdict
+from . import aspects, clarify, prose, score, shape, stage, trail, verdict
 from .errors import Refused
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def running(state: LoopState) -> None:
             "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
         )
     if session.question is not None:
-        raise Refused(f"a question is open: {announce.clean(session.question, 120)}", 'next: loopkit answer "<text>"')
+        raise Refused(f"a question is open: {prose.clean(session.question, 120)}", 'next: loopkit answer "<text>"')
 
 
 def move(state: LoopState, to: str) -> Change:

@@ -6,7 +6,7 @@ import re
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import announce, clock, recall
+from . import clock, prose, recall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,7 +116,7 @@ def unlike(rows: Iterable[Learning]) -> list[Learning]:
 
 def decision(text: str, where: str) -> Learning | None:
     """The learning of a decision's or an anti-pattern's file, or None where it is none or was superseded."""
-    lines = announce.untagged(text).replace("\r\n", "\n").split("\n")
+    lines = prose.untagged(text).replace("\r\n", "\n").split("\n")
     head = next((line for line in lines if line.startswith("# ")), "")
     fields: dict[str, str] = {}
     name = ""
@@ -138,7 +138,7 @@ def decision(text: str, where: str) -> Learning | None:
     body = " ".join(filter(None, (fields.get(one, "") for one in ("choice", "what", "why", "avoid"))))
     at = max(clock.epoch(fields.get("date", "")[:10] + "T00:00:00Z"), 0)
     same = "\n".join((kind, title.lower(), said.lower()))
-    return Learning(kind, title[:TITLE], said[:TEXT], context, "", body, at, False, 0, same, announce.untagged(where))
+    return Learning(kind, title[:TITLE], said[:TEXT], context, "", body, at, False, 0, same, prose.untagged(where))
 
 
 def _text(value: object) -> str:
@@ -147,7 +147,7 @@ def _text(value: object) -> str:
         value = " ".join(str(one)[:SEARCHED] for one in value[:100])
     if value is None or isinstance(value, (dict, bool)):
         return ""
-    text = announce.untagged(str(value)[:SEARCHED])
+    text = prose.untagged(str(value)[:SEARCHED])
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from . import announce, learned, masking, verdict
+from . import learned, masking, prose, verdict
 from . import task as tasks
 from .shape import TYPES
 
@@ -137,8 +137,8 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
     worst = [line for line, _ in errors.most_common(1)]
     failed = [task for task in state.tasks.values() if task.history]
     done, total = state.counts[tasks.COMPLETED], len(state.tasks)
-    pattern = f"{announce.count(len(failed), 'task')} of {total} failed first" if failed else "none"
-    went = f"{done} of {total} tasks in {announce.count(len(state.waves), 'wave')}"
+    pattern = f"{prose.count(len(failed), 'task')} of {total} failed first" if failed else "none"
+    went = f"{done} of {total} tasks in {prose.count(len(state.waves), 'wave')}"
     return [
         {
             "kind": learned.DELEGATION,
@@ -186,7 +186,7 @@ def error_line(error: str) -> str:
 
 
 def _one_line(text: object, most: int) -> str:
-    return announce.clean(" ".join(str(text or "").split()), most)
+    return prose.clean(" ".join(str(text or "").split()), most)
 
 
 # -- showing
@@ -196,10 +196,10 @@ def told(row: dict) -> str:
     """`[failure] context: what to do`, one line of a row as it is proposed."""
     one = learned.entry(row, "")
     assert one is not None
-    text = f"{announce.untagged(str(row.get('failure')))} → {one.text}" if row["kind"] == learned.FAILURE else one.text
+    text = f"{prose.untagged(str(row.get('failure')))} → {one.text}" if row["kind"] == learned.FAILURE else one.text
     if row["kind"] == learned.DELEGATION:
-        text = f"{announce.untagged(str(row.get('outcome')))}; next time: {one.text}"
-    return f"[{one.kind}] {announce.clean(one.title, learned.TITLE)}: {announce.clean(text, learned.TEXT)}"
+        text = f"{prose.untagged(str(row.get('outcome')))}; next time: {one.text}"
+    return f"[{one.kind}] {prose.clean(one.title, learned.TITLE)}: {prose.clean(text, learned.TEXT)}"
 
 
 def summary(state: LoopState, events: Iterable[Event] = ()) -> list[str]:
@@ -211,6 +211,6 @@ def summary(state: LoopState, events: Iterable[Event] = ()) -> list[str]:
     if not rows:
         return []
     lines = ["learnt in this loop, not kept yet:"]
-    lines += [f"  {place}. {announce.clean(told(row), 140)}" for place, row in enumerate(rows[:LISTED], 1)]
+    lines += [f"  {place}. {prose.clean(told(row), 140)}" for place, row in enumerate(rows[:LISTED], 1)]
     more = f" ({len(rows) - LISTED} more)" if len(rows) > LISTED else ""
     return [*lines, f"the person decides what is kept: skill hope:learn, loopkit learn{more}"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import (
-    announce,
     approval,
     batch_review,
     clarify,
     decisions,
     limits,
+    prose,
     recovery,
     score,
     stage,
@@ -200,7 +200,7 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
 
 def agent(task: Task, role: str = "coder", place: str = "") -> str:
     """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from the project's root."""
-    subject = announce.subject(task.subject, 100)
+    subject = prose.subject(task.subject, 100)
     where = f" in `{place}`, a worktree of its own" if place else ""
     return f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` first."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import announce, score
+from . import prose, score
 from .errors import Refused, UsageFault
 from .topics import topics_in
 
@@ -129,7 +129,7 @@ def clarified(state: LoopState, dimension: str, given: dict, profiles: list | No
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
     data = _record(state, given, profiles, clarify_topics(state))
     if not OPTIONS[0] <= len(data["recommendations"]) <= OPTIONS[1]:
-        count = announce.count(len(data["recommendations"]), "option")
+        count = prose.count(len(data["recommendations"]), "option")
         raise Refused(count, f"give {OPTIONS[0]} to {OPTIONS[1]} to choose from")
     return [("panel_recorded", {"call": "clarify", "dimension": dimension, **data})]
 
@@ -182,7 +182,7 @@ def _experts(state: LoopState, experts: object, profiles: list | None, topics: l
     if not isinstance(experts, list) or not all(isinstance(one, dict) for one in experts):
         raise UsageFault("experts is no list of objects", "each begins with `- name:`, then question: and diagnosis:")
     if not LEAST <= len(experts) <= MOST:
-        raise Refused(announce.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
+        raise Refused(prose.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
     for place, one in enumerate(experts, 1):
         for key in ("name", "question", "diagnosis"):
             if not str(one.get(key) or "").strip():

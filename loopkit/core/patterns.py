@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from . import announce, verdict
+from . import prose, verdict
 
 if TYPE_CHECKING:
     from .intake import Change
@@ -21,5 +21,5 @@ def gathered(state: LoopState, text: str) -> list[Change]:
     if state.session.status in verdict.FINAL:
         return []
     rows = (" ".join(row.strip().lstrip("-*• ").split()) for row in text.splitlines())
-    kept = (announce.clean(row, LONGEST) for row in rows if row and not row.startswith(("```", "#")))
+    kept = (prose.clean(row, LONGEST) for row in rows if row and not row.startswith(("```", "#")))
     return [("patterns_gathered", {"lines": list(itertools.islice(kept, MOST))})]

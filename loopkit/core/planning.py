@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import announce, decisions, impossible, settings, stage, supervised, verdict, work
+from . import decisions, impossible, prose, settings, stage, supervised, verdict, work
 from .attempt import Misfit, judgement
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -125,8 +125,8 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     changes: list[Change] = [("plan_reviewed", row)]
     if outcome == supervised.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
-        why = f"the plan is not approved after {announce.count(done, 'revision')} ({score}): "
-        why += announce.clean(data["feedback"], 300)
+        why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
+        why += prose.clean(data["feedback"], 300)
         changes.append(("paused", {"verdict": None, "reason": why}))
     return changes
 

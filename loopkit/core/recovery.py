@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import announce, approval, graph, monitor
+from . import approval, graph, monitor, prose
 from . import task as tasks
 from .course import (
     ASK,
@@ -251,16 +251,16 @@ def _troubled(state: LoopState) -> list[str]:
 def trouble(state: LoopState, task_id: str) -> str:
     """A task that is blocked or failed and why, in one line."""
     task = state.tasks[task_id]
-    head = f"{task.id} {announce.clean(task.subject, 60)}"
+    head = f"{task.id} {prose.clean(task.subject, 60)}"
     if _is_held_up(task):
-        return f"{head} ({task.block_kind}): {announce.clean(task.block_text, ERROR_LENGTH)}"
+        return f"{head} ({task.block_kind}): {prose.clean(task.block_text, ERROR_LENGTH)}"
     from . import signature  # only questions pay for it
 
     last = task.history[-1] if task.history else {"attempt": 0, "error": ""}
     error = signature.line_of(str(last["error"])) or next(
         (one for one in [_seen(state, task_id)] if one), "no error text"
     )
-    return f"{head}, {announce.count(task.attempts, 'failed attempt')}: {announce.clean(error, ERROR_LENGTH)}"
+    return f"{head}, {prose.count(task.attempts, 'failed attempt')}: {prose.clean(error, ERROR_LENGTH)}"
 
 
 def _seen(state: LoopState, task_id: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from . import announce, recall, slug
+from . import prose, recall, slug
 from .errors import Refused, UsageFault
 
 #: A loop that may be meant. name: its folder · text: its request · status, done, total: where it stands.
@@ -93,4 +93,4 @@ def _alike(one: str, other: str) -> bool:
 
 def described(name: str, text: str) -> str:
     """A loop in a few words, for a line that says which one is meant."""
-    return f"{name} ({announce.clean(text.strip().splitlines()[0] if text.strip() else 'no text', 80)})"
+    return f"{name} ({prose.clean(text.strip().splitlines()[0] if text.strip() else 'no text', 80)})"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from . import announce, decisions, settling, verdict
+from . import decisions, prose, settling, verdict
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
         "id": f"F-{len(state.findings) + place:03d}",
         "severity": severity,
         "issue": texts["issue"],
-        "place": announce.clean(found, 200),
+        "place": prose.clean(found, 200),
         "reason": texts["reason"],
         "guidance": texts["guidance"],
         "category": category,
@@ -144,7 +144,7 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
         for one in state.must_nots:
             if settling.shares_most(guidance, one.text):
                 raise Refused(
-                    f"the guidance of {what} sounds like {one.id} ({announce.clean(one.text, 80)})",
+                    f"the guidance of {what} sounds like {one.id} ({prose.clean(one.text, 80)})",
                     f"say violates: [{one.id}] with alternative:, or violates: []",
                 )
     if not broken or not guidance:
@@ -157,7 +157,7 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
     for one in state.must_nots:
         if settling.shares_most(alternative, one.text):
             raise Refused(
-                f"the alternative of {what} sounds like {one.id} ({announce.clean(one.text, 80)})",
+                f"the alternative of {what} sounds like {one.id} ({prose.clean(one.text, 80)})",
                 "give one that breaks nothing",
             )
     return {"guidance": alternative, "replaced": guidance}
@@ -255,7 +255,7 @@ def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
         raise Refused(f"{blocked[0]} is on the blocklist", "ask another: loopkit review --thorough names some")
     if not bounds[0] <= len(set(names)) <= bounds[1]:
         raise Refused(
-            announce.count(len(set(names)), "expert"),
+            prose.count(len(set(names)), "expert"),
             f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own",
         )
     return names

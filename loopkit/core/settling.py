@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import announce, trail
+from . import prose, trail
 from . import task as tasks
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ _CHANGES_THE_OUTCOME = "a review finds a criterion missed or a mustNot broken by
 
 
 def _line(text: str, most: int = _LONGEST) -> str:
-    return announce.clean(" ".join(text.split()), most)
+    return prose.clean(" ".join(text.split()), most)
 
 
 def _reversal(state: LoopState, row: dict, old: Finding) -> dict:

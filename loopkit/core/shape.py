@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from . import announce, command
+from . import command, prose
 from .errors import Refused, UsageFault
 
 EXECUTION, OBSERVATION, MEASUREMENT = "execution output", "observation", "measurement"
@@ -76,7 +76,7 @@ class _Reader:
         self.verified: dict[str, tuple] = {}
 
     def fault(self, number: int, reason: str) -> None:
-        self.faults.append((number, announce.clean(reason, LONGEST_REASON)))
+        self.faults.append((number, prose.clean(reason, LONGEST_REASON)))
 
     def take(self, number: int, line: str) -> None:
         if not line or line.startswith("<!--") and line.endswith("-->"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import announce, approval, attempt, briefing, intake, planning, recovery, settings, stage, supervised, verdict
+from . import approval, attempt, briefing, intake, planning, prose, recovery, settings, stage, supervised, verdict
 from .attempt import Misfit
 from .errors import Refused, UsageFault
 from .intake import Change
@@ -176,7 +176,7 @@ def _planless(state: LoopState, one: Step, changes: list, misses: int, instead: 
             changes[0][1]["error"] += f"; as a list: {fault}"
     if misses < supervised.MOST_MISSES:
         return changes
-    what = f"no usable {supervised.key(one.kind, one.task)} in {misses} replies: {announce.clean(changes[0][1]['error'], 300)}"
+    what = f"no usable {supervised.key(one.kind, one.task)} in {misses} replies: {prose.clean(changes[0][1]['error'], 300)}"
     return [*changes, ("paused", {"verdict": verdict.PLANNER_UNUSABLE, "reason": what})]
 
 

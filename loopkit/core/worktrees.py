@@ -214,10 +214,10 @@ def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
 
 def named(paths: list[str]) -> str:
     """A few paths for one line; a name may hold anything."""
-    from . import announce
+    from . import prose
 
     more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return ", ".join(announce.clean(one, LONGEST_NAME) for one in paths[:NAMED]) + more
+    return ", ".join(prose.clean(one, LONGEST_NAME) for one in paths[:NAMED]) + more
 
 
 def in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:

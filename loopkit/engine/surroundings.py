@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core import announce, permissions
+from ..core import permissions, prose
 from ..core.errors import LoopError
 from ..core.session import MAX_IDLE_STOPS
 from ..store import came, client, config, inside, loops, native, place, trust
@@ -113,7 +113,7 @@ def rules(report: Report, files: list[client.Settings]) -> None:
         wide = [rule for rule in client.allowed(file) if permissions.too_wide(rule)]
         if not wide:
             continue
-        named = ", ".join(announce.clean(rule, LONGEST_RULE) for rule in wide[:MOST_RULES])
+        named = ", ".join(prose.clean(rule, LONGEST_RULE) for rule in wide[:MOST_RULES])
         more = f" and {len(wide) - MOST_RULES} more" if len(wide) > MOST_RULES else ""
         report.add(
             WARN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, clock, verdict
+from ..core import clock, prose, verdict
 from ..core.events import Event
 from . import project
 
@@ -21,7 +21,7 @@ def handle(call: Call) -> None:
         return
     words = call.given.get("last_assistant_message") or call.given.get("error_details") or ""
     data = {
-        "error": announce.clean(str(call.given.get("error") or "unknown"), 80),
-        "text": announce.clean(words if type(words) is str else str(words), LONGEST),
+        "error": prose.clean(str(call.given.get("error") or "unknown"), 80),
+        "text": prose.clean(words if type(words) is str else str(words), LONGEST),
     }
     project.append(found, Event("stop_failed", data, clock.stamp(call.now), "hook"))

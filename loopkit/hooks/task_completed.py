@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core import announce, approval, settings, verdict
+from ..core import approval, prose, settings, verdict
 from ..store import loops, native
 from . import project, reply
 
@@ -38,7 +38,7 @@ def handle(call: Call) -> dict | None:
             f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next"
         )
     if task.verify:
-        way = f"run on a line of its own: loopkit verify {task.id} -- {announce.clean(task.verify, 300)}"
+        way = f"run on a line of its own: loopkit verify {task.id} -- {prose.clean(task.verify, 300)}"
     else:
         way = f'give it a verification first: loopkit task set {task.id} --verify "<command>"'
     return reply.refuse(f"{task.id} has no passing evidence, so it stays open; {way}")

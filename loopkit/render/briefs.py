@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core import announce, approval, briefing, supervised
+from ..core import approval, briefing, prose, supervised
 from . import text
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ class _Quotes:
     def quote(self, words: object) -> str:
         """Every line behind `> `."""
         whole = str(words).strip()
-        kept = [announce.clean(row.rstrip(), self.most) for row in whole[: self.most].splitlines()]
+        kept = [prose.clean(row.rstrip(), self.most) for row in whole[: self.most].splitlines()]
         if len(whole) > self.most:
             kept.append(f"… ({len(whole) - self.most:,} more characters left out)")
         return "\n".join(f"> {row}".rstrip() for row in kept) or "> (nothing)"
 
     def line(self, words: object, most: int) -> str:
         """On one line, of at most `most` characters."""
-        return announce.clean(" ".join(str(words)[: most * 2].split()), min(most, self.most))
+        return prose.clean(" ".join(str(words)[: most * 2].split()), min(most, self.most))
 
     def entry(self, label: str, words: object) -> str:
         """`- label: words`, on one line; blanks before the label move the whole to the right."""
@@ -102,7 +102,7 @@ class _Quotes:
 
     def note(self) -> str:
         """What the lists so far leave out."""
-        return f"The lists above leave out {announce.count(self.dropped, 'entry', 'entries')}." if self.dropped else ""
+        return f"The lists above leave out {prose.count(self.dropped, 'entry', 'entries')}." if self.dropped else ""
 
 
 def _squeezed(brief: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core import announce, decisions, gate, supervision
+from ..core import decisions, gate, prose, supervision
 from ..core.state import LoopState
 from . import text
 
@@ -25,7 +25,7 @@ def render(state: LoopState) -> str:
         *folded(f"↳ Risk: {card['risk']}"),
     ]
     shown = list(state.tasks.values())[:LISTED]
-    tasks = [{"id": one.id, "subject": clipped(announce.clean(one.subject, 300))} for one in shown]
+    tasks = [{"id": one.id, "subject": clipped(prose.clean(one.subject, 300))} for one in shown]
     head = columns(f"─ {card['mark']} {card['name']} ")
     return text(
         "complete.txt",
@@ -41,19 +41,19 @@ def render(state: LoopState) -> str:
 def notes(state: LoopState) -> list[str]:
     """What the person should know beside the card: warnings that nobody answered, what reviews decided by themselves, and
     where to read what was decided on purpose."""
-    rows = [announce.clean(one, 300) for one in supervision.warnings(state)]
+    rows = [prose.clean(one, 300) for one in supervision.warnings(state)]
     for one in state.findings.values():
         if (one.resolution or {}).get("how") == "unattended":
-            rows.append(f"{one.id} nobody could be asked about: {announce.clean(one.issue, 300)}")
+            rows.append(f"{one.id} nobody could be asked about: {prose.clean(one.issue, 300)}")
     own = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
     if own:
         rows.append(
-            f"{announce.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says which were kept"
+            f"{prose.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says which were kept"
         )
     for row in state.decisions:
         if row in own:
             continue
-        rows.append(f"decision {row.get('number', 0):03d}: {announce.clean(str(row.get('title', '')), 300)}")
+        rows.append(f"decision {row.get('number', 0):03d}: {prose.clean(str(row.get('title', '')), 300)}")
     return rows
 
 
@@ -83,7 +83,7 @@ def clipped(line: str, most: int = SUBJECT) -> str:
 def folded(line: str) -> list[str]:
     """A text in rows of the box's width, broken at blanks; a word that is too long for a row is cut."""
     rows = [""]
-    for word in announce.clean(line, 300).split():
+    for word in prose.clean(line, 300).split():
         while True:
             gap = " " if rows[-1].strip() else ""
             room = WIDTH - columns(rows[-1] + gap)

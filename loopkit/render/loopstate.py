@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, monitor
+from ..core import monitor, prose
 from ..core.course import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
 from ..core.state import LoopState
 from . import text
@@ -31,10 +31,10 @@ def render(state: LoopState) -> str:
         left_out=max(0, number - SHOWN),
         failures=monitor.failures(course.window),
         streak=streak,
-        signature=announce.clean(signature, SIGNATURE),
+        signature=prose.clean(signature, SIGNATURE),
         trend=(last.trend if last else "") or "stable",
-        recoveries=announce.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
-        recommendation=announce.clean(last.recommendation if last else "", NOTE) or "continue",
+        recoveries=prose.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
+        recommendation=prose.clean(last.recommendation if last else "", NOTE) or "continue",
     )
 
 
@@ -60,7 +60,7 @@ def line(state: LoopState) -> str:
     last = course.batches[-1]
     said = f"Batches: {course.status}"
     if last.confidence:
-        said += f", confidence {last.confidence}, trend {last.trend}, {announce.clean(last.recommendation, NOTE)}"
+        said += f", confidence {last.confidence}, trend {last.trend}, {prose.clean(last.recommendation, NOTE)}"
     return said
 
 
@@ -74,5 +74,5 @@ def _row(number: int, batch: Batch) -> dict:
         "attempted": counts[PASSED] + counts[FAILED],
         "passed": counts[PASSED],
         "failed": counts[FAILED],
-        "notes": announce.clean(", ".join([*notes, *failed, *held_up]), NOTE),
+        "notes": prose.clean(", ".join([*notes, *failed, *held_up]), NOTE),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, graph, pricing, verdict
+from ..core import graph, pricing, prose, verdict
 from ..core import task as tasks
 from ..core.state import LoopState
 from . import text
@@ -16,13 +16,13 @@ def render(state: LoopState) -> str:
     usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
     rows: dict[str, list] = {name: [] for name in ("done", "running", "waiting", "blocked")}
     for task in state.tasks.values():
-        line = {"id": task.id, "subject": announce.clean(task.subject, 200), "task": task}
+        line = {"id": task.id, "subject": prose.clean(task.subject, 200), "task": task}
         if task.status == tasks.COMPLETED:
             rows["done"].append(line)
         elif task.status == tasks.IN_PROGRESS:
             rows["running"].append(line)
         elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
-            line["note"] = f" ({task.block_kind}: {announce.clean(task.block_text, 200)})"
+            line["note"] = f" ({task.block_kind}: {prose.clean(task.block_text, 200)})"
             rows["blocked"].append(line)
         else:
             waits = [one for one in task.blocked_by if one in state.open]
@@ -30,9 +30,9 @@ def render(state: LoopState) -> str:
             rows["waiting"].append(line)
     return text(
         "PROGRESS.md",
-        title=announce.clean(state.text.splitlines()[0] if state.text else "", 120),
+        title=prose.clean(state.text.splitlines()[0] if state.text else "", 120),
         status=session.status,
-        reason=announce.clean(session.reason, 300) if session.status != verdict.RUNNING else "",
+        reason=prose.clean(session.reason, 300) if session.status != verdict.RUNNING else "",
         wave=number,
         waves=max(number, number + len(layers) - (1 if state.wave is not None else 0)),
         iteration=session.iteration,

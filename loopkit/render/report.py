@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import announce, decisions, nextstep, outline, pricing, supervision, verdict
+from ..core import decisions, nextstep, outline, pricing, prose, supervision, verdict
 from ..core import task as tasks
 from ..core.state import LoopState
 from . import text
@@ -41,7 +41,7 @@ def _items(state: LoopState, done: bool) -> list[str]:
     rows = []
     for task in state.tasks.values():
         if (task.status == tasks.COMPLETED) == done:
-            tried = f", {announce.count(task.attempts, 'failed attempt')}" if task.attempts else ""
+            tried = f", {prose.count(task.attempts, 'failed attempt')}" if task.attempts else ""
             if task.checks_before:
                 tried += f", another check before: `{line(task.checks_before[-1], 200)}`"
             note = "" if done else f" · {task.block_kind or task.status}"
@@ -75,14 +75,12 @@ def _reviews(state: LoopState) -> list[str]:
     rows += [f"warning: {line(one, LONGEST)}" for one in supervision.warnings(state)]
     for name, one in state.reviews.items():
         score = "" if one.get("score") is None else f"{one['score']}/10, "
-        counts = (
-            f"{announce.count(one.get('issues') or 0, 'issue')}, {announce.count(one.get('blockers') or 0, 'blocker')}"
-        )
+        counts = f"{prose.count(one.get('issues') or 0, 'issue')}, {prose.count(one.get('blockers') or 0, 'blocker')}"
         rows.append(f"{name.replace('_', ' ')}: {score}{counts}")
     if state.thorough is not None:
         names = ", ".join(line(one, 60) for one in state.thorough["experts"][:8])
         left = sum(nextstep.unsettled(one, state) for one in state.findings.values())
-        rows.append(f"thorough, round {state.thorough['round']} ({names}): {announce.count(left, 'finding')} unsettled")
+        rows.append(f"thorough, round {state.thorough['round']} ({names}): {prose.count(left, 'finding')} unsettled")
     return rows
 
 
@@ -137,9 +135,9 @@ def _summary(state: LoopState) -> list[str]:
         f"{session.status}"
         + (f" ({line(session.verdict, 40)})" if ended and session.verdict else "")
         + (f": {line(session.reason, 600)}" if session.reason and ended else ""),
-        f"{state.counts[tasks.COMPLETED]} of {announce.count(len(state.tasks), 'task')} completed in "
-        f"{announce.count(len(state.waves), 'wave')}, {announce.count(state.attempts, 'failed attempt')}, "
-        f"{announce.count(len(state.panels), 'panel')}, {money}",
+        f"{state.counts[tasks.COMPLETED]} of {prose.count(len(state.tasks), 'task')} completed in "
+        f"{prose.count(len(state.waves), 'wave')}, {prose.count(state.attempts, 'failed attempt')}, "
+        f"{prose.count(len(state.panels), 'panel')}, {money}",
     ]
     if (state.gate or {}).get("passed"):
         gate = state.gate or {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..core import announce
+from ..core import prose
 
 
 def line(words: object, most: int) -> str:
     """A text as one line of at most `most` characters; whatever its length, only its beginning is looked at."""
-    text = announce.clean(" ".join(str(words)[: most * 4].split()), most)
+    text = prose.clean(" ".join(str(words)[: most * 4].split()), most)
     return text.replace("<!--", "<! --").replace("-->", "-- >")
 
 

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections import namedtuple
 
-from ..core import announce, learned
+from ..core import learned, prose
 from . import learnings, origin, place
 from .origin import CONFIG, DECISION, LEARNING, SETTINGS, Origin
 
@@ -91,5 +91,5 @@ def counted(items: list[Item]) -> str:
     """`settings (.loop/config.toml), 3 learnings, 1 decision`."""
     kinds = [one.kind for one in items]
     said = [f"settings (.loop/{CONFIG})"] if SETTINGS in kinds else []
-    said += [announce.count(kinds.count(kind), kind) for kind in (LEARNING, DECISION) if kind in kinds]
+    said += [prose.count(kinds.count(kind), kind) for kind in (LEARNING, DECISION) if kind in kinds]
     return ", ".join(said)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from ..core import announce, decisions, slug
+from ..core import decisions, prose, slug
 from . import atomic, inside, origin, trust
 
 FOLDER = "learnings"
@@ -72,7 +72,7 @@ def _line(row: dict, key: str) -> str:
 
 
 def _clean(words: object) -> str:
-    return announce.clean(" ".join(str(words).split()), LONGEST)
+    return prose.clean(" ".join(str(words).split()), LONGEST)
 
 
 def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None) -> list[str]:

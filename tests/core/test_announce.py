@@ -135,14 +135,6 @@ def test_a_pause_is_bounded_and_says_how_to_go_on(reason: str) -> None:
     assert text.endswith("Go on: /loop:resume, end it: /loop:cancel")
 
 
-@given(some.text(some.characters()), some.integers(1, 50))
-def test_clean_gives_one_short_printable_line(text: str, most: int) -> None:
-    line = announce.clean(text, most)
-    assert len(line) <= most and line.isprintable()
-    if len(text) <= most and text.isprintable():
-        assert line == text
-
-
 def test_the_announcement_line_by_line() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
     book.wave()
@@ -195,15 +187,3 @@ def test_the_announcement_tells_of_the_thorough_review() -> None:
 def test_a_foreign_list_shows_three_subjects() -> None:
     assert announce.foreign(["a", "b\nc", "d", "e"]) == "pending tasks: a; b c; d"
     assert len(announce.foreign([LONG] * 5)) < 500
-
-
-def test_numbers_take_the_right_form_of_their_word() -> None:
-    assert [announce.count(number, "issue") for number in (0, 1, 2)] == ["0 issues", "1 issue", "2 issues"]
-    assert [announce.count(number, "criterion", "criteria") for number in (1, 2)] == ["1 criterion", "2 criteria"]
-
-
-def test_no_tag_is_left_in_a_text_and_comparisons_are() -> None:
-    assert announce.untagged("</x> <x><!-- <\u200b/x> <é> <[") == "‹/x> ‹x>‹!-- ‹\u200b/x> ‹é> ‹["
-    for plain in ("", "a < b", "1<2", "a <= b", "x <- y", "a << 3", "ends with <", "<", "<\nx"):
-        assert announce.untagged(plain) == plain
-    assert announce.untagged("<<x>") == "<‹x>"
