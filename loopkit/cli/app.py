@@ -9,13 +9,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from ..core import intake, nextstep, prose, stage, verdict
-from ..core.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.intake import Change
 from ..core.state import LoopState
 from ..store import atomic, inside, loops, place, prompts
@@ -136,6 +136,15 @@ class App:
             self._origins[root] = origins.of(root, self.environment, note)
         return self._origins[root]
 
+    @contextlib.contextmanager
+    def next_comes(self) -> Iterator[None]:
+        """Let a refusal that says so name the loop's next step."""
+        try:
+            yield
+        except NotYet as refusal:
+            refusal.next_comes(nextstep.command(self._found.state) if self._found is not None else None)
+            raise
+
     def loop(self, strangers: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
 
@@ -182,7 +191,7 @@ class App:
 
     def change(self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any) -> list[Change]:
         """Decide on the state as it is under the lock, record, and let what is derived follow."""
-        with loop.writing() as state:
+        with self.next_comes(), loop.writing() as state:
             if self.owned:  # it may have been taken over since it was opened
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
@@ -314,7 +323,9 @@ def command(name: str, example: str, **settings: Any) -> Callable:
         @functools.wraps(function)
         def call(as_json: bool, soft: bool, **given: Any) -> int | None:
             try:
-                return function(App(as_json), **given)
+                app = App(as_json)
+                with app.next_comes():
+                    return function(app, **given)
             except LoopError as error:
                 if not soft:
                     raise

@@ -34,7 +34,8 @@ def next_check(call: app.App, loop: Loop) -> list[str]:
     if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
         return []
     missing = gate.open_points(loop.state, digests(call), lost(loop))
-    return [missing[0][1] if missing else "loopkit gate"]
+    step = missing[0][1] if missing else "loopkit gate"
+    return [step] if step else []
 
 
 FORM = """\
@@ -96,7 +97,7 @@ def command(call: app.App, source: str | None) -> int:
             loop,
             "the gate waits:\n" + "\n".join(prose.clean(one, 400) for one in lines),
             {"missing": lines},
-            [missing[0][1]],
+            [missing[0][1]] if missing[0][1] else None,
         )
         return 1
     if loop.state.stage != "review":

@@ -110,7 +110,7 @@ def _said(loop: Loop, data: dict, thorough: bool) -> list[str]:
         if row.get("replaced"):
             lines.append(f"  guidance replaced, it would break {', '.join(row['violates'])}: {_cut(row['guidance'])}")
     state = loop.state
-    waiting = [one for one in state.findings.values() if nextstep.unsettled(one, state) and one.severity == "WARNING"]
+    waiting = [one for one in state.findings.values() if review.unsettled(one, state) and one.severity == "WARNING"]
     left = review.blockers_left(state)
     if left or not waiting:
         lines.append("passed" if review.passed(state) else f"blockers left: {left}")
@@ -238,7 +238,7 @@ def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
     lines += [
         f"settled earlier: {one.id} {_cut(one.issue, 100)} ({(one.resolution or {}).get('how') or 'mended'})"
         for one in list(state.findings.values())[-12:]
-        if one.source == "thorough" and not nextstep.unsettled(one, state) and one.severity != "SUGGESTION"
+        if one.source == "thorough" and not review.unsettled(one, state) and one.severity != "SUGGESTION"
     ]
     lines.append(
         "A BLOCKER says in breaks: which criterion or mustNot it misses; a finding that takes back an earlier one says "
@@ -272,5 +272,5 @@ def resolve(findings: tuple[str, ...], how: str | None, verify: str, as_json: bo
     call = app.App(as_json)
     loop = call.own_loop()
     call.change(loop, review.resolved, findings, chosen[0], texts.get(chosen[0]) or "", verify)
-    left = sum(nextstep.unsettled(one, loop.state) for one in loop.state.findings.values())
+    left = sum(review.unsettled(one, loop.state) for one in loop.state.findings.values())
     call.answer(loop, f"{', '.join(one.upper() for one in findings)} settled ({chosen[0]}), {left} left")

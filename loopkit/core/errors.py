@@ -27,6 +27,15 @@ class Refused(LoopError):
     """A rule says no. Exit 1."""
 
 
+class NotYet(Refused):
+    """A rule says that something else comes first, the loop's next step: whoever has the whole loop adds it (`next_comes`).
+    Exit 1."""
+
+    def next_comes(self, command: str | None) -> None:
+        """Say which step comes first."""
+        self.todo = f"next: {command}" if command else "see loopkit status"
+
+
 class UsageFault(LoopError):
     """The call cannot be understood. Exit 2."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import command, drafts, review, shape, stage, tiers, verdict, work
 from . import task as tasks
-from .errors import Refused, UsageFault
+from .errors import NotYet, Refused, UsageFault
 
 if TYPE_CHECKING:
     from .state import Criterion, LoopState
@@ -78,12 +78,13 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
 
 def open_points(
     state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
-) -> list[tuple[str, str]]:
-    """(what is missing, command) of everything the gate still waits for, in the order in which to do it.
+) -> list[tuple[str, str | None]]:
+    """(what is missing, command) of everything the gate still waits for, in the order in which to do it; None where the
+    loop's own next step is meant.
 
     digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence file is gone.
     """
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, str | None]] = []
     for task_id in state.open:
         rows.append((f"{task_id} is {state.tasks[task_id].status}", "loopkit wave next"))
         break
@@ -95,9 +96,7 @@ def open_points(
     for task in work.stale(state, digest):
         rows.append((f"{task.id}: its files changed after its evidence", f"loopkit verify {task.id} -- {task.verify}"))
     if not review.passed(state):
-        from .nextstep import command as next_command
-
-        rows.append(("the thorough review has not passed", next_command(state) or "loopkit review --thorough"))
+        rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
         if row.type in shape.UNSEEN and not row.must_not:
             rows.append((f"{row.id} rests on {row.type} alone: give it a stronger proof", "loopkit shape --accept -"))
@@ -106,6 +105,10 @@ def open_points(
             if why:
                 rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
     return rows
+
+
+def _waits(head: str, what: str, command: str | None) -> Refused:
+    return Refused(f"{head}: {what}", f"next: {command}") if command else NotYet(f"{head}: {what}")
 
 
 def _evidence_fault(state: LoopState, name: str, digest: Callable[[str], str]) -> str | None:
@@ -147,7 +150,7 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     stage.require(state, stage.REVIEW, doing="the gate")
     missing = open_points(state, digest, lost)
     if missing:
-        raise Refused(f"the gate waits: {missing[0][0]}", f"next: {missing[0][1]}")
+        raise _waits("the gate waits", *missing[0])
     kind = given.get("kind")
     if not isinstance(kind, str) or kind not in POINTS:
         raise UsageFault(f"kind is {kind!r}", "use " + ", ".join(POINTS))
@@ -300,7 +303,7 @@ def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[st
     stage.require(state, stage.REVIEW, stage.COMPLETE, doing="completing")  # the machine may have gone down in between
     missing = open_points(state, digest, lost)
     if missing:
-        raise Refused(f"not complete: {missing[0][0]}", f"next: {missing[0][1]}")
+        raise _waits("not complete", *missing[0])
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
         raise Refused("the gate has not passed", "next: loopkit gate")

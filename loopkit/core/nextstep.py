@@ -12,6 +12,7 @@ from . import (
     limits,
     prose,
     recovery,
+    review,
     score,
     stage,
     supervised,
@@ -24,7 +25,6 @@ from . import task as tasks
 from .escalation import IMPOSSIBLE
 
 if TYPE_CHECKING:
-    from .reviewed import Finding
     from .state import LoopState
     from .task import Task
 
@@ -166,10 +166,10 @@ def _goes_on(state: LoopState) -> bool:
 
 
 def _review(state: LoopState) -> str:
-    if state.thorough is None or needs_new_round(state):
+    if state.thorough is None or review.needs_new_round(state):
         return "loopkit review --thorough"
     for finding in state.findings.values():
-        if unsettled(finding, state):
+        if review.unsettled(finding, state):
             if finding.severity == "BLOCKER" and not finding.task:
                 return f"loopkit review resolve {finding.id} <--task --verify COMMAND | --waive WHY>"
             if finding.severity == "BLOCKER":
@@ -179,23 +179,6 @@ def _review(state: LoopState) -> str:
         return "loopkit gate"
     # RESEARCH does not complete: more has to be found out, then the gate is answered anew
     return "loopkit gate --file -" if state.gate.get("card") == verdict.RESEARCH else "loopkit complete"
-
-
-def needs_new_round(state: LoopState) -> bool:
-    """A remediation task was completed after the last thorough review: it has to be repeated."""
-    return state.thorough is not None and state.last_completion > state.thorough["line"]
-
-
-def unsettled(finding: Finding, state: LoopState) -> bool:
-    """A finding that still keeps the gate shut: of the thorough review, of a decision that no longer holds, or of any
-    review if it says that a mustNot has come true."""
-    how = (finding.resolution or {}).get("how")
-    if how and not (how == "task" and finding.severity == "BLOCKER") or finding.severity == "SUGGESTION":
-        return False
-    if finding.source not in ("thorough", "decision") and not any(one.id in finding.breaks for one in state.must_nots):
-        return False
-    task = state.tasks.get(finding.task or "")
-    return task is None or task.status != tasks.COMPLETED
 
 
 def agent(task: Task, role: str = "coder", place: str = "") -> str:

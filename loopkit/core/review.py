@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from . import decisions, prose, settling, verdict
+from . import task as tasks
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -168,17 +169,30 @@ def _listed(names: Iterable[str], most: int = 12) -> str:
     return (", ".join(rows[-most:]) or "none") + (f" and {len(rows) - most} before" if len(rows) > most else "")
 
 
+def needs_new_round(state: LoopState) -> bool:
+    """A remediation task was completed after the last thorough review: it has to be repeated."""
+    return state.thorough is not None and state.last_completion > state.thorough["line"]
+
+
+def unsettled(finding: Finding, state: LoopState) -> bool:
+    """A finding that still keeps the gate shut: of the thorough review, of a decision that no longer holds, or of any
+    review if it says that a mustNot has come true."""
+    how = (finding.resolution or {}).get("how")
+    if how and not (how == "task" and finding.severity == "BLOCKER") or finding.severity == "SUGGESTION":
+        return False
+    if finding.source not in ("thorough", "decision") and not any(one.id in finding.breaks for one in state.must_nots):
+        return False
+    task = state.tasks.get(finding.task or "")
+    return task is None or task.status != tasks.COMPLETED
+
+
 def blockers_left(state: LoopState) -> int:
     """Blockers of the thorough review that neither a completed task nor a waiver has settled."""
-    from .nextstep import unsettled
-
     return sum(one.severity == BLOCKER and unsettled(one, state) for one in state.findings.values())
 
 
 def passed(state: LoopState) -> bool:
     """The thorough review has been held on this state of the work, with no blocker left and every warning settled."""
-    from .nextstep import needs_new_round, unsettled
-
     if state.thorough is None or needs_new_round(state):
         return False
     return not any(unsettled(one, state) for one in state.findings.values())
@@ -374,8 +388,6 @@ def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: 
 
 
 def _settleable(state: LoopState, name: str, how: str, text: str) -> Finding:
-    from .nextstep import unsettled
-
     finding = state.findings.get(name.upper())
     if finding is None:
         left = [one.id for one in state.findings.values() if unsettled(one, state)]

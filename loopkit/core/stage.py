@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import score, supervised
-from .errors import Refused
+from .errors import NotYet, Refused
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -53,21 +53,13 @@ def wave_key(state: LoopState) -> str:
 def require(state: LoopState, *stages: str, doing: str) -> None:
     """Raises Refused unless the loop is in one of the stages; names the stage and the next step's command."""
     if state.stage not in stages:
-        from .nextstep import command
-
-        todo = command(state)
-        raise Refused(
-            f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}",
-            f"next: {todo}" if todo else "see loopkit status",
-        )
+        raise NotYet(f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}")
 
 
 def check_seen(state: LoopState, name: str) -> None:
-    """Raises Refused where the person has not said yes to a check as it is now: of a task, a criterion or a decision."""
+    """Raises NotYet where the person has not said yes to a check as it is now: of a task, a criterion or a decision."""
     if name in state.new_checks and not state.session.unattended:
-        from .nextstep import command
-
-        raise Refused(f"the check of {name} is new since the person's yes to the tasks", f"next: {command(state)}")
+        raise NotYet(f"the check of {name} is new since the person's yes to the tasks")
 
 
 def check_leave_intent(scores: dict | None, overruled: str | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import approval, attempt, briefing, intake, planning, prose, recovery, settings, stage, supervised, verdict
 from .attempt import Misfit
-from .errors import Refused, UsageFault
+from .errors import NotYet, Refused, UsageFault
 from .intake import Change
 from .supervised import DIAGNOSIS, FIX, IMPLEMENTATION, KINDS, OF_GOAL, OF_PLAN, PLAN, REPLAN, TEST, VERIFICATION
 
@@ -110,7 +110,7 @@ def outstanding(state: LoopState) -> list[Step]:
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
     """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it is not awaited."""
-    from . import nextstep, work
+    from . import work
 
     intake.running(state)
     if kind not in KINDS:
@@ -129,10 +129,9 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     own = next((one for one in now if one.task == target), None)
     name = supervised.key(kind, target)
     if own is not None:
-        todo = briefing.reply(own) if _is_out(state, own) else nextstep.WAVE_NEXT  # it has to be handed out first
+        todo = briefing.reply(own) if _is_out(state, own) else "loopkit wave next"  # it has to be handed out first
         raise Refused(f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {todo}")
-    following = nextstep.command(state)
-    raise Refused(f"no {name} is awaited", f"next: {following}" if following else "see loopkit status")
+    raise NotYet(f"no {name} is awaited")
 
 
 def answered(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised, work, worktrees
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
-from .errors import Refused
+from .errors import NotYet, Refused
 from .intake import Change
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
     if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
         if not supervised.planned(state):
-            from .nextstep import command
-
-            raise Refused("the plan has not been reviewed", f"next: {command(state)}")
+            raise NotYet("the plan has not been reviewed")
     unconfirmed = state.stage == stage.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)
     if "tasks" in score.needs(state.shape) and unconfirmed:
         if not state.session.unattended:
@@ -106,9 +104,7 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     sequential = sequential or panel.strategy(state, len(state.waves) + 1)
     chosen = chosen[:1] if sequential else chosen
     if not chosen:
-        from .nextstep import command
-
-        raise Refused(f"no task is ready ({len(state.open)} open)", f"next: {command(state)}")
+        raise NotYet(f"no task is ready ({len(state.open)} open)")
     return opened(state, chosen, sequential, apart)
 
 
@@ -121,9 +117,7 @@ def closed(state: LoopState) -> list[Change]:
     worktrees.check_settled(state)
     waiting = approval.undecided(state)
     if waiting:
-        from . import nextstep
-
-        raise Refused(f"nobody has judged {', '.join(waiting)}", f"next: {nextstep.command(state)}")
+        raise NotYet(f"nobody has judged {', '.join(waiting)}")
     changes: list[Change] = []
     failed, done, held_up = [], [], []
     struck = {**state.course.broken, **state.course.struck}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import decisions, nextstep, outline, pricing, prose, supervision, verdict
+from ..core import decisions, outline, pricing, prose, review, supervision, verdict
 from ..core import task as tasks
 from ..core.state import LoopState
 from . import text
@@ -79,7 +79,7 @@ def _reviews(state: LoopState) -> list[str]:
         rows.append(f"{name.replace('_', ' ')}: {score}{counts}")
     if state.thorough is not None:
         names = ", ".join(line(one, 60) for one in state.thorough["experts"][:8])
-        left = sum(nextstep.unsettled(one, state) for one in state.findings.values())
+        left = sum(review.unsettled(one, state) for one in state.findings.values())
         rows.append(f"thorough, round {state.thorough['round']} ({names}): {prose.count(left, 'finding')} unsettled")
     return rows
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core import clock, gate, intake, panel, review, waves, work
+from loopkit.core import clock, gate, intake, nextstep, panel, review, waves, work
+from loopkit.core.errors import NotYet
 from loopkit.core.events import Event
 from loopkit.core.state import LoopState
 
@@ -78,7 +79,11 @@ class Book:
 
     def do(self, decide: Callable, *given: Any, **named: Any) -> list:
         """Decide, record, fold."""
-        changes = decide(self.state, *given, **named)
+        try:
+            changes = decide(self.state, *given, **named)
+        except NotYet as refusal:
+            refusal.next_comes(nextstep.command(self.state))
+            raise
         for kind, data in [*changes, *intake.asked_again(self.state, changes)]:
             self.line(kind, **data)
         return changes

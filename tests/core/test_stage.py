@@ -99,7 +99,7 @@ def test_what_is_possible_in_each_stage(at: str, what: str) -> None:
         decide(book.state)
     else:
         with pytest.raises(Refused) as caught:
-            decide(book.state)
+            book.do(decide)
         assert caught.value.todo, "a refusal says what to do"
 
 
@@ -107,7 +107,7 @@ def test_what_is_possible_in_each_stage(at: str, what: str) -> None:
 def test_skipping_a_stage_names_the_stage_and_the_next_step(what: str) -> None:
     book = Book() if what != "score" else at_executing()
     with pytest.raises(Refused, match=f"the loop is in {book.state.stage}") as caught:
-        DEEDS[what][0](book.state)
+        book.do(DEEDS[what][0])
     assert caught.value.todo.startswith("next: loopkit ")
 
 
@@ -308,7 +308,7 @@ def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
     with pytest.raises(
         Refused, match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks"
     ):
-        work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+        book.do(work.check_verify, "T-001", ["test", "-f", "other"])
     confirm(book, "tasks")
     assert work.check_verify(book.state, "T-001", ["test", "-f", "other"]).id == "T-001"
 
