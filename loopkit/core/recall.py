@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter, namedtuple
+from typing import TYPE_CHECKING
+
+from .stem import stem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .learned import Learning
 
 #: Learnings shown at the most, and how long one counts as fresh, in seconds (rule: Recall).
 SHOWN = 5
@@ -13,6 +22,11 @@ FRESH = 30 * 86400
 SURE, AGAIN = 0.8, 2
 #: What is as good as this share of the best match may come before it (fresh, sure, repeated); the rest comes after.
 CLOSE = 0.25
+#: What a word counts in context, in applies_to and in body.
+_WEIGHTS = (3.0, 2.0, 0.5)
+#: BM25: how soon a word that comes again counts for less, how much a long learning counts for less, and what a word
+#: counts at least that most learnings have.
+_DAMPED, _LENGTH, _LEAST = 1.2, 0.75, 1e-6
 #: Words of one text that are looked for, the rarest; how often these may occur together, where they are several; matches
 #: that are put in order, the most relevant.
 MOST_WORDS, OCCURRENCES, CONSIDERED = 16, 4000, 400
@@ -87,6 +101,50 @@ def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
         there.append(word)
     forms = [word for word in candidates if word not in known and word.isascii()]
     return [*there, *forms[:MOST_WORDS]]
+
+
+def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
+    """The rows that share a word with a request, in any of its forms: at most CONSIDERED, the most relevant first by BM25,
+    of two alike the later one. A match's place is that in `rows`."""
+    candidates = wanted(request)
+    stems = {stem(word) for word in candidates}
+    lengths, counts = [], []
+    for row in rows:
+        fields = [words(text) for text in (row.context, row.applies_to, row.body)]
+        lengths.append(sum(map(len, fields)))
+        counts.append(_counted(fields, stems))
+    looked_for = [stem(word) for word in chosen(candidates, Counter(word for count in counts for word in count))]
+    counts = [_of_stems(count, looked_for) for count in counts]
+    having = Counter(word for count in counts for word in count)
+    rarity = {word: max(math.log((len(rows) - n + 0.5) / (n + 0.5)), _LEAST) for word, n in having.items()}
+    average = sum(lengths) / max(len(rows), 1)
+    found = []
+    for place, (row, count, length) in enumerate(zip(rows, counts, lengths)):
+        if count:
+            damped = _DAMPED * (1 - _LENGTH + _LENGTH * length / average)
+            said = [word for word in looked_for if word in count]
+            relevance = sum(rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped) for word in said)
+            found.append(Match(relevance, row.at, row.sure, row.seen >= AGAIN, place, row))
+    return sorted(found, key=lambda match: (-match.relevance, -match.place))[:CONSIDERED]
+
+
+def _counted(fields: list[list[str]], stems: set[str]) -> dict[str, float]:
+    """What each word of these stems counts in a learning."""
+    count: dict[str, float] = {}
+    for weight, field in zip(_WEIGHTS, fields):
+        for word in field:
+            if stem(word) in stems:
+                count[word] = count.get(word, 0) + weight
+    return count
+
+
+def _of_stems(count: dict[str, float], stems: list[str]) -> dict[str, float]:
+    """The same by their stems, as far as these are looked for."""
+    found: dict[str, float] = {}
+    for word, counts in count.items():
+        if stem(word) in stems:
+            found[stem(word)] = found.get(stem(word), 0) + counts
+    return found
 
 
 def ordered(found: list[Match], now: float) -> list[Match]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core import recall
+from loopkit.core import learned, recall
+from loopkit.core.learned import Learning
 from loopkit.core.recall import FRESH, Match
 
 NOW = 1_800_000_000
@@ -43,6 +44,56 @@ def test_the_rarest_words_are_looked_for_and_those_in_another_form() -> None:
         "limiter",
     ]
     assert recall.chosen(["api"], known) == ["api"], "the only one is looked for however common it is"
+
+
+def learning(context: str, applies_to: str = "", body: str = "", at: float = 0) -> Learning:
+    return Learning(learned.DISCOVERY, context, body, context, applies_to, body, at, False, 0, context, "project")
+
+
+def found(rows: list[Learning], request: str) -> list[int]:
+    return [match.place for match in recall.relevant(rows, request)]
+
+
+def test_a_word_counts_most_in_context_then_in_applies_to_then_in_the_rest() -> None:
+    rows = [learning("x1 x2", body="rate"), learning("x1", "rate"), learning("rate x1"), learning("nothing of it")]
+    assert found(rows, "rate") == [2, 1, 0]
+
+
+def test_rare_words_count_more_than_frequent_ones_and_short_learnings_more_than_long_ones() -> None:
+    rows = [learning("api limit"), learning("api page"), learning("api sort"), learning("api worker"), learning("x")]
+    assert found(rows, "limit of the api")[0] == 0
+    assert found([learning("limit of many other words too"), learning("limit"), learning("x")], "limit") == [1, 0]
+
+
+def test_a_word_that_comes_again_counts_for_more_but_less_each_time() -> None:
+    fill = [learning(f"x{number}") for number in range(9)]
+    once, twice, often, both = (
+        match.relevance
+        for text in ("rate x x2 x3", "rate rate x2 x3", "rate rate rate x3", "rate page x2 x3")
+        for match in recall.relevant([learning(text), *fill], "rate page")
+    )
+    assert once < twice < often < both and often - twice < twice - once
+
+
+def test_figures_of_a_few_rows() -> None:
+    """Those that SQLite's FTS5 gives with its stemmer and these weights."""
+    rows = [
+        learning("rate limiting of the search api", "api", "limits are counted in each worker"),
+        learning("paging", "the search", "a limiter was asked for by every worker of the api"),
+        learning("login form", "", "cookies"),
+        learning("report of rates", "", ""),
+        learning("upload of large files", "queue", "limit"),
+    ]
+    said = {
+        match.place: round(match.relevance, 4) for match in recall.relevant(rows, "limit the rate of the search api")
+    }
+    assert said == {0: 1.4696, 1: 0.6245, 3: 0.6043, 4: 0.0}
+
+
+def test_what_is_most_relevant_is_looked_at_and_of_two_alike_the_later_one() -> None:
+    rows = [learning("rate") for _ in range(recall.CONSIDERED + 9)]
+    assert found(rows, "rate") == list(range(recall.CONSIDERED + 8, 8, -1))
+    assert found([], "rate") == found(rows, "") == found([learning("")], "rate") == []
 
 
 def match(relevance: float, *, days: int = 90, sure: bool = False, again: bool = False, place: int = 0) -> Match:
