@@ -1,4 +1,5 @@
-"""What recalling from 10,000 learnings costs, in units of `python -c "import click"` in bin/loopkit's environment.
+"""What recalling from 1,000 learnings costs: in units of reading them with plain Python, and as a command in units of
+`python -c "import click"` in bin/loopkit's environment.
 
 .venv/bin/python benchmarks/recall.py [ROUNDS]
 """
@@ -7,15 +8,22 @@ from __future__ import annotations
 
 import json
 import random
+import statistics
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import _loops
 import _measure
 from _measure import Program
 
 from loopkit.core import clock
+from loopkit.core.stem import stem
+from loopkit.store import learnings
+from loopkit.store.origin import Origin
 
-COUNT = 10_000
+COUNT = 1_000
 #: A request with words that every learning has, that many have and that few have.
 REQUEST = "Add rate limiting to the search API: the 101st request of a minute from one client is answered with 429"
 _SUBJECTS = "search export import login billing report upload cache queue worker index mail page form table".split()
@@ -39,40 +47,54 @@ def rows() -> list[dict]:
     return found
 
 
+def plain(file: Path) -> None:
+    """Read every line of a file, and no more."""
+    with open(file, encoding="utf-8") as lines:
+        for line in lines:
+            json.loads(line)
+
+
+def seconds(done: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    done()
+    return time.perf_counter() - began
+
+
 def main() -> int:
     data = _measure.data_folder()
     python = data / "env" / "bin" / "python"
+    rounds = _measure.rounds(21)
     with _measure.folder() as home:
         project = home / "project"
         (project / ".git").mkdir(parents=True)
         loop = _loops.started(project, REQUEST)
         file = project / ".loop" / "learnings.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows()), encoding="utf-8")
-        whole = file.read_bytes()
-        index = project / ".loop" / "learnings.db"
-        line = json.dumps({"kind": "discovery", "context": "rate limiting", "discovery": "one more"}).encode() + b"\n"
+        whose, now = Origin(str(file.parent), frozenset()), clock.epoch(rows()[-1]["ts"])
+
+        def found() -> object:
+            stem.cache_clear()  # as in a new process
+            return learnings.fitting(whose, REQUEST, now, {}, print)
+
+        ours = statistics.median(seconds(found) for _ in range(rounds))
+        read = statistics.median(seconds(lambda: plain(file)) for _ in range(rounds))
         env = _measure.clean(home, data, CLAUDE_CODE_SESSION_ID=_loops.SESSION)
         loopkit = str(_measure.ROOT / "bin" / "loopkit")
-        recall = Program([loopkit, "recall"], project, env)
-
-        def more() -> None:
-            file.write_bytes(file.read_bytes() + line.replace(b"one", str(file.stat().st_size).encode()))
-
         programs = {
             "click": Program([str(python), "-c", "import click"], project, env),
             "status": Program([loopkit, "status"], project, env),
-            "recall": recall,
+            "recall": Program([loopkit, "recall"], project, env),
         }
-        said = _measure.output(recall).decode()
+        said = _measure.output(programs["recall"]).decode()
         assert said.count("\n") > 5 and "limiting" in said, (loop.name, said)
-        times = _measure.in_turn(programs, _measure.rounds(41))
-        added = {"added": recall._replace(before=more), "anew": recall._replace(before=lambda: index.unlink())}
-        times |= _measure.in_turn(added, max(3, _measure.rounds(41) // 8))
-    _measure.head(f'{COUNT:,} learnings, {len(whole):,} bytes; reference: {python} -c "import click"')
-    _measure.row("loopkit recall", times["recall"], times["click"], 2)
+        times = _measure.in_turn(programs, rounds)
+        size = file.stat().st_size
+    _measure.head(
+        f'{COUNT:,} learnings, {size:,} bytes; references: json.loads of each line, {python} -c "import click"'
+    )
+    _measure.row("read and put in order", ours, read, None)
+    _measure.row("loopkit recall", times["recall"], times["click"], None)
     _measure.row("loopkit status, for comparison", times["status"], times["click"], None)
-    _measure.row("loopkit recall, a line was added", times["added"], times["click"], None)
-    _measure.row("loopkit recall, index made anew", times["anew"], times["click"], None)
     return 0
 
 

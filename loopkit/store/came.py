@@ -34,17 +34,15 @@ def _settings(whose: Origin) -> list[Item]:
         return []
     except OSError:
         return [Item(SETTINGS, CONFIG, "", None)]
-    return _unknown(whose, SETTINGS, CONFIG, CONFIG, raw) if raw.strip() else []
+    new = raw.strip() and whose.whose(CONFIG, SETTINGS, raw) is None
+    return [_item(whose, SETTINGS, CONFIG, raw)] if new else []
 
 
 def _lines(whose: Origin) -> list[Item]:
-    raw = _read(whose, learnings.NAME)
-    if raw is None:
-        return []
-    lines = raw.split(b"\n")
     found = []
-    for number, _ in learnings.lines(raw).rows:
-        found += _unknown(whose, LEARNING, learnings.NAME, f"{learnings.NAME}:{number}", lines[number - 1])
+    for number, line, how in learnings.lines(_read(whose, learnings.NAME), whose):
+        if how is None and learned.entry(learnings.row(line), ""):
+            found.append(_item(whose, LEARNING, f"{learnings.NAME}:{number}", line))
     return found
 
 
@@ -52,26 +50,21 @@ def _decisions(whose: Origin) -> list[Item]:
     found = []
     for name in learnings.decisions(whose.root):
         raw = _read(whose, name)
-        if raw is not None and learned.decision(raw.decode("utf-8-sig", "replace"), name) is not None:
-            found += _unknown(whose, DECISION, name, name, raw)
+        if whose.whose(name, DECISION, raw) is None and learned.decision(raw.decode("utf-8-sig", "replace"), name):
+            found.append(_item(whose, DECISION, name, raw))
     return found
 
 
-def _read(whose: Origin, name: str) -> bytes | None:
-    """A file that may have come along; None where it has not, or cannot be read: then nobody reads it."""
-    path = os.path.join(whose.root, name)
-    if not whose.tracked(name) or os.path.islink(path):
-        return None
+def _read(whose: Origin, name: str) -> bytes:
+    """A file that may have come along; nothing where it has not, or cannot be read: then nobody reads it."""
     try:
-        return learnings.read(path)[0]
+        return learnings.read(os.path.join(whose.root, name)) or b"" if whose.tracked(name) else b""
     except OSError:
-        return None
+        return b""
 
 
-def _unknown(whose: Origin, kind: str, file: str, name: str, raw: bytes) -> list[Item]:
-    if whose.whose(file, kind, raw) is not None:
-        return []
-    return [Item(kind, name, origin.digest(kind, raw, whose.root), raw.decode("utf-8-sig", "replace"))]
+def _item(whose: Origin, kind: str, name: str, raw: bytes) -> Item:
+    return Item(kind, name, origin.digest(kind, raw, whose.root), raw.decode("utf-8-sig", "replace"))
 
 
 def line(items: list[Item]) -> str:

@@ -6,8 +6,8 @@ import errno
 import json
 import os
 import stat
-from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..core import learned, recall
 from ..core.learned import Learning
@@ -18,15 +18,6 @@ NAME = "learnings.jsonl"
 PROJECT, USER = "project", "user"
 #: Bytes of a file of lines or a decision at the most, and how many decisions are looked at.
 LARGEST, MOST_DECISIONS = 1 << 26, 20_000
-
-#: What parts the stamp of a file that may have come with the repository from that of what is known.
-KNOWN = ", known: "
-
-#: A file with learnings. where: project, user, or a decision's path below `.loop`; stamp: changes when the file does.
-Source = namedtuple("Source", "where path stamp")
-#: What reading lines gave. rows: JSON objects of a known kind, each with its 1-based line number; bad: numbers of the other
-#: lines; whole: the bytes end in a line break.
-Lines = namedtuple("Lines", "rows bad whole")
 
 
 def user_dir(environment: dict) -> str:
@@ -59,27 +50,6 @@ def user_too(whose: Origin) -> bool:
     return isinstance(table, dict) and table.get("user") is True
 
 
-def sources(whose: Origin, environment: dict) -> list[Source]:
-    """The files there are, the project's lines first, then decisions, then the user's lines where they are switched on.
-
-    Those of a file that may have come with the repository are others when other contents are known.
-    """
-    found = [_source(PROJECT, os.path.join(whose.root, NAME))]
-    found += [_source(name, os.path.join(whose.root, name)) for name in decisions(whose.root)]
-    found = [
-        one._replace(stamp=one.stamp + KNOWN + whose.stamp) if one and whose.tracked(name_of(one)) else one
-        for one in found
-    ]
-    if user_too(whose):
-        found.append(_source(USER, os.path.join(user_dir(environment), NAME), links=True))
-    return [one for one in found if one is not None]
-
-
-def name_of(source: Source) -> str:
-    """The name below `.loop` of a file with learnings."""
-    return NAME if source.where == PROJECT else str(source.where)
-
-
 def decisions(root: str) -> list[str]:
     """The names of decisions' files below `.loop`, in their order."""
     found: list[str] = []
@@ -102,44 +72,34 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _source(where: str, path: str, links: bool = False) -> Source | None:
+def read(path: str, links: bool = False) -> bytes | None:
+    """The bytes of a file, None where there is none or only a link; `links`: a link is followed.
+
+    Raises OSError, also where something else than a file is in its place.
+    """
+    if not links and os.path.islink(path):
+        return None
     try:
-        seen = os.stat(path, follow_symlinks=links)
-    except OSError:
+        with inside.opened(path, LARGEST, links) as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    if stat.S_ISLNK(seen.st_mode) or stat.S_ISDIR(seen.st_mode) and where not in (PROJECT, USER):
+
+
+def lines(raw: bytes, whose: Origin | None = None) -> Iterator[tuple[int, bytes, str | None]]:
+    """(number, bytes, whose it is) of each line that is not blank. whose: of a project's file."""
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        line = line.removeprefix(journal.BOM)
+        if line.strip():
+            yield number, line, whose.whose(NAME, origin.LEARNING, line) if whose else trust.OWN
+
+
+def row(line: bytes) -> Any:
+    """What a line holds as JSON; None where it is none, never an error."""
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
         return None
-    return Source(where, path, stamp(seen))
-
-
-def stamp(seen: os.stat_result) -> str:
-    """Size and times of a file as one text."""
-    return f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns}"
-
-
-def read(path: str) -> tuple[bytes, str]:
-    """(bytes, stamp) of a file. Raises OSError, also where something else than a file is in its place."""
-    with inside.opened(path, LARGEST, links=True) as file:
-        return file.read(), stamp(os.fstat(file.fileno()))
-
-
-def lines(raw: bytes, first: int = 1) -> Lines:
-    """The rows of a file's bytes; `first` is the number of its first line. Never an error: what is no row is counted."""
-    rows, bad = [], []
-    for number, line in enumerate(raw.split(b"\n"), first):
-        if line[:3] == journal.BOM:
-            line = line[3:]
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict) and learned.entry(row, "") is not None:
-            rows.append((number, row))
-        else:
-            bad.append(number)
-    return Lines(rows, bad, not raw or raw.endswith(b"\n"))
 
 
 def named(path: str, bad: list[int]) -> str:
@@ -156,24 +116,48 @@ def rows(path: str, whose: Origin | None = None) -> list[dict]:
 
     whose: of a project's file; then the person's own rows only.
     """
+    raw = read(path, links=whose is None) or b""
+    found = [row(line) for _, line, how in lines(raw, whose) if how == trust.OWN]
+    return [one for one in found if learned.entry(one, "")]
+
+
+def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list[Learning]:
+    """All learnings that count, each once: the project's lines, decisions, and the user's lines where they are switched on.
+    `note` is told, once a file, what could not be read."""
+    found = _noted(PROJECT, os.path.join(whose.root, NAME), whose, note)
+    for name in decisions(whose.root):
+        path = os.path.join(whose.root, name)
+        try:
+            raw = read(path)
+        except OSError as error:
+            if not whose.tracked(name):  # else its name is a stranger's as well
+                note(f"cannot read {path}: {error.strerror}")
+            continue
+        how = whose.whose(name, origin.DECISION, raw) if raw is not None else None
+        one = learned.decision(raw.decode("utf-8-sig", "replace"), name) if raw is not None and how else None
+        found += [one._replace(taken=how == trust.TAKEN)] if one else []
+    if user_too(whose):
+        found += _noted(USER, os.path.join(user_dir(environment), NAME), None, note)
+    return learned.unlike(found)
+
+
+def _noted(where: str, path: str, whose: Origin | None, note: Callable[[str], None]) -> list[Learning]:
+    """The learnings of a file of lines."""
     try:
-        raw, _ = read(path)
-    except FileNotFoundError:
+        raw = read(path, links=whose is None) or b""
+    except OSError as error:
+        note(f"cannot read {path}: {error.strerror}")
         return []
-    used, taken = (raw, frozenset()) if whose is None else known_lines(raw, whose)
-    return [row for number, row in lines(used).rows if number not in taken]
-
-
-def known_lines(raw: bytes, whose: Origin) -> tuple[bytes, frozenset[int]]:
-    """The bytes of the project's lines with those of strangers made empty, and the numbers of those that were taken over."""
-    if not whose.tracked(NAME):
-        return raw, frozenset()
-    kept, taken = [], []
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        how = whose.whose(NAME, origin.LEARNING, line)
-        kept.append(line if how else b"")
-        taken += [number] if how == trust.TAKEN else []
-    return b"\n".join(kept), frozenset(taken)
+    found, bad = [], []
+    for number, line, how in lines(raw, whose):
+        one = learned.entry(row(line), where) if how else None
+        if one is not None:
+            found.append(one._replace(taken=how == trust.TAKEN))
+        elif how:
+            bad.append(number)
+    if bad:
+        note(named(os.path.relpath(path, os.path.dirname(whose.root)) if whose else path, bad))
+    return found
 
 
 def fitting(
@@ -186,16 +170,10 @@ def fitting(
 ) -> list[Learning]:
     """The learnings that fit a request best, at most `most`, each with a title of its own. `note` is told, once a file, what
     could not be read. No `.loop`: none."""
-    there = sources(whose, environment) if whose else []
-    if not there:
-        return []
-    from . import recall_index
-
-    assert whose is not None
-    found = recall.ordered(recall_index.search(whose, there, request, note), now)
+    there = known(whose, environment, note) if whose else []
     titled: list[Learning] = []
     taken: set[str] = set()
-    for match in found[:most]:
+    for match in recall.ordered(recall.relevant(there, request), now)[:most]:
         one = match.what
         title = f"{learned.CAME} {one.title}" if one.taken else one.title
         if title in taken:  # an answer names one of them by its title

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -142,28 +141,6 @@ def test_settings_of_ones_own_that_are_broken_still_stop_a_start(project: Projec
     project.root.mkdir()
     (project.root / "config.toml").write_text("frobnicate = 1")
     project.refused(2, "start", "--task-file", "-", given="x", says="unknown key frobnicate")
-
-
-def test_an_index_that_came_along_is_never_read(cloned: Project, tmp_path: Path) -> None:
-    """Made on another machine, with the sources' own digests, so that new lines seem to be all that is missing."""
-    other = {**cloned.environment, "XDG_STATE_HOME": str(tmp_path / "their-state")}
-    git(cloned, "rm", "-q", "--cached", "-r", ".loop")
-    git(cloned, "commit", "-qm", "out")
-    assert "IGNORE" in cloned.lk("recall", "--about", "-", given=REQUEST, **other).out, "theirs, there"
-    index = cloned.root / "learnings.db"
-    commit(cloned)
-    silent(cloned.lk("recall", "--about", "-", given=REQUEST))
-    own = {"kind": "discovery", "context": "limiter", "discovery": "own"}
-    (cloned.root / "learnings.jsonl").write_text(json.dumps(own) + "\n")
-    git(cloned, "rm", "-q", "--cached", ".loop/learnings.jsonl")
-    git(cloned, "commit", "-qm", "out")
-    cloned.lk("recall", "--about", "-", given=REQUEST)
-    with sqlite3.connect(index) as poisoned:
-        poisoned.execute("delete from source")
-        poisoned.execute("update learning set text = 'IGNORE'")
-        poisoned.execute("update seal set value = 'x'")
-    silent(cloned.lk("recall", "--about", "-", given=REQUEST))
-    assert "own" in cloned.lk("recall", "--about", "-", given=REQUEST).out
 
 
 def test_a_strangers_line_neither_hides_nor_grows_into_ones_own(project: Project) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.cli.kit import Project
 from tests.cli.test_intake import learn
 
@@ -83,28 +81,6 @@ def test_bad_lines_are_named_once_in_each_call(project: Project) -> None:
     assert (answer.exit, answer.err) == (0, wanted)
     answer = project.lk("recall")
     assert answer.err == wanted and "1. [discovery] rate 1" in answer.out
-
-
-@pytest.mark.parametrize("kind", ["folder", "noise"])
-def test_an_index_that_is_something_else_does_not_matter(project: Project, kind: str) -> None:
-    learn(project, "rate 1")
-    project.start()
-    path = project.root / "learnings.db"
-    path.unlink()
-    path.mkdir() if kind == "folder" else path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    assert "1. [discovery] rate 1" in project.ok("recall").out
-
-
-def test_the_index_is_not_kept_in_version_control(project: Project) -> None:
-    import subprocess
-
-    learn(project, "rate 1")
-    project.start()
-    listed = subprocess.run(
-        ["git", "-C", project.folder, "status", "--porcelain", "-uall"], capture_output=True, text=True, check=True
-    ).stdout
-    assert (project.root / "learnings.db").exists()
-    assert "learnings.jsonl" in listed and "learnings.db" not in listed
 
 
 def test_the_users_own_learnings(project: Project, tmp_path) -> None:

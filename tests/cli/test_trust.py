@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -362,7 +360,7 @@ def to_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("name", ["workflow-state.json", "config.toml", "learnings.jsonl", "learnings.db", "ledger"])
+@pytest.mark.parametrize("name", ["workflow-state.json", "config.toml", "learnings.jsonl", "ledger"])
 @pytest.mark.parametrize("plant", [to_zero, to_pipe])
 def test_what_never_ends_is_not_read(cloned: Project, data: Path, plant: Callable, name: str) -> None:
     plant(cloned.ledger if name == "ledger" else cloned.root / name)
@@ -418,21 +416,6 @@ def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(project: Project, tm
     row["check"] = snapshots.checksum(row)
     (project.root / "workflow-state.json").write_text(json.dumps(row))
     project.ok("wave", "next")
-
-
-def test_an_index_with_a_view_that_never_ends_is_made_anew(project: Project, data: Path) -> None:
-    row = {"kind": "failure", "context": "limit", "failure": "known", "prevention": "x"}
-    project.root.mkdir()
-    (project.root / "learnings.jsonl").write_text(json.dumps(row) + "\n")
-    project.ok("recall", "--about", "-", given="limit")
-    with contextlib.closing(sqlite3.connect(project.root / "learnings.db")) as index:
-        endless = "with recursive c(x) as (select 1 union all select x + 1 from c)"
-        index.execute("drop table source")
-        index.execute(f"create view source as {endless} select 1 as place, x as spot, x as stamp from c")
-        index.commit()
-    call = project.program("recall", "--about", "-", data=data)
-    out, _ = call.communicate("limit", timeout=60)
-    assert call.returncode == 0 and "limit" in out
 
 
 def test_a_shells_profile_does_not_part_the_program_from_the_hooks(project: Project, tmp_path: Path) -> None:
