@@ -77,21 +77,3 @@ class Origin:
             return trust.known_contents()
         except OSError:  # then nobody vouches for anything
             return {}
-
-    @functools.cached_property
-    def stamp(self) -> str:
-        """Changes when other contents are known."""
-        try:
-            seen = os.stat(trust.contents())
-        except OSError:
-            return "none"
-        return f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns}"
-
-    @functools.cached_property
-    def seal(self) -> str | None:
-        """What an index of this `.loop` holds that was made on this machine; None where no seal can be kept."""
-        try:
-            secret = trust.secret()
-        except OSError:
-            return None
-        return hashlib.sha256(f"index {secret} ".encode() + os.fsencode(os.path.realpath(self.root))).hexdigest()

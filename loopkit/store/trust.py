@@ -160,18 +160,3 @@ def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), contents())
         finally:
             os.close(descriptor)
-
-
-def secret() -> str:
-    """A random text of this person's machine, made when it is first asked for. Raises OSError."""
-    path = os.path.join(os.path.dirname(folder()), "secret")
-    for _ in range(2):
-        try:
-            with inside.opened(path, _LENGTH) as file:
-                found = file.read().decode("ascii", "replace")
-            if _is_token(found):
-                return found
-        except (FileNotFoundError, NotADirectoryError):
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        atomic.write(path, new_token().encode(), most=0o600)
-    raise OSError(errno.EIO, "it is not what was written", path)

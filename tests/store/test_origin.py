@@ -73,15 +73,6 @@ def test_a_note_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert Origin(str(tmp_path), None).whose(CONFIG, SETTINGS, b"") is None
 
 
-def test_the_secret_stays_and_is_nobody_elses_to_read() -> None:
-    first = trust.secret()
-    assert trust.secret() == first and len(first) == 32
-    path = os.path.join(os.path.dirname(trust.contents()), "secret")
-    assert os.stat(path).st_mode & 0o777 == 0o600
-    Path(path).write_text("damaged")
-    assert trust.secret() == trust.secret() != first
-
-
 def test_what_is_written_here_is_known(tmp_path: Path) -> None:
     learnings.append(str(tmp_path / learnings.NAME), [{"kind": "discovery", "discovery": "b\ud800"}])
     (made,) = decisions.write(str(tmp_path), [ROW])
