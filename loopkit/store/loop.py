@@ -265,7 +265,8 @@ def _entries(folder: str) -> list[str]:
 
 
 def tidy(root: str) -> None:
-    """Finish what a command that was killed left half done: a purge, a folder that was going to be a loop.
+    """Finish what a command that was killed left half done: a purge, a folder that was going to be a loop. The index that
+    earlier versions kept goes.
 
     The caller holds the lock, so nobody is at work there. Never raises OSError.
     """
@@ -277,6 +278,8 @@ def tidy(root: str) -> None:
         entries = [one.name for one in os.scandir(root) if one.is_dir(follow_symlinks=False)]
     except OSError:
         return
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(root, "learnings.db"))
     for folder in (root, os.path.join(root, "archive")):
         atomic.sweep(folder)
     for name in entries:

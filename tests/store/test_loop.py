@@ -46,6 +46,15 @@ def test_a_new_loop_has_folder_journal_and_snapshot(loop: Loop, root: str) -> No
     assert loop.state.session.limit_iterations == 25
 
 
+def test_a_start_removes_the_index_of_an_earlier_version(root: str) -> None:
+    index = Path(root, "learnings.db")
+    index.write_bytes(b"SQLite format 3\0")
+    Loop.create(root, "first", [FIRST], "person")
+    assert not index.exists()
+    index.mkdir()
+    Loop.create(root, "second", [FIRST], "person")
+
+
 def test_the_ignore_file_keeps_reasons_and_hides_state(root: str) -> None:
     project = Path(root).parent
     subprocess.run(["git", "init", "-q", project], check=True)
