@@ -10,7 +10,7 @@ from ..core import intake, prose, recall
 from ..core.errors import UsageFault
 from ..core.learned import Learning
 from ..core.state import LoopState
-from ..store import learnings
+from ..store import learnings, origin
 from . import app
 
 
@@ -63,7 +63,7 @@ def lines(shown: list[tuple[int, Learning]]) -> list[str]:
     """`1. [failure] title: text`, and where it is from unless that is this project."""
     return [
         f"{place}. [{one.kind}] {prose.clean(one.title, 200)}: {prose.clean(one.text, 200)}"
-        + ("" if one.where == learnings.PROJECT else f" ({prose.clean(one.where, 120)})")
+        + ("" if one.where == origin.PROJECT else f" ({prose.clean(one.where, 120)})")
         for place, one in shown
     ]
 

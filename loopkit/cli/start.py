@@ -11,7 +11,7 @@ import click
 from ..core import approval, clock, limits, prose, review, score, verdict
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
 from ..engine import checkpoints
-from ..store import came, config, loops, mirror, native, place, prompts, trust
+from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
 from . import app, recall, worktree
 
@@ -303,7 +303,7 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     if loop.state.folder:
         where = f"checks run in {loop.state.folder}, where this session was opened; files are named from {call.project}"
         lines.append(prose.clean(where, 2000))
-    along = came.line(came.along(call.origin(loop.root)))
+    along = origin.line(origin.along(call.origin(loop.root)))
     lines += [along] if along else []
     lines.append("task: " + prose.clean(loop.state.text.strip().splitlines()[0], 200))
     found = recall.fitting(call, loop.root, loop.state)

@@ -8,9 +8,9 @@ import click
 
 from ..core import learned, prose
 from ..core.errors import LoopError, Refused, UsageFault
-from ..store import came, config, origin, trust
-from ..store.came import Item
+from ..store import config, origin, trust
 from ..store.loop import unwritable
+from ..store.origin import Item
 from . import app
 
 ALL = "all"
@@ -26,16 +26,16 @@ def command(call: app.App, words: tuple[str, ...]) -> None:
     They are used only once you have taken them over, as they stand now: what is changed later is a stranger's again. A
     session of Claude Code sees how many there are, and no more.
     """
-    known = (*came.WORDS.values(), ALL)
+    known = (*origin.WORDS.values(), ALL)
     for word in words:
         if word not in known:
             raise UsageFault(f"there is nothing called {word[:40]!r} to take over", "give " + ", ".join(known))
     whose = call.origin(call.root) if call.root else None
-    items = came.along(whose) if whose else []
+    items = origin.along(whose) if whose else []
     if not words:
         _show(call, items)
         return
-    chosen = [one for one in items if ALL in words or came.WORDS[one.kind] in words]
+    chosen = [one for one in items if ALL in words or origin.WORDS[one.kind] in words]
     if not chosen:
         _answer(call, ["nothing of that came with the repository, or it is taken over already"], items, [])
         return
@@ -44,7 +44,7 @@ def command(call: app.App, words: tuple[str, ...]) -> None:
         trust.vouch(trust.TAKEN, [(one.digest, _noted(call, one)) for one in chosen])
     except OSError as error:
         raise unwritable(trust.contents(), error) from None
-    _answer(call, [f"taken over: {came.counted(chosen)}", *_listed(chosen, contents=True)], items, chosen)
+    _answer(call, [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)], items, chosen)
 
 
 def _check(call: app.App, chosen: list[Item]) -> None:
@@ -53,7 +53,7 @@ def _check(call: app.App, chosen: list[Item]) -> None:
     if call.session:
         raise Refused(
             "only the person takes over what came with the repository, and a session does not show what it is",
-            f"they do it in a terminal of their own: {came.program()} trust all",
+            f"they do it in a terminal of their own: {origin.program()} trust all",
         )
     for one in chosen:
         if one.kind != origin.SETTINGS:
@@ -77,10 +77,10 @@ def _show(call: app.App, items: list[Item]) -> None:
     if not items:
         _answer(call, ["nothing came with the repository that is not taken over"], items, [])
         return
-    said = [f"came with the repository, not used: {came.counted(items)}"]
+    said = [f"came with the repository, not used: {origin.counted(items)}"]
     said += _listed(items, contents=not call.session)
     whose = (
-        f"the person, in a terminal of their own: {came.program()}"
+        f"the person, in a terminal of their own: {origin.program()}"
         if call.session
         else "to take over what stands there: loopkit"
     )

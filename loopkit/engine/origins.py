@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from ..core.errors import LoopError
-from ..store import learnings
-from ..store.origin import CONFIG, Origin
+from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
 from . import git
 
 #: Seconds that git may take; whoever waits longer treats all files as a stranger's.
@@ -17,8 +16,8 @@ SECONDS = 10.0
 
 def of(root: str, environment: dict[str, str], note: Callable[[str], None]) -> Origin:
     """Whose the files of a `.loop` are. `note` is told where git cannot say; all of them count as a stranger's then."""
-    names = [name for name in (CONFIG, learnings.NAME) if os.path.lexists(os.path.join(root, name))]
-    names += learnings.decisions(root)
+    names = [name for name in (CONFIG, LEARNINGS) if os.path.lexists(os.path.join(root, name))]
+    names += decisions(root)
     try:
         return Origin(root, _tracked(root, names, environment) if names else frozenset())
     except LoopError as error:

@@ -7,7 +7,7 @@ import os
 from ..core import permissions, prose
 from ..core.errors import LoopError
 from ..core.session import MAX_IDLE_STOPS
-from ..store import came, client, config, inside, loops, native, place, trust
+from ..store import client, config, inside, loops, native, origin, place, trust
 from . import origins
 from .findings import FAULT, OK, WARN, Case, Report
 
@@ -157,7 +157,7 @@ def start(report: Report, case: Case) -> None:
         try:
             inside.check(os.path.dirname(root), root)
             whose = origins.of(root, case.environment, lambda text: report.add(WARN, text))
-            along = came.line(came.along(whose))
+            along = origin.line(origin.along(whose))
             if along:
                 report.add(WARN, along)
             config.read(whose)

@@ -1,4 +1,4 @@
-"""Where learnings lie: the project's lines, decisions of its loops, the user's lines. Read as far as they can be read."""
+"""What was learnt, found again and kept: in the project's lines, its decisions and the user's lines."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 from ..core import learned, recall
 from ..core.learned import Learning
-from . import inside, journal, origin, trust
-from .origin import Origin
-
-NAME = "learnings.jsonl"
-PROJECT, USER = "project", "user"
-#: Bytes of a file of lines or a decision at the most, and how many decisions are looked at.
-LARGEST, MOST_DECISIONS = 1 << 26, 20_000
+from . import journal, origin, trust
+from .origin import LEARNINGS, PROJECT, USER, Origin
 
 
 def user_dir(environment: dict) -> str:
@@ -50,62 +44,8 @@ def user_too(whose: Origin) -> bool:
     return isinstance(table, dict) and table.get("user") is True
 
 
-def decisions(root: str) -> list[str]:
-    """The names of decisions' files below `.loop`, in their order."""
-    found: list[str] = []
-    for loop in sorted(_listed(root)):
-        if loop[:1].isdigit():
-            folder = os.path.join(root, loop, "learnings")
-            if os.path.islink(os.path.dirname(folder)) or os.path.islink(
-                folder
-            ):  # a person's file, but not of this project
-                continue
-            names = sorted(name for name in _listed(folder) if name.endswith(".md"))
-            found += [f"{loop}/learnings/{name}" for name in names[: max(0, MOST_DECISIONS - len(found))]]
-    return found
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def read(path: str, links: bool = False) -> bytes | None:
-    """The bytes of a file, None where there is none or only a link; `links`: a link is followed.
-
-    Raises OSError, also where something else than a file is in its place.
-    """
-    if not links and os.path.islink(path):
-        return None
-    try:
-        with inside.opened(path, LARGEST, links) as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def lines(raw: bytes, whose: Origin | None = None) -> Iterator[tuple[int, bytes, str | None]]:
-    """(number, bytes, whose it is) of each line that is not blank. whose: of a project's file."""
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        line = line.removeprefix(journal.BOM)
-        if line.strip():
-            yield number, line, whose.whose(NAME, origin.LEARNING, line) if whose else trust.OWN
-
-
-def row(line: bytes) -> Any:
-    """What a line holds as JSON; None where it is none, never an error."""
-    try:
-        return json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-
-
 def named(path: str, bad: list[int]) -> str:
     """The note about lines that cannot be read: all of a file in one."""
-    if not bad:
-        return ""
     numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
     one = len(bad) == 1
     return f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} left out"
@@ -116,48 +56,26 @@ def rows(path: str, whose: Origin | None = None) -> list[dict]:
 
     whose: of a project's file; then the person's own rows only.
     """
-    raw = read(path, links=whose is None) or b""
-    found = [row(line) for _, line, how in lines(raw, whose) if how == trust.OWN]
+    there = origin.lines(origin.read(path, links=whose is None), PROJECT, whose)
+    found = [origin.row(one.raw) for one in there if one.how == trust.OWN]
     return [one for one in found if learned.entry(one, "")]
 
 
 def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list[Learning]:
-    """All learnings that count, each once: the project's lines, decisions, and the user's lines where they are switched on.
-    `note` is told, once a file, what could not be read."""
-    found = _noted(PROJECT, os.path.join(whose.root, NAME), whose, note)
-    for name in decisions(whose.root):
-        path = os.path.join(whose.root, name)
-        try:
-            raw = read(path)
-        except OSError as error:
-            if not whose.tracked(name):  # else its name is a stranger's as well
-                note(f"cannot read {path}: {error.strerror}")
-            continue
-        how = whose.whose(name, origin.DECISION, raw) if raw is not None else None
-        one = learned.decision(raw.decode("utf-8-sig", "replace"), name) if raw is not None and how else None
-        found += [one._replace(taken=how == trust.TAKEN)] if one else []
-    if user_too(whose):
-        found += _noted(USER, os.path.join(user_dir(environment), NAME), None, note)
+    """All that counts, each once; the user's lines where they are switched on."""
+    user = path_of(None, environment) if user_too(whose) else ""
+    found: list[Learning] = []
+    bad: dict[str, list[int]] = {PROJECT: [], USER: []}
+    for one in origin.contents(whose, note, user):
+        learning = origin.learning(one) if one.how else None
+        if learning:
+            found.append(learning)
+        elif one.how and one.number:
+            bad[one.where].append(one.number)
+    for path, numbers in ((os.path.join(os.path.basename(whose.root), LEARNINGS), bad[PROJECT]), (user, bad[USER])):
+        if numbers:
+            note(named(path, numbers))
     return learned.unlike(found)
-
-
-def _noted(where: str, path: str, whose: Origin | None, note: Callable[[str], None]) -> list[Learning]:
-    """The learnings of a file of lines."""
-    try:
-        raw = read(path, links=whose is None) or b""
-    except OSError as error:
-        note(f"cannot read {path}: {error.strerror}")
-        return []
-    found, bad = [], []
-    for number, line, how in lines(raw, whose):
-        one = learned.entry(row(line), where) if how else None
-        if one is not None:
-            found.append(one._replace(taken=how == trust.TAKEN))
-        elif how:
-            bad.append(number)
-    if bad:
-        note(named(os.path.relpath(path, os.path.dirname(whose.root)) if whose else path, bad))
-    return found
 
 
 def fitting(
@@ -185,7 +103,7 @@ def fitting(
 
 def path_of(root: str | None, environment: dict) -> str:
     """The file that learnings are added to: the project's, or the user's where `root` is None."""
-    return os.path.join(root or user_dir(environment), NAME)
+    return os.path.join(root or user_dir(environment), LEARNINGS)
 
 
 def append(path: str, added: list[dict]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.store import learnings, trust
+from loopkit.store import learnings, origin, trust
 from tests.cli.kit import S1, Answer, Project, task
 
 REQUEST = "add rate limiting with a limiter"
@@ -169,7 +169,7 @@ def test_a_decision_that_cannot_be_read_is_not_named(cloned: Project) -> None:
     evil.write_text(DECISION)
     commit(cloned)
     with open(evil, "ab") as file:
-        file.truncate(learnings.LARGEST + 1)
+        file.truncate(origin.LARGEST + 1)
     silent(cloned.ok("recall", "--about", "-", given=REQUEST), cloned.start(REQUEST), cloned.lk("doctor"))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.store import came, decisions, learnings, trust
-from loopkit.store.origin import CONFIG, DECISION, LEARNING, SETTINGS, Origin, digest
+from loopkit.store import decisions, learnings, origin, trust
+from loopkit.store.origin import CONFIG, DECISION, LEARNING, LEARNINGS, SETTINGS, Origin, digest
 
 TEXT = b'{"kind": "discovery", "context": "a", "discovery": "b"}'
 ROW = {"number": 1, "title": "Stream rows", "choice": "generator"}
@@ -41,9 +41,9 @@ def test_settings_count_for_one_project_and_its_worktrees(tmp_path: Path) -> Non
 
 def test_whose_a_content_is(tmp_path: Path) -> None:
     def whose(tracked: frozenset | None, raw: bytes = TEXT) -> str | None:
-        return Origin(str(tmp_path), tracked).whose(learnings.NAME, LEARNING, raw)
+        return Origin(str(tmp_path), tracked).whose(LEARNINGS, LEARNING, raw)
 
-    both = frozenset([learnings.NAME])
+    both = frozenset([LEARNINGS])
     assert [whose(frozenset()), whose(both), whose(None)] == ["own", None, None]
     trust.vouch(trust.TAKEN, [(digest(LEARNING, TEXT), "learning")])
     assert [whose(both), whose(None), whose(both, TEXT + b"!")] == ["taken", "taken", None]
@@ -74,13 +74,13 @@ def test_a_note_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_what_is_written_here_is_known(tmp_path: Path) -> None:
-    learnings.append(str(tmp_path / learnings.NAME), [{"kind": "discovery", "discovery": "b\ud800"}])
+    learnings.append(str(tmp_path / LEARNINGS), [{"kind": "discovery", "discovery": "b\ud800"}])
     (made,) = decisions.write(str(tmp_path), [ROW])
 
     def whose(kind: str, path: Path) -> str | None:
         return Origin(str(tmp_path), None).whose("x", kind, path.read_bytes())
 
-    assert whose(LEARNING, tmp_path / learnings.NAME) == whose(DECISION, Path(made)) == "own"
+    assert whose(LEARNING, tmp_path / LEARNINGS) == whose(DECISION, Path(made)) == "own"
     decisions.write(str(tmp_path), [ROW], {1: 2})
     assert b"SUPERSEDED" in Path(made).read_bytes() and whose(DECISION, Path(made)) == "own"
 
@@ -100,23 +100,33 @@ def test_a_status_that_is_set_makes_nothing_of_a_strangers_ones_own(tmp_path: Pa
 def test_nothing_is_written_that_cannot_be_noted(tmp_path: Path, home: Path) -> None:
     (home / ".local").write_text("no folder")
     with pytest.raises(OSError, match="directory"):
-        learnings.append(str(tmp_path / learnings.NAME), [{"kind": "discovery"}])
+        learnings.append(str(tmp_path / LEARNINGS), [{"kind": "discovery"}])
     with pytest.raises(OSError, match="directory"):
         decisions.write(str(tmp_path), [ROW])
-    assert not (tmp_path / learnings.NAME).exists() and not list(tmp_path.rglob("*.md"))
+    assert not (tmp_path / LEARNINGS).exists() and not list(tmp_path.rglob("*.md"))
+
+
+def test_only_lines_of_ones_own_are_met_again(tmp_path: Path) -> None:
+    path = tmp_path / LEARNINGS
+    path.write_bytes(TEXT + b"\n" + TEXT.replace(b'"a"', b'"taken"') + b"\n")
+    trust.vouch(trust.TAKEN, [(digest(LEARNING, line), "learning") for line in path.read_bytes().split(b"\n")[1:]])
+    learnings.append(str(path), [{"kind": "discovery", "discovery": "own"}])
+    rows = learnings.rows(str(path), Origin(str(tmp_path), None))
+    assert [one["discovery"] for one in rows] == ["own"]
+    assert len(learnings.rows(str(path))) == 3, "of the user's own file all"
 
 
 def test_what_counts_as_having_come_along(tmp_path: Path) -> None:
     (tmp_path / CONFIG).write_text("\n")
-    (tmp_path / learnings.NAME).write_bytes(b"no row\n" + TEXT + b"\n{}\n" + TEXT + b"\n")
+    (tmp_path / LEARNINGS).write_bytes(b"no row\n" + TEXT + b"\n{}\n" + TEXT + b"\n")
     folder = tmp_path / "001-x" / "learnings"
     folder.mkdir(parents=True)
     (folder / "001-a.md").write_text("# A\n**Status**: DECISION\n**Choice**: c\n")
     (folder / "002-b.md").write_text("# B\n**Status**: SUPERSEDED by 001\n")
     (folder / "003-c.md").symlink_to("001-a.md")
-    assert came.along(Origin(str(tmp_path), frozenset())) == []
-    found = came.along(Origin(str(tmp_path), None))
+    assert origin.along(Origin(str(tmp_path), frozenset())) == []
+    found = origin.along(Origin(str(tmp_path), None))
     assert [(one.kind, one.name) for one in found] == [
         ("learning", "learnings.jsonl:2"), ("learning", "learnings.jsonl:4"), ("decision", "001-x/learnings/001-a.md"),
     ]  # fmt: skip
-    assert came.counted(found) == "2 learnings, 1 decision" and came.line([]) == ""
+    assert origin.counted(found) == "2 learnings, 1 decision" and origin.line([]) == ""
