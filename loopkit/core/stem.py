@@ -19,12 +19,14 @@ _REPLACED = tuple(
 )
 _DROPPED = frozenset("al ance ence er ic able ible ant ement ment ent sion tion ou ism ate iti ous ive ize".split())
 _LONGEST = 7
+#: Letters of a word that has a stem; how many stems are remembered.
+_FEWEST, _MOST, _REMEMBERED = 3, 64, 1 << 16
 
 
-@functools.lru_cache(None)
+@functools.lru_cache(_REMEMBERED)
 def stem(word: str) -> str:
-    """The stem of a word in small letters; a word of another script is its own."""
-    if len(word) < 3:
+    """The stem of a word in small letters; a word of another script, or one of an odd length, is its own."""
+    if not _FEWEST <= len(word) <= _MOST:
         return word
     word = _without_inflection(word)
     for step in _REPLACED:

@@ -36,6 +36,10 @@ def test_stems(words: str, wanted: str) -> None:
     assert stems == wanted.split() or set(stems) == {wanted}
 
 
+def test_what_is_too_long_to_be_a_word_stays_as_it_is() -> None:
+    assert stem("x" * 61 + "ings") == "x" * 61 + "ings" and stem("xa" * 30 + "ing") == "xa" * 30
+
+
 @given(st.text(max_size=30))
 def test_any_text_has_a_stem_that_is_not_longer(text: str) -> None:
     assert (stem(text) or not text) and len(stem(text)) <= len(text)
