@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 from collections import namedtuple
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 
 from . import command, tiers
 
@@ -18,21 +20,6 @@ TIER = {TEST: tiers.STANDARD, LINT: tiers.QUICK, TYPES: tiers.STANDARD, BUILD: t
 #: shell at the project's root · tier: of core/tiers · why: the file, and the key in it, that tell of it.
 Check = namedtuple("Check", "kind command tier why")
 
-_NAMES = {
-    TEST: "test tests unit unit-test unit-tests test-unit unittest spec pytest jest vitest phpunit rspec test-all",
-    LINT: "lint lint-check check-lint lint-all linter eslint ruff rubocop style check-style fmt-check format-check "
-    "check-fmt check-format prettier-check cs cs-check phpcs flake8 clippy vet golangci credo",
-    TYPES: "typecheck type-check types check-types typing tsc mypy pyright phpstan psalm analyse analyze stan dialyzer "
-    "svelte-check",
-    BUILD: "build compile",
-}
-_KIND = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-#: Names of scripts that run everything; what they run tells their kind.
-_EVERYTHING = {"check", "checks", "ci", "verify", "validate"}
-_BODY = (
-    (TYPES, r"\b(?:tsc|vue-tsc|svelte-check|astro check|mypy|pyright|phpstan|psalm)\b"),
-    (LINT, r"\b(?:eslint|biome|prettier|ruff|flake8|black|rubocop|clippy|golangci-lint|phpcs|stylelint)\b"),
-)
 #: A script that changes files is no check, one that waits for changes never ends.
 _CHANGES = re.compile(r"--(?:fix|write|apply|auto-?correct)\b|\s-w\b|\bpint(?!.*--test)")
 _WATCHES = re.compile(r"--watch(?:All)?(?!\s*=?\s*false)(?:\b|=)|\bnodemon\b")
@@ -42,20 +29,21 @@ _FAILS = re.compile(r"\s*&&\s*exit\s+\d+$")
 _LONGEST = 2000
 
 
-def kind_of(name: str, body: str = "") -> tuple[str, str] | None:
-    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that proves nothing."""
+def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
+    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that proves nothing.
+
+    table: the `names` of each kind and of what runs `everything`, the `bodies` that tell the kind of that.
+    """
     word = re.sub(r"[:_.-]+", "-", name.lower())
-    kind = _KIND.get(word)
-    if kind is None and word not in _EVERYTHING:
+    kind = next((kind for kind, names in table["names"].items() if word in names), None)
+    if kind is None:
         return None
     body = body[:_LONGEST].strip()
     if body and (command.is_idle_script(_FAILS.sub("", body)) or _WATCHES.search(body)):
         return None
-    tier = TIER[kind] if kind else tiers.THOROUGH
-    if kind is None:
-        kind = next((one for one, words in _BODY if re.search(words, body)), TEST)
-        if re.search(r"\btests?\b|jest|vitest|mocha", body):
-            kind = TEST
+    tier = TIER.get(kind, tiers.THOROUGH)
+    if kind not in KINDS:
+        kind = next((one for one, words in table["bodies"].items() if re.search(words, body)), TEST)
     if kind in (LINT, TYPES) and _CHANGES.search(body):
         return None
     return kind, tier
@@ -70,14 +58,17 @@ class Folder:
     """One folder of a project: its marker files and what lies beside them.
 
     name: "" for the root, else the folder's name · files: {name: text, "" where only its presence matters}
-    · folders: names of the folders in it · root: the root's Folder (itself for the root).
+    · folders: names of the folders in it · table: data/toolchains.toml · root: the root's Folder (itself for the root)
+    · below: {name: Folder} below the root.
     """
 
-    def __init__(self, name: str, files: dict, folders: set, root: Folder | None = None) -> None:
+    def __init__(self, name: str, files: dict, folders: set, table: dict, root: Folder | None = None) -> None:
         self.name = name
         self.files = files
         self.folders = folders
+        self.table = table
         self.root = root or self
+        self.below: dict[str, Folder] = {}
         self.quoted = shlex.quote(name) if name else "."
         self._read: dict[str, dict] = {}
 
@@ -88,32 +79,33 @@ class Folder:
         """The text of the files that are there, one after the other."""
         return "\n".join(self.files[name] for name in names if name in self.files)
 
+    def matching(self, names: Iterable[str]) -> Iterator[str]:
+        """The files with these names or of these globs, in that order."""
+        for name in names:
+            if "*" in name:
+                yield from sorted(one for one in self.files if fnmatchcase(one, name))
+            elif name in self.files:
+                yield name
+
     def first(self, *names: str) -> str | None:
         """The first of these files that is there."""
-        return next((name for name in names if name in self.files), None)
-
-    def ending(self, *ends: str) -> list[str]:
-        """The files with these endings, in order of their names."""
-        return sorted(name for name in self.files if name.endswith(ends))
+        return next(self.matching(names), None)
 
     def path(self, name: str) -> str:
-        """A file's path from the project's root, quoted for a command line."""
+        """A file's path from the project's root, quoted for a command line; also `folder[name]`, for templates."""
         return shlex.quote(self.shown(name))
+
+    __getitem__ = path
 
     def shown(self, name: str) -> str:
         """The same in words."""
         return f"{self.name}/{name}" if self.name else name
 
-    def json(self, name: str) -> dict:
-        """A JSON object (comments and trailing commas allowed); {} where it is none."""
+    def document(self, name: str) -> dict:
+        """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there is none, or where this
+        Python cannot read TOML."""
         if name not in self._read:
-            self._read[name] = _json(self.files.get(name, ""))
-        return self._read[name]
-
-    def toml(self, name: str) -> dict:
-        """A TOML document; {} where it is none, or where this Python cannot read TOML."""
-        if name not in self._read:
-            self._read[name] = _toml(self.files.get(name, ""))
+            self._read[name] = (_toml if name.endswith(".toml") else _json)(self.files.get(name, ""))
         return self._read[name]
 
 
@@ -153,6 +145,12 @@ def inside(table: object, *keys: str) -> dict:
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else {}
+
+
+def has(table: dict, key: str) -> bool:
+    """Whether a dotted key stands in a table."""
+    *parents, last = key.split(".")
+    return last in inside(table, *parents)
 
 
 def words(value: object) -> str:

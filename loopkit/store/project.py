@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 
-from ..core import discovery
-from ..core.toolchains import INTERPRETERS, is_test
+from ..core.checks import Check
+from ..core.toolchains import is_test
+from . import tables
 
 #: Bytes of a marker file; a larger one counts as there, but unread.
 LARGEST = 256 * 1024
@@ -14,21 +15,23 @@ LARGEST = 256 * 1024
 MOST_ENTRIES, MOST_FOLDERS, MOST_TESTS = 20_000, 100, 20
 
 
-def checks(root: str) -> list[discovery.Check]:
+def checks(root: str) -> list[Check]:
     """The commands that a project at `root` defines or that its tools make standard; [] where nothing can be read."""
+    catalog = tables.tool_chains()
     files: dict[str, str] = {}
     folders: list[str] = []
     below = _look(root, "", files, folders)
-    for name in sorted(below, key=lambda one: (one not in ("tests", "test"), one))[:MOST_FOLDERS]:
+    for name in sorted(below, key=lambda one: (one not in catalog.tests, one))[:MOST_FOLDERS]:
         _look(os.path.join(root, name), name, files, folders)
-    for name in INTERPRETERS:
+    for name in catalog.interpreters:
         if os.path.isfile(os.path.join(root, name)):
             files[name] = ""
-    return discovery.found(files, folders)
+    return catalog.found(files, folders)
 
 
 def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> list[str]:
     """Takes in what tells something in one folder; gives the folders in it that are worth a look."""
+    catalog = tables.tool_chains()
     below, seen, tests = [], [], 0
     try:
         with os.scandir(folder) as entries:
@@ -37,17 +40,17 @@ def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> 
                     break
                 if _is_folder(entry):
                     below.append(entry.name)
-                elif discovery.wanted(entry.name, name):
+                elif catalog.wanted(entry.name, name):
                     seen.append(entry)
     except OSError:
         return []
     prefix = name + "/" if name else ""
-    below = [one for one in below if not discovery.skipped(one)]
+    below = [one for one in below if not catalog.skipped(one)]
     folders += [prefix + one for one in below]
     for entry in sorted(seen, key=lambda one: one.name):
-        if name in discovery.SCRIPT_FOLDERS and not os.access(entry.path, os.X_OK):
+        if name in catalog.scripts and not os.access(entry.path, os.X_OK):
             continue
-        matters = discovery.text_matters(entry.name, name)
+        matters = catalog.text_matters(entry.name, name)
         if is_test(entry.name):
             tests += 1
             matters = tests <= MOST_TESTS

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from string import Formatter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from loopkit.core import command, discovery, scripts, tiers, toolchains
+from loopkit.core import command, discovery, rows, tiers
+from loopkit.core.checks import Folder
+from loopkit.store import tables
+
+CATALOG = tables.tool_chains()
 
 PACKAGE = {"scripts": {"test": "vitest run", "lint": "eslint .", "build": "vite build", "dev": "vite"}}
 NO_TEST = {"scripts": {"test": 'echo "Error: no test specified" && exit 1'}}
@@ -25,7 +31,7 @@ def folders_of(files: dict) -> list[str]:
 
 def lines(files: dict, *folders: str) -> list[str]:
     """`kind: command` of every check, in order."""
-    found = discovery.found(files, [*folders_of(files), *folders])
+    found = CATALOG.found(files, [*folders_of(files), *folders])
     for one in found:
         assert command.split(one.command), one
         assert one.tier in tiers.SECONDS and one.why, one
@@ -200,6 +206,11 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
         ["test: mix test", "lint: mix format --check-formatted", "lint: mix credo", "types: mix compile --warnings-as-errors"],
     ),
     "swift": ({"Package.swift": ""}, ["test: swift test", "build: swift build"]),
+    "Flutter": ({"pubspec.yaml": "dependencies:\n  flutter:\n    sdk: flutter\n"}, ["test: flutter test", "lint: flutter analyze"]),
+    "sbt and pre-commit": (
+        {"build.sbt": "", ".pre-commit-config.yaml": ""},
+        ["test: sbt test", "lint: pre-commit run --all-files"],
+    ),
     "nothing": ({"README.md": ""}, []),
 }  # fmt: skip
 
@@ -208,6 +219,33 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
 def test_a_project_of_each_tool(name: str) -> None:
     files, wanted = PROJECTS[name]
     assert lines(files) == wanted
+
+
+CONDITION = {"files", "text", "key", "folder", "at", "any", "why"}
+ROWS = {
+    "chain": CONDITION | {"name", "own", "function", "within", "in", "words", "checks"},
+    "check": CONDITION | {*discovery.KINDS, "tier", "group", "unless"},
+    "word": CONDITION | {"word"},
+}
+
+
+def test_the_rows_hold_only_what_is_understood() -> None:
+    known = {path: text for files, _ in PROJECTS.values() for path, text in files.items()}
+    for chain in CATALOG.table["chain"]:
+        assert set(chain) <= ROWS["chain"], chain["name"]
+        named = {"here", "folder", "file", "path", "in", *chain.get("words", {})}
+        for row in chain.get("checks", ()):
+            kind, line = rows.command(row)
+            assert set(row) <= ROWS["check"] and len(set(row) & {*discovery.KINDS}) == 1, row
+            assert row.get("tier", "quick") in tiers.SECONDS, row
+            assert {one.split("[")[0] for _, one, _, _ in Formatter().parse(line) if one} <= named, row
+            for one in (*row.get("any", ()), *row.get("unless", ())):
+                assert set(one) <= CONDITION, one
+        for one in itertools.chain(*chain.get("words", {}).values()):
+            assert set(one) <= ROWS["word"], one
+        assert "function" in chain or any(
+            rows.match(Folder("", known, set(), CATALOG.table), row, chain.get("files", ())) for row in chain["checks"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -261,7 +299,7 @@ def test_a_make_target_that_is_always_up_to_date_is_none() -> None:
 
 
 def test_where_to_look_wider() -> None:
-    found = discovery.found(*tree("npm"))
+    found = CATALOG.found(*tree("npm"))
     assert discovery.wider(found, "standard", "pytest -q") == ["npm test"]
     assert discovery.wider(found, "standard", "npm test") == ["npm run lint"]
     assert discovery.wider(found, "thorough", "npm test") == ["npm run build"]
@@ -269,7 +307,7 @@ def test_where_to_look_wider() -> None:
 
 
 def test_each_check_says_what_tells_of_it_and_its_tier() -> None:
-    found = {one.command: one for one in discovery.found(*tree("npm"))}
+    found = {one.command: one for one in CATALOG.found(*tree("npm"))}
     assert found["npm test"].why == "package.json: scripts.test"
     assert [one.tier for one in found.values()] == ["standard", "quick", "thorough"]
 
@@ -283,7 +321,7 @@ ODD = ("", "\x00", "[", '{"scripts": [1]}', '{"scripts": {"test": 5, "lint": {"a
        "[tool]\nruff = 3\npoe = 'x'", "a = [" + "[" * 9000, "{" * 9000, '{"a":' * 9000, "test:\r\n\ttrue\r\n", "\t" * 5000,
        '{"packageManager": 3, "workspaces": 1, "dependencies": []}', ": " * 5000, '\\"' * 20000, "/*" * 20000,
        "test" * 5000 + ":", "tasks:\n" + " " * 20000 + "test:")  # fmt: skip
-NAMES = sorted({*discovery._READ, *discovery._SEEN, "a.sln", "b.csproj", "test_a.py", "x.gemspec"})
+NAMES = sorted({*(name.replace("*", "a") for name in CATALOG.names), "test_a.py"})
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
@@ -322,16 +360,15 @@ def test_a_byte_order_mark_and_crlf_change_nothing() -> None:
     "name", ["node_modules", "vendor", "target", "build", "dist", ".venv", ".git", "-x", "a\nb", "\udc80"]
 )
 def test_folders_that_are_not_looked_into(name: str) -> None:
-    assert discovery.skipped(name)
-    assert not discovery.skipped("web")
+    assert CATALOG.skipped(name)
+    assert not CATALOG.skipped("web")
 
 
 def test_every_file_that_a_finder_reads_is_wanted() -> None:
     for files, _ in PROJECTS.values():
         for path in files:
             folder, _, name = path.rpartition("/")
-            if path not in (*toolchains.INTERPRETERS, "README.md", "test/x.rb"):
-                assert discovery.wanted(name, folder), path
-                assert not files[path] or discovery.text_matters(name, folder), path
-    assert not discovery.wanted("main.py")
-    assert scripts.FOLDERS == discovery.SCRIPT_FOLDERS
+            if path not in (*CATALOG.interpreters, "README.md", "test/x.rb"):
+                assert CATALOG.wanted(name, folder), path
+                assert not files[path] or CATALOG.text_matters(name, folder), path
+    assert not CATALOG.wanted("main.py")

@@ -1,0 +1,89 @@
+"""The rows of data/toolchains.toml, applied to a folder of a project. The table itself says what a row may hold."""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+from collections.abc import Iterator, Sequence
+
+from .checks import KINDS, Check, Folder, check, has
+
+#: By what a row's condition holds. folder, name: a file ("" where the row asks for none) · why: what says so.
+Match = namedtuple("Match", "folder name why")
+
+
+def match(here: Folder, row: dict, files: Sequence[str] = ()) -> Match | None:
+    """How a row's condition holds; None where it does not. files: those that it asks for where it names none."""
+    files = row.get("files", files)
+    if row.get("folder", "") not in {"", *here.folders}:
+        return None
+    places = {"": [here], "root": [here.root], "all": [here, *here.below.values()]}.get(row.get("at", ""))
+    if places is None:
+        places = [one for one in here.below.values() if one.name == row["at"]]
+    names = here.table["lists"][files] if isinstance(files, str) else files
+    fitting = ((one, name) for one in places for name in one.matching(names) if _fits(one, name, row))
+    found = next(fitting, None if names else (here, ""))
+    if found and "any" in row:
+        return next(filter(None, (match(here, one, files) for one in row["any"])), None)
+    return Match(*found, row.get("why", "{file}")) if found else None
+
+
+def _fits(folder: Folder, name: str, row: dict) -> bool:
+    if "text" in row and not re.search(row["text"], folder.files[name], re.MULTILINE):
+        return False
+    return "key" not in row or any(has(folder.document(name), key) for key in row["key"])
+
+
+def own(here: Folder) -> Iterator[Check]:
+    """What the chains give that are the project's own words."""
+    return chains(here, {}, own=True)
+
+
+def chains(here: Folder, functions: dict, own: bool = False) -> Iterator[Check]:
+    """What the other chains give, in their order. functions: {name: what finds the checks of a chain that names it}."""
+    for chain in here.table["chain"]:
+        if chain.get("own", False) != own or not match(here, chain):
+            continue
+        if "function" in chain:
+            yield from functions[chain["function"]](here)
+        elif not (here.name and "within" in chain and match(here.root, chain["within"])):
+            yield from _checks(here, chain)
+
+
+def _checks(here: Folder, chain: dict) -> Iterator[Check]:
+    groups = set()
+    for row in chain["checks"]:
+        (kind, line), group = command(row), row.get("group")
+        if not (re.search(r"{in}|{here\[|{folder}", line) if here.name else "{folder}" not in line):
+            continue
+        found = match(here, row, chain.get("files", ()))
+        if not found or group in groups or any(match(here, one) for one in row.get("unless", ())):
+            continue
+        groups |= {group} - {None}
+        words = _words(here, chain, found)
+        yield check(kind, line.format_map(words), found.why.format_map(words), row.get("tier"))
+
+
+def _words(here: Folder, chain: dict, found: Match) -> dict:
+    """What stands for the names in braces, in the commands of a chain and in what tells of them."""
+    words = _files(here, found)
+    for word, choices in chain.get("words", {}).items():
+        chosen = ((held, one["word"]) for one in choices for held in [match(here, one)] if held)
+        words[word] = next((text.format_map(_files(here, held)) for held, text in chosen), "")
+    return {**words, "in": chain.get("in", "").format_map(words) if here.name else ""}
+
+
+def _files(here: Folder, found: Match) -> dict:
+    folder, name, _ = found
+    return {"here": here, "folder": here.quoted, "file": folder.shown(name), "path": folder.path(name)}
+
+
+def command(row: dict) -> tuple[str, str]:
+    """(kind, command) of a row."""
+    return next((kind, row[kind]) for kind in KINDS if kind in row)
+
+
+def why(here: Folder, row: dict) -> str | None:
+    """What tells that a row's condition holds, or None."""
+    found = match(here, row)
+    return found and found.why.format_map(_files(here, found))
