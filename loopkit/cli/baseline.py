@@ -11,7 +11,7 @@ from ..core import command as commands
 from ..core.errors import Damaged
 from ..engine import process
 from ..engine import verify as runner
-from ..store import inside
+from ..store import inside, tables
 from ..store.loop import Loop
 from . import app
 
@@ -83,4 +83,4 @@ def _run(call: app.App, loop: Loop, name: str, line: str) -> tuple[dict, list[st
         raise Damaged(f"cannot read {error.filename}: {error.strerror}", "give read access") from None
     for top in dict.fromkeys((os.path.realpath(call.here), call.here)):  # a task's own worktree has another
         text = text.replace(top + os.sep, "")
-    return outcome, baseline.names(text.partition("\n")[2])
+    return outcome, baseline.names(text.partition("\n")[2], tables.runners())

@@ -23,19 +23,10 @@ Verdict = namedtuple("Verdict", "regression new said")
 # -- failing names, as the usual runners print them
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-#: Words of which each line that tells of a failure has one.
-_HINT = re.compile(
-    r"FAIL|ERROR|not ok|[✕✖✗✘×●]|\(fail\)|[Ff]ailed|Timeout|rspec |^\d+\) |failing$|^\s*\d+ - |\[E\]$|^ +\d+\) test |\S#\S+ \["
-)
+#: What lines have in them that tell of a failure, besides the hints of the table.
+_HINTS = ("FAIL", "not ok", "[✕✖✗✘×●]", "failing$")
 _TOOK = re.compile(r"\s*[\[(]\s*[\d.,:]+\s*(?:ms|s|m|min|%)?\s*[\])]\s*$|\s+\d+(?:\.\d+)?\s*ms$")
-#: Counts and headings that begin like a name.
-_NO_NAME = re.compile(r"[(|]|\d+(?:[\s/%]|$)|[=\-_.:!]|(?:tests?|assertions?|errors?)(?:[\s:]|$)", re.IGNORECASE)
 
-_PYTEST = re.compile(
-    r"(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:\([^)]*\))?)\s+([^\s:]+(?:::[^\[]*?(?:\[.*?\])?)?)(?:\s+-\s.*)?$"
-)
-_PYTEST_LIVE = re.compile(r"(\S+::.+?)\s+(?:FAILED|ERROR|SUBFAILED(?:\(.*\))?)(?:\s+\[\s*\d+%\])?$")
-_UNITTEST = re.compile(r"(?:FAIL|ERROR): (\S+ \([\w.]+\).*)$")
 _GO = re.compile(r"\s*--- FAIL: (\S+)")
 _GO_PACKAGE = re.compile(r"(FAIL|ok  )\t(\S+)")
 _CARGO = re.compile(r"test (.+?) \.\.\. FAILED")
@@ -46,32 +37,15 @@ _JEST_FILE = re.compile(r"\s*(FAIL|PASS)\s+(?:\|?[\w-]+\|?\s+)?(\S+\.[\w.]*[jt]s
 _JEST = re.compile(r"\s*● (.+)$")
 _CROSS = re.compile(r"\s*[✕✖✗✘×] (?!failing tests:$)(.+)$")
 _MOCHA = re.compile(r"\s+\d+\) (.*)$")
-_OTHERS = tuple(
-    re.compile(text)
-    for text in (
-        r"rspec (\S+?)(?::\d+|\[[\d:]+\]) # (.+)$",
-        r"(\S.* > .+) FAILED$",  # Gradle
-        r"\[ERROR\]\s+([A-Za-z_][\w.$]*\.\w+):\d+",  # Maven
-        r"\s*Failed (\S+\(?.*?) \[[^\]]*\]$",  # .NET
-        r"\s*\d+ - (.+) \((?:Failed|Timeout|SEGFAULT|Not Run|.*Exception.*)\)",  # CTest
-        r"\d+\) (\S+::\S+)",  # PHPUnit
-        r"\(fail\) (.+)$",  # Bun
-        r"(\S.*?) \.\.\. FAILED(?: \([\d.smh]+\))?$",  # Deno
-        r" +\d+\) (test .+ \(\S+\))$",  # ExUnit
-        r"([A-Z][\w:]*#\S+) \[.+\]:$",  # Minitest
-        r"\d+:\d\d .*-\d+: (.+) \[E\]$",  # Dart
-        r"Test Case '(.+)' failed \(",  # XCTest
-        r"\s*(?:FAILED|FAIL):?\s+(?:\[\s*[\d.]+s\]\s+)?(.+?)(?:\s+-\s.*)?$",
-    )
-)
 
 
-def names(text: str) -> list[str]:
+def names(text: str, runners: list[dict]) -> list[str]:
     """The failing names in what a check printed, each once, in its order, without times, counts and messages.
 
-    Known are the forms of pytest, unittest, Jest, Vitest, Mocha, Go, Cargo, TAP and some more, and of any other runner
-    `FAILED x`, `FAIL: x`, `not ok x` and `--- FAIL: x`.
+    Known are Jest, Vitest, Mocha, Go, Cargo, TAP, and the rows of data/runners.toml, the last of which is for
+    `FAILED x` and `FAIL: x` of any other runner.
     """
+    hint = re.compile("|".join([*_HINTS, *(row["hint"] for row in runners)]))
     found: dict[str, None] = {}
     crosses: dict[str, None] = {}
     of_package: list[str] = []
@@ -99,7 +73,7 @@ def names(text: str) -> list[str]:
             hit = _JEST_FILE.match(line)
             file, of_package = hit[2] if hit else file, []
             continue
-        if not _HINT.search(line):
+        if not hint.search(line):
             continue
         if re.fullmatch(r"\s*\d+ failing", line):
             mocha = True
@@ -128,7 +102,7 @@ def names(text: str) -> list[str]:
             if not _TAP_EXCUSED.search(hit[2]):
                 _note(found, re.sub(r"\s+# time=.*", "", hit[2]) or f"test {hit[1]}")
         else:
-            _note(found, _other(line))
+            _note(found, _other(line, runners))
     for one, named in files.items():
         if one and not named and not any(name.startswith(one) for name in found):
             _note(found, one)
@@ -141,19 +115,12 @@ def _note(found: dict, name: str) -> None:
         found[name] = None
 
 
-def _other(line: str) -> str:
+def _other(line: str, runners: list[dict]) -> str:
     """The name in a line of a runner that prints a line a test; "" where there is none."""
-    if hit := _UNITTEST.match(line):
-        return hit[1]
-    if hit := _PYTEST.match(line):
-        if "::" in hit[1] or hit[1].endswith(".py"):
-            return hit[1]
-    if hit := _PYTEST_LIVE.match(line):
-        return hit[1]
-    for pattern in _OTHERS:
-        if hit := pattern.match(line):
+    for row in runners:
+        if hit := re.match(row["failed"], line):
             name = " ".join(one for one in hit.groups() if one)
-            return "" if pattern is _OTHERS[-1] and _NO_NAME.match(name) else name
+            return "" if "no_name" in row and re.match(row["no_name"], name) else name
     return ""
 
 

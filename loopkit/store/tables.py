@@ -18,6 +18,12 @@ def tool_chains() -> discovery.Catalog:
     return discovery.Catalog(_read("toolchains"))
 
 
+@functools.cache
+def runners() -> list[dict]:
+    """How runners of tests print what failed."""
+    return list(_read("runners")["runner"])
+
+
 def _read(name: str) -> dict:
     with open(os.path.join(_FOLDER, name + ".toml"), "rb") as file:
         return tomllib.load(file)

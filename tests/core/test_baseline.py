@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from loopkit.core import baseline
 from loopkit.core.errors import LimitReached, Refused, UsageFault
+from loopkit.store import tables
 from tests.core.kit import Book
 
 PYTEST = """\
@@ -243,13 +245,22 @@ Test Case '-[AppTests.CartTests testAdds]' failed (0.1 seconds).
     ],
 )
 def test_names(text: str, names: list) -> None:
-    assert baseline.names(text) == names
+    assert baseline.names(text, tables.runners()) == names
+
+
+@pytest.mark.parametrize("row", tables.runners(), ids=lambda row: str(row["name"]))
+def test_each_row_has_an_output_here_and_a_hint_in_it(row: dict) -> None:
+    assert set(row) <= {"name", "hint", "failed", "no_name"}
+    fitting = [
+        line for line in Path(__file__).read_text(encoding="utf-8").splitlines() if re.match(row["failed"], line)
+    ]
+    assert fitting and all(re.search(row["hint"], line) for line in fitting)
 
 
 def test_times_counts_and_messages_are_no_part_of_a_name() -> None:
     before = "FAILED a - expected 3, got 4\n  ✕ adds (5 ms)\nnot ok 3 - b # time=2ms\n--- FAIL: TestX (0.00s)\n"
     after = "--- FAIL: TestX (1.25s)\nnot ok 9 - b # time=7ms\n  ✕ adds (12 ms)\nFAILED a - expected 3, got 5\n"
-    assert sorted(baseline.names(before)) == sorted(baseline.names(after))
+    assert sorted(baseline.names(before, tables.runners())) == sorted(baseline.names(after, tables.runners()))
 
 
 def test_what_real_runners_print(tmp_path: Path) -> None:
@@ -262,7 +273,7 @@ def test_what_real_runners_print(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        seen.append(baseline.names(done.stdout))
+        seen.append(baseline.names(done.stdout, tables.runners()))
     assert seen[0] == ["test_it.py::T::test_a"] and seen[1][0].startswith("test_a (test_it.T")
 
 
@@ -270,7 +281,7 @@ def test_a_huge_output_takes_little_time() -> None:
     """A name each, and lines that nearly look like one."""
     text = "".join(f"FAILED tests/x.py::test_{number}[{'a' * 50} - b\n" for number in range(3000))
     text += "FAILED " + "[" * 100_000 + "\n" + "not ok " * 20_000 + "\n" + (" " * 900 + "FAILED\n") * 200
-    assert len(baseline.names(text)) >= 3000
+    assert len(baseline.names(text, tables.runners())) >= 3000
 
 
 BEFORE = {"exit": 1, "failures": ["a", "b"]}
