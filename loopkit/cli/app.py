@@ -281,13 +281,14 @@ def say_no(error: LoopError) -> None:
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is written."""
     from ..core import learning
-    from ..store import journal
+    from ..store import journal, tables
 
     try:
         tail = journal.read(loop.path)
     except OSError:  # what was asked for is done
         return []
-    return [wrapped(row, "     ") for row in learning.summary(loop.state, tail.events if tail else ())]
+    rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)
+    return [wrapped(row, "     ") for row in rows]
 
 
 def note(text: str) -> None:

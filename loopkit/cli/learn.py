@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..core import clock, learned, learning, masking
+from ..core import clock, learned, learning
 from ..core.errors import Damaged, Refused, UsageFault
-from ..store import journal, learnings
+from ..store import journal, learnings, tables
 from ..store import loop as store
 from . import app, recall
 
@@ -67,7 +67,7 @@ def proposals(loop: store.Loop) -> list[dict]:
         tail = journal.read(loop.path)
     except OSError as error:
         raise Damaged(f"cannot read {loop.path}: {error.strerror}", "see loopkit doctor") from None
-    return learning.proposed(loop.state, tail.events if tail else ())
+    return learning.proposed(loop.state, tail.events if tail else (), tables.masks().masked)
 
 
 def _show(call: app.App, loop: store.Loop) -> None:
@@ -200,7 +200,7 @@ def _checked(given: object, place: int) -> dict:
             f"learning {place}, {name}: {first['msg'].lower()}", "loopkit learn prints the form of each kind"
         ) from None
     for name, value in row.items():
-        if isinstance(value, str) and masking.masked(value) != value:
+        if isinstance(value, str) and tables.masks().masked(value) != value:
             raise Refused(
                 f"learning {place}, {name} looks like it holds a secret", "leave it out: others read this file"
             )

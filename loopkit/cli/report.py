@@ -6,8 +6,8 @@ import os
 
 import click
 
-from ..core import masking, patterns, prose
-from ..store import reports
+from ..core import patterns, prose
+from ..store import reports, tables
 from . import app
 
 #: The report whose lines are kept as relevant patterns.
@@ -25,7 +25,7 @@ def command(call: app.App, name: str, source: str) -> None:
     """
     loop = call.own_loop()
     text, most = app.read_copied(call, source)
-    text = masking.without(text, call.environment)
+    text = tables.masks().without(text, call.environment)
     target = reports.keep(loop.folder, name, text, most)
     shown = os.path.join(".loop", os.path.relpath(target, loop.root))
     if reports.slugged(name) == GATHER:

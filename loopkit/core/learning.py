@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from . import learned, masking, prose, verdict
+from . import learned, prose, verdict
 from . import task as tasks
 from .shape import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from .events import Event
     from .state import LoopState
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 PROPOSED, LISTED = 400, 5
 
 
-def proposed(state: LoopState, events: Iterable[Event] = ()) -> list[dict]:
+def proposed(state: LoopState, events: Iterable[Event], masked: Callable[[str], str]) -> list[dict]:
     """What a loop taught, as rows without `ts`, the most useful first: tasks that failed, what must hold, what was
-    decided, how it went. events: the loop's journal, for what the state has forgotten.
+    decided, how it went. events: the loop's journal, for what the state has forgotten · masked: a text without what looks
+    like a credential.
 
     Nothing of it is kept unless the person says so.
     """
@@ -35,7 +36,7 @@ def proposed(state: LoopState, events: Iterable[Event] = ()) -> list[dict]:
     ]
     found: dict[str, dict] = {}
     for row in rows:
-        row = {"kind": row["kind"], **{k: masking.masked(v) if isinstance(v, str) else v for k, v in row.items()}}
+        row = {"kind": row["kind"], **{k: masked(v) if isinstance(v, str) else v for k, v in row.items()}}
         found.setdefault(learned.key(row), {**row, "loop": state.name})
     return list(found.values())
 
@@ -202,12 +203,12 @@ def told(row: dict) -> str:
     return f"[{one.kind}] {prose.clean(one.title, learned.TITLE)}: {prose.clean(text, learned.TEXT)}"
 
 
-def summary(state: LoopState, events: Iterable[Event] = ()) -> list[str]:
+def summary(state: LoopState, events: Iterable[Event], masked: Callable[[str], str]) -> list[str]:
     """What to tell at the end of a loop: short numbered proposals and how to keep them; empty where nothing was learnt.
 
     The numbers are those of `loopkit learn`.
     """
-    rows = proposed(state, events)
+    rows = proposed(state, events, masked)
     if not rows:
         return []
     lines = ["learnt in this loop, not kept yet:"]

@@ -8,67 +8,74 @@ MASK = "***"
 
 # No expression may begin anew within what it has just passed over: a line is up to LONGEST_LINE long.
 _NAME = r"(?<![\w-])[\w-]*"
-_KIND = (
-    r"password|passwd|passphrase|secret|token|credentials?|"
-    r"(?:api|access|account|private|signing|encryption)[_-]?key"
-)
 _COLOUR = r"(?:\x1b\[[0-9;]{0,16}m)?"
-#: Forms that their issuers gave them, wherever they stand.
-_FORMS = re.compile(
-    r"(?<![\w-])(?:sk|rk|pk)[-_](?=[\w-]*[0-9])(?:(?:live_|test_|ant-|proj-)?[A-Za-z0-9_-]{16,}|(?<=sk-)\w[\w-]{7,})"
-    r"|\b(?:gh[pousr]_|shpat_|dop_v1_)[A-Za-z0-9]{8,}|\b(?:npm|hf)_[A-Za-z0-9]{16,}|\bpypi-(?=[\w-]*[0-9])[\w-]{16,}"
-    r"|\b(?:github_pat_|glpat-|xox[abeprs]-|ATATT|ya29\.|SG\.)[\w.-]{8,}"
-    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[\w-]{20,}"
-    r"|(?<![\w-])eyJ[\w-]{10,}\.[\w-]+\.[\w-]*"  # a JSON web token
-    r"|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|.*)"
-    r"|(?<=://)[^\s:/@]{0,200}:[^\s@/]{1,500}(?=@)"  # user and password of an address
-    r"|(?<=hooks\.slack\.com/services/)[\w/]+"
-)
-#: What a value is in quotes, and without any; words that say what it is like are no value.
-_WORDS = r"(?!(?:true|false|none|null|nil|undefined|required|optional|expected|unexpected|missing|invalid|string|punc|EOF)\b)"
+#: What a value is in quotes.
 _QUOTED = r"""\\"(?!\*{3})(?:[^"\\\r\n]|\\[^"\r\n]){4,}|"(?!\*{3})(?:[^"\\\r\n]|\\.){4,}|'(?!\*{3})[^'\s][^'\r\n]{3,}"""
-_BARE = _WORDS + r"""(?!\*)[^\s,;'"&<>\x1b]{4,}"""
-#: A name that says so, and its value.
-_NAMED = re.compile(
-    rf"""(?i)((?:{_NAME}(?:{_KIND}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}(?:=>|:=|[=:](?!=)){_COLOUR}[ \t]{{0,20}}{_COLOUR}"""
-    rf"""|{_NAME}(?:{_KIND})>(?=[^<]{{4,500}}</)"""
-    r"""|--(?:password|token|secret|api-key)\s{1,20}|(?<![\w-])(?:-u|--user)\s{1,20}[^\s:]{1,100}:(?![0-9]+(?![^\s]))"""
-    r"""|\bauthorization\\?["']?:\s{0,20}\\?["']?(?:basic|bearer|token|digest|negotiate|apikey)\s{1,20}"""
-    r"""|\bbearer\s{1,20}(?=[\w.~+/-]*[0-9.])|[?&](?:x-amz-)?(?:sig|signature|key|auth)=))"""
-    rf"""({_QUOTED}|["']?{_BARE})"""
-)
-#: A line of an environment: the value is all the rest of it. A cookie's as well.
-_LINE = re.compile(
-    rf"""(?m)^((?:[ \t]{{0,20}}(?:export|declare -x|set)[ \t]{{1,5}})?"""
-    rf"""(?:[A-Z0-9_]*(?:{_KIND.upper()})|[A-Z0-9_]+_(?:KEY|PWD|PASS|PAT|AUTH|DSN))="""
-    rf"""|[^\r\n]{{0,20}}\b(?i:(?:set-)?cookie:)[ \t]{{0,20}})"""
-    rf"""{_WORDS}(?![ \t/~*]|\\?["'](?:/|~|\*{{3}}|\$))([^\r\n]{{4,}})"""
-)
 _PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----")
 #: A line within a private key, whatever shows it.
 _KEY_LINE = re.compile(
     rb"""[\s>|+#*"'-]{0,40}(?:(?:[\w./-]{1,200}:){0,2}\s{0,8}[A-Za-z0-9+/=]{0,130}|(?:Proc-Type|DEK-Info|Comment|Version):.*)"""
     rb"""(?:\\n)?["',+\\]{0,4}\s*"""
 )
-#: Variables of the environment whose values are credentials, by their names; and names that only sound like it.
-_VARIABLE = re.compile(rf"(?i)(?:{_KIND}|_(?:key|pwd|pass|pat|dsn)$)")
-_ABOUT = re.compile(
-    r"(?i)(?:tokens|backend|store|helper|type|name|provider|mode|format|parallelism|length|ttl|file|path)$"
-)
-_ITSELF = re.compile(rf"(?i)(?:{_KIND})$")
 #: Characters from which on such a value is long enough not to stand in a text by chance.
 SHORTEST_VALUE = 8
 #: Bytes of an unfinished line that are kept back; a longer one is masked in pieces, and of each so much waits for the next.
 LONGEST_LINE, OVERLAP = 1 << 16, 1 << 12
 
 
-def masked(text: str) -> str:
-    """The text without what looks like a credential; masking again changes nothing."""
-    for _ in range(4):  # what was put in place of one may make another plain
-        before, text = text, _NAMED.sub(_hidden, _LINE.sub(_hidden, _FORMS.sub(MASK, text)))
-        if text == before:
-            break
-    return text
+class Masks:
+    """The rows of data/masks.toml, as what they mask."""
+
+    def __init__(self, table: dict) -> None:
+        kind = "|".join(table["kinds"])
+        words = rf"(?!(?:{'|'.join(table['words'])})\b)"
+        bare = words + r"""(?!\*)[^\s,;'"&<>\x1b]{4,}"""
+        self._forms = re.compile("|".join(row["pattern"] for row in table["form"]))
+        #: A name that says so, and its value.
+        self._named = re.compile(
+            rf"""(?i)((?:{_NAME}(?:{kind}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}(?:=>|:=|[=:](?!=))"""
+            rf"""{_COLOUR}[ \t]{{0,20}}{_COLOUR}"""
+            rf"""|{_NAME}(?:{kind})>(?=[^<]{{4,500}}</)"""
+            r"""|--(?:password|token|secret|api-key)\s{1,20}|(?<![\w-])(?:-u|--user)\s{1,20}[^\s:]{1,100}:(?![0-9]+(?![^\s]))"""
+            r"""|\bauthorization\\?["']?:\s{0,20}\\?["']?(?:basic|bearer|token|digest|negotiate|apikey)\s{1,20}"""
+            r"""|\bbearer\s{1,20}(?=[\w.~+/-]*[0-9.])|[?&](?:x-amz-)?(?:sig|signature|key|auth)=))"""
+            rf"""({_QUOTED}|["']?{bare})"""
+        )
+        #: A line of an environment: the value is all the rest of it. A cookie's as well.
+        self._line = re.compile(
+            rf"""(?m)^((?:[ \t]{{0,20}}(?:export|declare -x|set)[ \t]{{1,5}})?"""
+            rf"""(?:[A-Z0-9_]*(?:{kind.upper()})|[A-Z0-9_]+_(?:KEY|PWD|PASS|PAT|AUTH|DSN))="""
+            rf"""|[^\r\n]{{0,20}}\b(?i:(?:set-)?cookie:)[ \t]{{0,20}})"""
+            rf"""{words}(?![ \t/~*]|\\?["'](?:/|~|\*{{3}}|\$))([^\r\n]{{4,}})"""
+        )
+        #: Variables of the environment whose values are credentials, by their names; and names that only sound like it.
+        self._variable = re.compile(rf"(?i)(?:{kind}|_(?:key|pwd|pass|pat|dsn)$)")
+        self._about = re.compile(rf"(?i)(?:{'|'.join(table['about'])})$")
+        self._itself = re.compile(rf"(?i)(?:{kind})$")
+
+    def masked(self, text: str) -> str:
+        """The text without what looks like a credential; masking again changes nothing."""
+        for _ in range(4):  # what was put in place of one may make another plain
+            before, text = text, self._named.sub(_hidden, self._line.sub(_hidden, self._forms.sub(MASK, text)))
+            if text == before:
+                break
+        return text
+
+    def values(self, environment: dict) -> list:
+        """The values of an environment's variables that are credentials by name, longest first."""
+        found = {
+            value
+            for name, value in environment.items()
+            if self._variable.search(name) and not self._about.search(name) and len(value) >= SHORTEST_VALUE
+            if not value.startswith(("/", "~")) or self._itself.search(name)
+        }
+        return sorted(found, key=len, reverse=True)
+
+    def without(self, text: str, environment: dict) -> str:
+        """A whole text as evidence would show it: also without the credentials of an environment."""
+        stream = Stream(self, self.values(environment))
+        shown = stream.feed(text.encode("utf-8", "surrogateescape")) + stream.end()
+        return shown.decode("utf-8", "surrogateescape")
 
 
 def _hidden(found: re.Match) -> str:
@@ -76,24 +83,6 @@ def _hidden(found: re.Match) -> str:
     start = value[: len(value) - len(value.lstrip("\\\"'"))][:2]
     end = start if start and value.endswith(start) and len(value) > 2 * len(start) else ""
     return found[1] + start + MASK + end
-
-
-def values(environment: dict) -> list:
-    """The values of an environment's variables that are credentials by name, longest first."""
-    found = {
-        value
-        for name, value in environment.items()
-        if _VARIABLE.search(name) and not _ABOUT.search(name) and len(value) >= SHORTEST_VALUE
-        if not value.startswith(("/", "~")) or _ITSELF.search(name)
-    }
-    return sorted(found, key=len, reverse=True)
-
-
-def without(text: str, environment: dict) -> str:
-    """A whole text as evidence would show it: also without the credentials of an environment."""
-    stream = Stream(values(environment))
-    shown = stream.feed(text.encode("utf-8", "surrogateescape")) + stream.end()
-    return shown.decode("utf-8", "surrogateescape")
 
 
 def _forms_of(secret: str) -> set:
@@ -114,10 +103,11 @@ def _forms_of(secret: str) -> set:
 class Stream:
     """Masks output as it comes, line by line; the lines of a private key vanish from its first to its last.
 
-    secrets: texts that are left out wherever they stand (`values`).
+    secrets: texts that are left out wherever they stand (`Masks.values`).
     """
 
-    def __init__(self, secrets: list) -> None:
+    def __init__(self, masks: Masks, secrets: list) -> None:
+        self._masks = masks
         self._secrets = sorted(set().union(*map(_forms_of, secrets)), key=len, reverse=True)
         self._rest = b""
         self._key = False
@@ -148,7 +138,7 @@ class Stream:
     def _without(self, line: bytes) -> bytes:
         for secret in self._secrets:
             line = line.replace(secret, MASK.encode())
-        return masked(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return self._masks.masked(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def _line(self, line: bytes) -> bytes:
         marks = _PRIVATE.findall(line)

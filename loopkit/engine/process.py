@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ..core import masking
+from ..store import tables
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run
 #: time.
@@ -31,6 +32,7 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
 
     No shell. A TERM or HUP signal to us ends the group first. Raises OSError where the log cannot be written.
     """
+    masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
     with open(log, "ab") as output:
@@ -48,7 +50,7 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
             return Outcome(127, 0.0, f"no such program: {arguments[0]}")
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
-        pump = _Pump(process, output, masking.Stream(masking.values(environment)))
+        pump = _Pump(process, output, masking.Stream(masks, masks.values(environment)))
         note = ""
         try:
             with _ended_by_signals():

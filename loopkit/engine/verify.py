@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 
-from ..core import command, masking
+from ..core import command
 from ..core.errors import Damaged
-from ..store import digest, inside
+from ..store import digest, inside, tables
 from . import process
 
 TAIL = 2000
@@ -38,7 +38,7 @@ def run(
         os.makedirs(log, exist_ok=True)
         relative, log = _new_log(folder, target)
         with open(log, "wb") as file:
-            file.write(f"$ {masking.masked(line)}\n".encode("utf-8", "surrogateescape"))
+            file.write(f"$ {tables.masks().masked(line)}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), work, log, seconds, environment)
         ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
         with open(log, "ab") as file:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING
 
-import tomllib
+from ..core.errors import Damaged
 
-from ..core import discovery
+if TYPE_CHECKING:
+    from ..core.discovery import Catalog
+    from ..core.masking import Masks
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 
 
 @functools.cache
-def tool_chains() -> discovery.Catalog:
+def tool_chains() -> Catalog:
     """How a project's own checks are known."""
-    return discovery.Catalog(_read("toolchains"))
+    from ..core.discovery import Catalog
+
+    return Catalog(_read("toolchains"))
 
 
 @functools.cache
@@ -24,6 +29,20 @@ def runners() -> list[dict]:
     return list(_read("runners")["runner"])
 
 
+@functools.cache
+def masks() -> Masks:
+    """What looks like a credential."""
+    from ..core.masking import Masks
+
+    return Masks(_read("masks"))
+
+
 def _read(name: str) -> dict:
-    with open(os.path.join(_FOLDER, name + ".toml"), "rb") as file:
-        return tomllib.load(file)
+    import tomllib
+
+    path = os.path.join(_FOLDER, name + ".toml")
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise Damaged(f"cannot read {path}: {error}", "install the plugin again") from None

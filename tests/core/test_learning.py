@@ -6,7 +6,10 @@ import pytest
 
 from loopkit.core import learned, learning, review, work
 from loopkit.core.events import Event
+from loopkit.store import tables
 from tests.core.kit import Book, task
+
+MASKED = tables.masks().masked
 
 TRACE = """\
 Traceback (most recent call last):
@@ -35,7 +38,7 @@ def failing(error: str = TRACE, panel: bool = True) -> Book:
 
 
 def of(book: Book, kind: str) -> list[dict]:
-    return [row for row in learning.proposed(book.state, book.events) if row["kind"] == kind]
+    return [row for row in learning.proposed(book.state, book.events, MASKED) if row["kind"] == kind]
 
 
 def test_a_task_that_failed_and_was_done_later() -> None:
@@ -136,7 +139,7 @@ def test_the_outcome_of_a_loop_that_is_over(kind: str, data: dict, outcome: str)
 def test_a_loop_that_ended_before_it_was_scored_proposes_nothing() -> None:
     book = Book()
     book.line("loop_cancelled", reason="")
-    assert learning.proposed(book.state, book.events) == [] == learning.summary(book.state, book.events)
+    assert learning.proposed(book.state, book.events, MASKED) == [] == learning.summary(book.state, book.events, MASKED)
 
 
 def test_secrets_of_an_error_do_not_reach_a_proposal() -> None:
@@ -147,8 +150,8 @@ def test_secrets_of_an_error_do_not_reach_a_proposal() -> None:
 def test_every_proposal_can_be_read_again_and_the_same_state_gives_the_same_ones() -> None:
     book = failing()
     book.line("loop_cancelled", reason="")
-    rows = learning.proposed(book.state, book.events)
-    assert rows == learning.proposed(book.state, book.events)
+    rows = learning.proposed(book.state, book.events, MASKED)
+    assert rows == learning.proposed(book.state, book.events, MASKED)
     assert all(learned.entry(row, "project") for row in rows)
     assert [row["kind"] for row in rows] == ["failure", "delegation"]
 
@@ -157,7 +160,7 @@ def test_the_summary_is_short_numbered_like_the_proposals_and_says_who_decides()
     book = failing()
     for number in range(9):
         book.line("task_blocked", id="T-002", kind="external", text=f"service {number} \x1b[31m down")
-    lines = learning.summary(book.state, book.events)
+    lines = learning.summary(book.state, book.events, MASKED)
     assert [line.split(".")[0].strip() for line in lines[1:-1]] == ["1", "2", "3", "4", "5"]
     assert "5 more" in lines[-1] and "person decides" in lines[-1]
     assert all(len(line) <= 150 and line.isprintable() for line in lines)
@@ -165,4 +168,4 @@ def test_the_summary_is_short_numbered_like_the_proposals_and_says_who_decides()
 
 def test_events_are_of_the_journal() -> None:
     event = Event("task_blocked", {"kind": "external", "text": "x"}, "", "")
-    assert [row["kind"] for row in learning.proposed(Book().state, iter([event]))] == ["constraint"]
+    assert [row["kind"] for row in learning.proposed(Book().state, iter([event]), MASKED)] == ["constraint"]

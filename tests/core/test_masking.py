@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from loopkit.core import masking
+from loopkit.store import tables
+
+MASKS = tables.masks()
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -66,8 +71,15 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPEN
     ],
 )
 def test_what_looks_like_a_credential_is_masked(text: str, kept: str) -> None:
-    assert masking.masked(text) == kept
-    assert masking.masked(kept) == kept, "and only once"
+    assert MASKS.masked(text) == kept
+    assert MASKS.masked(kept) == kept, "and only once"
+
+
+def test_each_form_masks_its_example() -> None:
+    for row in tables._read("masks")["form"]:
+        assert set(row) == {"of", "pattern", "example"}
+        hit = re.search(row["pattern"], row["example"])
+        assert hit and hit[0] not in MASKS.masked(row["example"]), row["of"]
 
 
 def test_values_of_an_environment_are_chosen_by_name_and_length() -> None:
@@ -77,25 +89,25 @@ def test_values_of_an_environment_are_chosen_by_name_and_length() -> None:
         "TOKEN_FILE": "/home/x/tok",
         "PATH": "a:b:c:d:e",
     }
-    assert masking.values(environment) == ["longenough1"]
+    assert MASKS.values(environment) == ["longenough1"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 4096])
 def test_a_stream_masks_the_same_in_whatever_pieces_it_comes(size: int) -> None:
     text = f"start\ntoken=abcd1234 é\n{KEY}it was longenough1, \xff\nghp_0123456789abcdef"
     data = text.encode("utf-8", "surrogateescape")
-    stream = masking.Stream(["longenough1"])
+    stream = masking.Stream(MASKS, ["longenough1"])
     said = b"".join(stream.feed(data[at : at + size]) for at in range(0, len(data), size)) + stream.end()
     assert said.decode() == "start\ntoken=*** é\n***\nit was ***, \xff\n***"
 
 
 def test_bytes_that_are_no_text_stay_as_they_are() -> None:
-    stream = masking.Stream([])
+    stream = masking.Stream(MASKS, [])
     assert stream.feed(b"\xff\xfe\x00 a\r\nb\rc\n") + stream.end() == b"\xff\xfe\x00 a\r\nb\rc\n"
 
 
 def test_a_line_without_an_end_is_passed_on_in_pieces() -> None:
-    stream = masking.Stream([])
+    stream = masking.Stream(MASKS, [])
     said = stream.feed(b"x" * (masking.LONGEST_LINE + 1))
     assert len(said) > masking.LONGEST_LINE // 2
     assert said + stream.end() == b"x" * (masking.LONGEST_LINE + 1)
@@ -106,7 +118,7 @@ def test_a_line_without_an_end_is_passed_on_in_pieces() -> None:
 def test_a_credential_on_the_edge_of_a_piece_is_masked(shift: int, edge: int) -> None:
     before = b"ab " * ((masking.LONGEST_LINE - edge + shift) // 3)
     line = before + b"password=geheim1234 longenough1 ghp_0123456789abcdef " + b"cd " * 30_000
-    stream = masking.Stream(["longenough1"])
+    stream = masking.Stream(MASKS, ["longenough1"])
     said = b"".join(stream.feed(line[at : at + 65_536]) for at in range(0, len(line), 65_536)) + stream.end()
     assert said == before + b"password=*** *** *** " + b"cd " * 30_000
 
@@ -122,18 +134,18 @@ def test_a_credential_on_the_edge_of_a_piece_is_masked(shift: int, edge: int) ->
     ],
 )
 def test_a_value_of_the_environment_is_known_however_it_is_written(shown: str) -> None:
-    stream = masking.Stream(['a"b/c d\u00e9+1'])
+    stream = masking.Stream(MASKS, ['a"b/c d\u00e9+1'])
     said = (stream.feed(shown.encode() + b"\n") + stream.end()).decode()
     assert "***" in said and "b/c" not in said and "%22" not in said and "YSJi" not in said, said
 
 
 def test_a_value_of_several_lines_is_masked_line_by_line() -> None:
-    stream = masking.Stream(["first line\nsecond line\nx"])
+    stream = masking.Stream(MASKS, ["first line\nsecond line\nx"])
     assert stream.feed(b"got first line\nsecond line\nx\n") + stream.end() == b"got ***\n***\nx\n"
 
 
 def test_the_head_of_a_key_alone_hides_nothing_after_it() -> None:
-    stream = masking.Stream([])
+    stream = masking.Stream(MASKS, [])
     text = b"a.py: -----BEGIN RSA PRIVATE KEY-----\nb.py: all is well, 3 passed\nok\n"
     assert stream.feed(text) + stream.end() == b"a.py: ***\nb.py: all is well, 3 passed\nok\n"
 
@@ -142,7 +154,7 @@ def test_the_head_of_a_key_alone_hides_nothing_after_it() -> None:
 def test_a_key_is_hidden_whatever_shows_its_lines(prefix: str) -> None:
     lines = KEY.splitlines()
     text = "".join(f"{prefix}{line}\n" for line in lines) + "after\n"
-    stream = masking.Stream([])
+    stream = masking.Stream(MASKS, [])
     said = (stream.feed(text.encode()) + stream.end()).decode()
     assert "b3Blb" not in said and "AAAA" not in said and said.endswith("\nafter\n")
 
@@ -154,9 +166,9 @@ def test_a_key_is_hidden_whatever_shows_its_lines(prefix: str) -> None:
 )  # fmt: skip
 def test_no_line_is_looked_through_again_and_again(piece: str) -> None:
     """A square of its length would be minutes for each of these; the test would never come to its end."""
-    masking.masked(piece * (200_000 // len(piece)))
+    MASKS.masked(piece * (200_000 // len(piece)))
 
 
 def test_names_that_only_sound_like_it() -> None:
-    assert masking.values({"SECRET_BACKEND": "kubernetes", "MAX_OUTPUT_TOKENS": "32000000"}) == []
-    assert masking.values({"API_TOKEN": "/slash+first", "STRIPE_KEY": "abcdefgh1"}) == ["/slash+first", "abcdefgh1"]
+    assert MASKS.values({"SECRET_BACKEND": "kubernetes", "MAX_OUTPUT_TOKENS": "32000000"}) == []
+    assert MASKS.values({"API_TOKEN": "/slash+first", "STRIPE_KEY": "abcdefgh1"}) == ["/slash+first", "abcdefgh1"]
