@@ -16,7 +16,7 @@ import click
 
 from ..core import intake, nextstep, prose, stage, verdict
 from ..core.errors import Damaged, LoopError, NotYet, Refused, UsageFault
-from ..core.intake import Change
+from ..core.events import Change
 from ..core.state import LoopState
 from ..store import atomic, inside, loops, place, prompts
 from ..store.loop import Loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import intake, prose
+from ..core import prose, stage
 from ..core.errors import UsageFault
 from ..core.state import LoopState
 from . import app
@@ -22,5 +22,5 @@ def command(call: app.App, text: str) -> None:
 
 
 def _changes(state: LoopState, text: str) -> list:
-    intake.running(state)
+    stage.running(state)
     return [("question_asked", {"text": text})]

@@ -10,7 +10,7 @@ from ..core import checkpoints as rules
 from ..core import clock
 from ..core.checkpointed import BEFORE, Checkpoint
 from ..core.errors import LoopError
-from ..core.intake import Change
+from ..core.events import Change
 from ..core.state import LoopState
 from ..engine import checkpoints
 from ..store.loop import Loop

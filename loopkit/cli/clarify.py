@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import clarify, intake, prose, score, stage
+from ..core import clarify, prose, score, stage
 from ..core.state import LoopState
 from . import app
 
@@ -37,7 +37,7 @@ def command(call: app.App, source: str | None) -> None:
     """Show what is unclear about the request and how to ask; or record what was answered and what is assumed."""
     loop = call.own_loop()
     if source is None:
-        intake.running(loop.state)
+        stage.running(loop.state)
         stage.require(loop.state, stage.INTENT, doing="clarifying")
         call.answer(loop, "\n".join(_brief(loop.state)), None, ["loopkit clarify --file -"])
         return

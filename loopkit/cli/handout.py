@@ -12,7 +12,7 @@ from ..store.loop import Loop, unwritable
 from . import app
 
 if TYPE_CHECKING:
-    from ..core.intake import Change
+    from ..core.events import Change
     from ..core.state import LoopState
     from ..core.supervision import Step
 

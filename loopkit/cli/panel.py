@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..core import intake, panel, prose, score, settings, stage, work
+from ..core import panel, prose, score, settings, stage, work
 from ..core.errors import Refused, UsageFault
-from ..core.intake import Change
+from ..core.events import Change
 from ..core.state import LoopState
 from ..store import place, profiles
 from ..store.loop import Loop
@@ -66,7 +66,7 @@ def _run(
         data = call.change(loop, decide, *about, given, known)[0][1]
         call.answer(loop, "\n".join(_said(data, given)), data)
         return
-    intake.running(loop.state)
+    stage.running(loop.state)
     lines, topics = brief(loop.state, *about)
     lines.append(f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:")
     lines += members(loop.state, known, topics)

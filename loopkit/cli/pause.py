@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import intake, verdict
+from ..core import stage, verdict
 from ..core.state import LoopState
 from . import app
 
@@ -23,5 +23,5 @@ def command(call: app.App, reason: tuple) -> None:
 def _changes(state: LoopState, reason: str) -> list:
     if state.session.status == "paused":
         return []
-    intake.running(state)
+    stage.running(state)
     return [("paused", {"reason": reason})]

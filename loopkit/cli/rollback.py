@@ -8,7 +8,7 @@ from ..core import checkpoints as rules
 from ..core import prose
 from ..core.checkpointed import BEFORE, Checkpoint
 from ..core.errors import Refused, UsageFault
-from ..core.intake import Change
+from ..core.events import Change
 from ..core.state import LoopState
 from ..engine import checkpoints
 from . import app, recovering

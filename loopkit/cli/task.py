@@ -180,7 +180,7 @@ def show(call: app.App, task_id: str) -> None:
 def start(call: app.App, task_id: str) -> None:
     """Start a task: within the open wave, or in a wave of its own."""
     loop = call.own_loop()
-    changes = call.change(loop, work.started, task_id)
+    changes = call.change(loop, waves.started, task_id)
     task = work.find(loop.state, task_id)
     call.answer(loop, f"{task.id} {'started' if changes else 'runs already'} in wave {task.wave}")
 

@@ -7,11 +7,11 @@ import click
 from ..core import (
     approval,
     briefing,
-    intake,
     nextstep,
     outline,
     prose,
     recovery,
+    stage,
     supervision,
     verdict,
     waves,
@@ -45,7 +45,7 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test, judgement, diagnosis.
     """
     loop = call.own_loop()
-    intake.running(loop.state)
+    stage.running(loop.state)
     if work.belated(loop.state):
         return _belated(call, loop)
     settled = recovering.settle(call, loop)

@@ -8,11 +8,11 @@ from collections import namedtuple
 
 import click
 
-from ..core import clock, intake, outline, prose, waves, work
+from ..core import clock, outline, prose, stage, waves, work
 from ..core import worktrees as rules
 from ..core.checkpoints import spared
 from ..core.errors import LoopError, Refused, UsageFault
-from ..core.intake import Change
+from ..core.events import Change
 from ..core.state import LoopState
 from ..engine import checkpoints
 from ..engine import worktrees as engine
@@ -110,7 +110,7 @@ def note(call: app.App, loop: Loop, changes: list[Change]) -> str:
 def merge(call: app.App, task_id: str | None, base: str | None) -> int:
     """Bring a task's result into the project's own tree; its check runs there next."""
     loop = call.own_loop()
-    intake.running(loop.state)
+    stage.running(loop.state)
     if task_id is None:
         waiting = rules.unmerged(loop.state)
         if not waiting or rules.unchecked(loop.state):
@@ -169,7 +169,7 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     if base is not None:
         began = engine.commit_of(project, base, environment) if began == row.base else began
     if began != row.base:
-        return rules.astray(state, task, row.base, began)
+        return work.astray(state, task, row.base, began)
     touched = engine.touched(path, row.base, environment)
     if touched:
         raise Refused(
@@ -184,7 +184,7 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     ours = checkpoints.snapshot(project, environment, [loop.root])
     result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
     if result.conflicts:
-        return rules.conflict(state, task, result.conflicts)
+        return work.conflict(state, task, result.conflicts)
     spare = spared(ours.left_out)
     done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import escalation, impossible, prose, settings, supervised, verdict, work
 from .errors import Refused
-from .intake import Change
+from .events import Change
 
 if TYPE_CHECKING:
     from .state import LoopState

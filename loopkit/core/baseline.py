@@ -6,11 +6,11 @@ import re
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import command, intake, prose
+from . import command, prose, stage
 from .errors import Refused
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 #: Names that a baseline holds at the most; characters of a line, and of a name, that are looked at.
@@ -169,7 +169,7 @@ def recorded(state: LoopState, line: str, outcome: dict, failing: list[str], rep
 
 def check_new(state: LoopState, line: str, replace: bool) -> None:
     """Raises Refused where this command has a baseline already."""
-    intake.running(state)
+    stage.running(state)
     command.accept(line)
     if line in state.baselines and not replace:
         raise Refused(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, decisions, drafts, intake, prose, review, settings, stage, supervised, trail, work
+from . import approval, decisions, drafts, prose, review, settings, stage, supervised, trail, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 PLAN, SCAFFOLD, BATCH = "plan", "scaffold", "batch"
@@ -35,7 +35,7 @@ _SUMMARY = 2000
 
 def check_plan(state: LoopState) -> None:
     """Raises Refused unless the plan waits for its review."""
-    intake.running(state)
+    stage.running(state)
     _policy(state, "loopkit review --plan")
     stage.require(state, stage.DECOMPOSE, doing="the review of the plan")
     if not state.tasks:
@@ -135,7 +135,7 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
 
     number: the wave as named, None where it is not · kind: SCAFFOLD or BATCH.
     """
-    intake.running(state)
+    stage.running(state)
     _policy(state, "loopkit review")
     wave = state.wave
     if wave is None:

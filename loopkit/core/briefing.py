@@ -9,7 +9,7 @@ from . import clarify, decisions, panel, planning, prose, settings, supervised
 from . import task as tasks
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
     from .supervision import Step
     from .task import Evidence, Task

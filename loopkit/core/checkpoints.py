@@ -11,7 +11,7 @@ from . import decisions, prose, trail, verdict
 from . import task as tasks
 from .checkpointed import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 from .errors import Refused, UsageFault
-from .intake import Change
+from .events import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

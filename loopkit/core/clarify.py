@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import prose, score
+from . import prose, score, stage
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ def clarified(state: LoopState, given: dict) -> list:
     given: echo, the FIELDS, answers {dimension: what the person chose}, assumptions {dimension: text}, approved, and
     optionally must_nots and order.
     """
-    from . import intake, stage
 
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.INTENT, doing="clarifying")
     known = {"echo", "answers", "assumptions", "approved", "must_nots", "order", *FIELDS}
     for key in given:

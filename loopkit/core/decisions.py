@@ -13,7 +13,7 @@ from .errors import Refused, UsageFault
 from .trail import COMMAND, next_number
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 #: Characters of a title and of any other text, alternatives of a decision, at most: its file stays a short read.

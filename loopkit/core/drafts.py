@@ -10,7 +10,7 @@ from . import task as tasks
 from .errors import Refused, UsageFault
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 LONGEST_SUBJECT, LONGEST_TEXT = 1000, 100_000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from .settings import APPROVAL_THRESHOLD, MAX_REPLAN_DEPTH, MAX_STEP_ATTEMPTS, REVISION_THRESHOLD
+
 RETRY, REPLAN, IMPOSSIBLE = "retry", "replan", "impossible"
-#: Attempts of one task and depth of replanning before the next dearer way out (rule: Settings).
-MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
-#: Scores from which work is approved, and from which it is revised within the same attempt (rule: Execution).
-APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 _DEARER = {RETRY: 0, REPLAN: 1, IMPOSSIBLE: 2}
 

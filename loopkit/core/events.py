@@ -7,6 +7,8 @@ from collections import namedtuple
 
 VERSION = 1
 
+#: A line to be written: (type, data).
+Change = tuple
 #: One journal line. `at`: UTC stamp; `by`: session:<id>, hook, run:<name> or person; `data`: the type's own fields.
 Event = namedtuple("Event", "type data at by")
 

@@ -43,9 +43,8 @@ SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
 
 def check_criterion(state: LoopState, name: str, given: list) -> str:
     """The stored command of a criterion or mustNot. Raises Refused for an unknown one or another command."""
-    from . import intake
 
-    intake.running(state)
+    stage.running(state)
     criterion = state.criteria.get(name)
     if criterion is None:
         known = ", ".join(state.criteria) or "none yet"
@@ -64,9 +63,8 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows the verification of a criterion; a mustNot that has come true pauses the loop at once."""
-    from . import intake
 
-    intake.running(state)  # the state may have moved while the check ran
+    stage.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
     changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
     criterion = state.criteria[name]
@@ -144,9 +142,8 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     A mustNot that is said to have come true pauses the loop beside that. Raises Refused where something was not
     answered or verified yet (nothing is recorded then).
     """
-    from . import intake
 
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.REVIEW, doing="the gate")
     missing = open_points(state, digest, lost)
     if missing:
@@ -190,7 +187,7 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     result["card"] = card_kind(state, card)
     changes.append(("gate_result", result))
     if faults:
-        changes.append(intake.move(state, stage.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     if breached:
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": breached}))
     return changes
@@ -297,9 +294,8 @@ def card_kind(state: LoopState, card: dict) -> str:
 
 def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
-    from . import intake
 
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.REVIEW, stage.COMPLETE, doing="completing")  # the machine may have gone down in between
     missing = open_points(state, digest, lost)
     if missing:
@@ -312,7 +308,7 @@ def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[st
             f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}",
             "find out more, then: loopkit gate --file -",
         )
-    move = [] if state.stage == stage.COMPLETE else [intake.move(state, stage.COMPLETE)]
+    move = [] if state.stage == stage.COMPLETE else [stage.move(state, stage.COMPLETE)]
     return [*move, ("loop_completed", {"card": gate["card"]})]
 
 

@@ -4,42 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import aspects, clarify, prose, score, shape, stage, trail, verdict
+from . import aspects, clarify, score, shape, stage, trail, verdict
 from .errors import Refused
+from .events import Change
 
 if TYPE_CHECKING:
     from .state import LoopState
 
-#: A line to be written: (type, data).
-Change = tuple
-
-
-def running(state: LoopState) -> None:
-    """Raises Refused unless the loop may be worked on now."""
-    session = state.session
-    if session.status in verdict.FINAL:
-        raise Refused(f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>")
-    if session.status == verdict.PAUSED:
-        from .errors import LimitReached
-
-        kind = LimitReached if session.verdict in verdict.LIMITS else Refused
-        named = f" ({session.verdict})" if session.verdict else ""
-        raise kind(
-            f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}",
-            "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
-        )
-    if session.question is not None:
-        raise Refused(f"a question is open: {prose.clean(session.question, 120)}", 'next: loopkit answer "<text>"')
-
-
-def move(state: LoopState, to: str) -> Change:
-    """The journal line that takes the loop from its stage to another."""
-    return ("stage_moved", {"from": state.stage, "to": to})
-
 
 def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list) -> list[Change]:
     """Confirmed and dismissed learnings, by their 1-based place in the list that was shown."""
-    running(state)
+    stage.running(state)
     stage.require(state, stage.INTENT, doing="recall")
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
@@ -54,7 +29,7 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
 
 def scored(state: LoopState, values: dict) -> list[Change]:
     """Scores of the request; the loop goes on to shape where spec and fit suffice."""
-    running(state)
+    stage.running(state)
     stage.require(state, stage.INTENT, doing="scoring")
     known = (state.scores or {}).get("values") or {}  # what was scored before stands unless it is given again
     values = {name: known.get(name) if values.get(name) is None else values[name] for name in score.DIMENSIONS}
@@ -70,12 +45,12 @@ def scored(state: LoopState, values: dict) -> list[Change]:
             why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
             changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
         return changes
-    return [*changes, move(state, stage.SHAPE)]
+    return [*changes, stage.move(state, stage.SHAPE)]
 
 
 def overruled(state: LoopState, why: str) -> list[Change]:
     """The person lets a spec under the minimum pass; fit under its minimum stays blocked."""
-    running(state)
+    stage.running(state)
     stage.require(state, stage.INTENT, doing="overruling the spec score")
     if not why.strip():
         raise Refused("no reason given", 'loopkit score --overrule "<why>"')
@@ -88,7 +63,7 @@ def overruled(state: LoopState, why: str) -> list[Change]:
         stage.check_leave_intent(state.scores, why)
     except Refused:
         return changes
-    return [*changes, move(state, stage.SHAPE)]
+    return [*changes, stage.move(state, stage.SHAPE)]
 
 
 def shaped(state: LoopState, text: str) -> list[Change]:
@@ -96,7 +71,7 @@ def shaped(state: LoopState, text: str) -> list[Change]:
 
     Once there are tasks, only a proof may grow stronger (shape.stronger).
     """
-    running(state)
+    stage.running(state)
     parsed = shape.parse(text)
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
     row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(clarify.words(state))
@@ -113,7 +88,7 @@ def shaped(state: LoopState, text: str) -> list[Change]:
             return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": why})]
         changes.append(("confirmed", {"what": "shape", "default": True}))
     if state.stage == stage.SHAPE:
-        changes.append(move(state, stage.DECOMPOSE))
+        changes.append(stage.move(state, stage.DECOMPOSE))
     return changes
 
 
@@ -142,12 +117,12 @@ def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
 
 def confirmed(state: LoopState, what: str) -> list[Change]:
     """The person's yes to what is open; `what` is shape, tasks or wave."""
-    running(state)
+    stage.running(state)
     open_now = stage.confirmation(state)
     if open_now != what:
         raise Refused(f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status")
     key = stage.wave_key(state) if what == "wave" else what
     changes: list[Change] = [("confirmed", {"what": key, "default": False})]
     if what == "shape" and state.stage == stage.SHAPE:
-        changes.append(move(state, stage.DECOMPOSE))
+        changes.append(stage.move(state, stage.DECOMPOSE))
     return changes

@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from . import approval, supervised
-from . import task as tasks
 
 if TYPE_CHECKING:
     from .state import LoopState
@@ -51,21 +50,6 @@ def named(state: LoopState, word: str) -> str | None:
 def groups(state: LoopState) -> dict[str, str]:
     """{"1": heading} of the groups, in their order."""
     return {str(place): name or UNGROUPED for name, place in state.trail.groups.items()}
-
-
-def first(state: LoopState) -> set[str]:
-    """Open scaffold tasks and all they wait for: while there are any, nothing else is begun where batches are reviewed."""
-    found: set[str] = set()
-    left = [one for one in state.open if state.tasks[one].scaffold]
-    while left:
-        task_id = left.pop()
-        if task_id not in found:
-            found.add(task_id)
-            task = state.tasks[task_id]
-            left += [one for one in task.blocked_by if one in state.open]
-            if task.block_kind == tasks.SPLIT:
-                left += [one for one in state.open if state.tasks[one].parent == task_id]
-    return found
 
 
 def phase(state: LoopState) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import prose, score
+from . import prose, score, stage
 from .errors import Refused, UsageFault
 from .topics import topics_in
 
@@ -103,9 +103,9 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
 
     profiles: what is known of experts; None or empty where no profile can be read (then nobody's standing is checked).
     """
-    from . import intake, work
+    from . import work
 
-    intake.running(state)
+    stage.running(state)
     task = work.find(state, task_id)
     data = _record(state, given, profiles, stuck_topics(task))
     for earlier in state.panels:
@@ -121,9 +121,8 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
 
 def clarified(state: LoopState, dimension: str, given: dict, profiles: list | None = None) -> list:
     """`panel --clarify outcome --file`: the readings of an unclear dimension as ranked options; the first is proposed."""
-    from . import intake, stage
 
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
@@ -136,9 +135,8 @@ def clarified(state: LoopState, dimension: str, given: dict, profiles: list | No
 
 def planned(state: LoopState, given: dict, profiles: list | None = None) -> list:
     """`panel --wave --file`: how the next wave is worked; `sequential: true` makes it one task at a time."""
-    from . import intake
 
-    intake.running(state)
+    stage.running(state)
     if state.wave is not None or not state.open:
         why = f"wave {state.wave.number} is open" if state.wave is not None else "no task is open"
         raise Refused(why, "the strategy is settled before a wave opens")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import prose, verdict
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 #: Patterns that are kept, and characters of each, at most.

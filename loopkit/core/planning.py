@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from . import decisions, impossible, prose, settings, stage, supervised, verdict, work
 from .attempt import Misfit, judgement
 from .errors import Refused, UsageFault
-from .intake import Change
+from .events import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

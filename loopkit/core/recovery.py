@@ -25,7 +25,7 @@ from .escalation import IMPOSSIBLE, REPLAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 #: status that it answers · kind: rollback, split, panel, wait or ask · task: the one it is about, or None · command: how

@@ -10,7 +10,7 @@ from .errors import Refused
 from .state import INTERRUPTED
 
 if TYPE_CHECKING:
-    from .intake import Change
+    from .events import Change
     from .state import LoopState
 
 

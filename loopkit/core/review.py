@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from . import decisions, prose, settling, verdict
+from . import decisions, prose, settling, stage, verdict
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -214,9 +214,8 @@ def summary(state: LoopState) -> dict:
 
 def light(state: LoopState, wave: int, given: dict) -> list:
     """`review --wave N`: recorded, never blocks. `given`: score, experts, and findings or the two counts."""
-    from . import intake
 
-    intake.running(state)
+    stage.running(state)
     closed = [one.number for one in state.waves if one.closed]
     if wave not in closed:
         raise Refused(f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}")
@@ -277,9 +276,8 @@ def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
 
 def check_due(state: LoopState) -> None:
     """Raises Refused unless the thorough review may be held now: every task completed, the last wave closed."""
-    from . import intake, stage
 
-    intake.running(state)
+    stage.running(state)
     if state.stage == stage.EXECUTING:
         stage.check_leave_executing(state)
     else:
@@ -317,7 +315,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify` command for its task.
     What goes round in circles is decided instead; a mustNot that has come true pauses the loop after all is recorded.
     """
-    from . import command, intake, stage, work
+    from . import command, stage, work
 
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS)
@@ -346,7 +344,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     number = 1 + (state.thorough or {}).get("round", 0)
     review = ("review_thorough", {"round": number, "experts": experts, "size": size, "score": score, "findings": rows})
     if state.stage == stage.EXECUTING:
-        changes.insert(0, intake.move(state, stage.REVIEW))
+        changes.insert(0, stage.move(state, stage.REVIEW))
     decided = sum(kind == "decision_recorded" for kind, _ in changes)
     changes += [review, *decisions.lessons(state, rows, "review", decided)]
     if made:
@@ -365,9 +363,9 @@ def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: 
 
     finding_id: one id or several; all are settled in the same way, or none is.
     """
-    from . import command, intake, stage, work
+    from . import command, stage, work
 
-    intake.running(state)
+    stage.running(state)
     names = [finding_id] if isinstance(finding_id, str) else list(dict.fromkeys(one.upper() for one in finding_id))
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
@@ -383,7 +381,7 @@ def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: 
         task_id = change[1]["task"]["id"]
         changes += [change, ("finding_resolved", {"id": one.id, "how": how, "text": text, "task": task_id})]
     if state.stage == stage.REVIEW:
-        changes.append(intake.move(state, stage.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import escalation, session
+from . import session
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 #: Tasks of one loop, and tasks of one wave (rule: Decomposition, waves, failure).
 MOST_TASKS, MOST_IN_WAVE = 25, 6
+#: Attempts of one task and depth of replanning before the next dearer way out (rule: Settings).
+MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
+#: Scores from which work is approved, and from which it is revised within the same attempt (rule: Execution).
+APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
 #: What completes a task besides passing evidence (core/approval): nothing, a review of its batch, a supervisor's score.
 EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
 POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
@@ -25,13 +29,13 @@ PLAN_REVIEW_FAILURES = (CONTINUE, LOWER, STOP)
 
 DEFAULTS: dict[str, Any] = {
     "max_idle_stops": session.MAX_IDLE_STOPS,
-    "max_step_attempts": escalation.MAX_STEP_ATTEMPTS,
-    "max_fix_cycles": escalation.MAX_FIX_CYCLES,
-    "max_replan_depth": escalation.MAX_REPLAN_DEPTH,
+    "max_step_attempts": MAX_STEP_ATTEMPTS,
+    "max_fix_cycles": MAX_FIX_CYCLES,
+    "max_replan_depth": MAX_REPLAN_DEPTH,
     "verify_seconds": VERIFY_SECONDS,
     "max_plan_revisions": MAX_PLAN_REVISIONS,
-    "approval_threshold": escalation.APPROVAL_THRESHOLD,
-    "revision_threshold": escalation.REVISION_THRESHOLD,
+    "approval_threshold": APPROVAL_THRESHOLD,
+    "revision_threshold": REVISION_THRESHOLD,
     "plan_review_failure": CONTINUE,
 }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import score, supervised
-from .errors import NotYet, Refused
+from . import prose, score, supervised, verdict
+from .errors import LimitReached, NotYet, Refused
+from .events import Change
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -60,6 +61,27 @@ def check_seen(state: LoopState, name: str) -> None:
     """Raises NotYet where the person has not said yes to a check as it is now: of a task, a criterion or a decision."""
     if name in state.new_checks and not state.session.unattended:
         raise NotYet(f"the check of {name} is new since the person's yes to the tasks")
+
+
+def running(state: LoopState) -> None:
+    """Raises Refused unless the loop may be worked on now."""
+    session = state.session
+    if session.status in verdict.FINAL:
+        raise Refused(f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>")
+    if session.status == verdict.PAUSED:
+        kind = LimitReached if session.verdict in verdict.LIMITS else Refused
+        named = f" ({session.verdict})" if session.verdict else ""
+        raise kind(
+            f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}",
+            "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
+        )
+    if session.question is not None:
+        raise Refused(f"a question is open: {prose.clean(session.question, 120)}", 'next: loopkit answer "<text>"')
+
+
+def move(state: LoopState, to: str) -> Change:
+    """The journal line that takes the loop from its stage to another."""
+    return ("stage_moved", {"from": state.stage, "to": to})
 
 
 def check_leave_intent(scores: dict | None, overruled: str | None) -> None:

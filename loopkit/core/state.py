@@ -119,10 +119,24 @@ class LoopState:
         """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open scaffold."""
         if self.approval != settings.REVIEW or not self.free:
             return self.free
-        from . import outline  # few loops pay for it
-
-        first = outline.first(self)
+        first = self.scaffold_first
         return sum(self.is_free(self.tasks[one]) for one in first) if first else self.free
+
+    @property
+    def scaffold_first(self) -> set[str]:
+        """Open scaffold tasks and all they wait for: while there are any, nothing else is begun where batches are
+        reviewed."""
+        found: set[str] = set()
+        left = [one for one in self.open if self.tasks[one].scaffold]
+        while left:
+            task_id = left.pop()
+            if task_id not in found:
+                found.add(task_id)
+                task = self.tasks[task_id]
+                left += [one for one in task.blocked_by if one in self.open]
+                if task.block_kind == tasks.SPLIT:
+                    left += [one for one in self.open if self.tasks[one].parent == task_id]
+        return found
 
     @property
     def interrupted(self) -> list[str]:

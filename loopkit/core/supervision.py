@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import approval, attempt, briefing, intake, planning, prose, recovery, settings, stage, supervised, verdict
+from . import approval, attempt, briefing, planning, prose, recovery, settings, stage, supervised, verdict
 from .attempt import Misfit
 from .errors import NotYet, Refused, UsageFault
-from .intake import Change
+from .events import Change
 from .supervised import DIAGNOSIS, FIX, IMPLEMENTATION, KINDS, OF_GOAL, OF_PLAN, PLAN, REPLAN, TEST, VERIFICATION
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it is not awaited."""
     from . import work
 
-    intake.running(state)
+    stage.running(state)
     if kind not in KINDS:
         raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(KINDS))
     if kind == PLAN:

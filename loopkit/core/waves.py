@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, intake, outline, panel, recovery, score, settings, stage, supervised, work, worktrees
+from . import approval, panel, recovery, score, settings, stage, supervised, work, worktrees
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import NotYet, Refused
-from .intake import Change
+from .events import Change
 
 if TYPE_CHECKING:
     from .state import LoopState
@@ -23,7 +23,7 @@ def choose(state: LoopState, most: int) -> list[Task]:
     chosen: list[Task] = []
     taken: set[str] = set()
     scaffold = any(state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open)
-    first = outline.first(state) if state.approval == approval.REVIEW else set()
+    first = state.scaffold_first if state.approval == approval.REVIEW else set()
     for task_id in state.open:
         task = state.tasks[task_id]
         if len(chosen) == most:
@@ -59,7 +59,7 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
             raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
         changes.append(("confirmed", {"what": "tasks", "default": True}))
     if state.stage != stage.EXECUTING:
-        changes.append(intake.move(state, stage.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     if "wave" in score.needs(state.shape) and stage.wave_key(state) not in state.confirmed:
         raise Refused(f"the person has not confirmed wave {number}", "next: loopkit confirm wave")
     data = {"wave": number, "tasks": [task.id for task in chosen], "sequential": sequential}
@@ -83,7 +83,7 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a completion that is
     missing, a recovery that is due) comes first, and is all then.
     """
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
         again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
@@ -108,9 +108,25 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     return opened(state, chosen, sequential, apart)
 
 
+def started(state: LoopState, task_id: str) -> list[Change]:
+    """`task start`: within the open wave, or in a wave of its own where none is open."""
+    stage.running(state)
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="starting a task")
+    task = work.find(state, task_id)
+    if task.status == tasks.IN_PROGRESS:
+        return []
+    work.check_start(state, task)
+    wave = state.wave
+    if wave is None:
+        return opened(state, [task], sequential=False)
+    if len([one for one in wave.tasks if one in state.running]) >= settings.MOST_IN_WAVE:
+        raise Refused(f"wave {wave.number} is full", "next: loopkit wave close")
+    return [("task_started", {"id": task.id, "wave": wave.number})]
+
+
 def closed(state: LoopState) -> list[Change]:
     """`wave close`: a failure for every task of the wave that has no passing evidence; the last one leads to review."""
-    intake.running(state)
+    stage.running(state)
     wave = state.wave
     if wave is None:
         raise Refused("no wave is open", "next: loopkit wave next")
@@ -150,7 +166,7 @@ def closed(state: LoopState) -> list[Change]:
     changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
     finished = {data["id"] for kind, data in changes if kind == "task_completed"}
     if not state.open.keys() - finished and not over:
-        changes.append(intake.move(state, stage.REVIEW))
+        changes.append(stage.move(state, stage.REVIEW))
     return changes
 
 

@@ -12,17 +12,17 @@ from . import (
     escalation,
     graph,
     impossible,
-    intake,
     outline,
     settings,
     stage,
     supervised,
     tiers,
     verdict,
+    worktrees,
 )
 from . import task as tasks
 from .errors import Refused, UsageFault
-from .intake import Change
+from .events import Change
 
 if TYPE_CHECKING:
     from .state import LoopState
@@ -45,7 +45,7 @@ def find(state: LoopState, task_id: str) -> Task:
 
 def hand_in(state: LoopState, rows: list) -> list[Change]:
     """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back to its waves."""
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
     if not rows:
         raise UsageFault("no task was handed in", "give a list with at least one task")
@@ -54,7 +54,7 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     drafts.check_size(state, len(checked))
     changes = drafts.added(state, checked)
     if state.stage == stage.REVIEW:
-        changes.append(intake.move(state, stage.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 
@@ -63,7 +63,7 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
 
     proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
     """
-    intake.running(state)
+    stage.running(state)
     stage.require(state, stage.DECOMPOSE, doing="replacing the plan")
     begun = next((one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None)
     if begun is not None or state.waves:
@@ -90,7 +90,7 @@ def changed(
     state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None
 ) -> list[Change]:
     """`task set`: another command, other blockers, other files. Raises Refused for a circle, by name."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     if task.status == tasks.COMPLETED:
         raise Refused(f"{task.id} is completed", "add another task instead")
@@ -115,7 +115,7 @@ def changed(
 
 def removed(state: LoopState, task_id: str) -> list[Change]:
     """`task remove`: a parent that was split does not wait for it any longer."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.PENDING, tasks.BLOCKED):
         raise Refused(f"{task.id} is {task.status}", "only pending and blocked tasks can be removed")
@@ -149,27 +149,9 @@ def check_start(state: LoopState, task: Task) -> None:
     stage.check_seen(state, task.id)
 
 
-def started(state: LoopState, task_id: str) -> list[Change]:
-    """`task start`: within the open wave, or in a wave of its own where none is open."""
-    intake.running(state)
-    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="starting a task")
-    task = find(state, task_id)
-    if task.status == tasks.IN_PROGRESS:
-        return []
-    check_start(state, task)
-    wave = state.wave
-    if wave is None:
-        from . import waves
-
-        return waves.opened(state, [task], sequential=False)
-    if len([one for one in wave.tasks if one in state.running]) >= settings.MOST_IN_WAVE:
-        raise Refused(f"wave {wave.number} is full", "next: loopkit wave close")
-    return [("task_started", {"id": task.id, "wave": wave.number})]
-
-
 def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
     """The task that a verification is about. Refused unless it runs (or is looked at again) with its own command."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     late = task.id in state.interrupted  # its agent was not gone after all
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
@@ -198,7 +180,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
             changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
             changes += waiting_again(state, [task.id])
             if state.stage == stage.REVIEW:
-                changes.append(intake.move(state, stage.EXECUTING))
+                changes.append(stage.move(state, stage.EXECUTING))
         return changes
     if outcome["passed"]:
         return [*changes, *completed(state, task)] if approval.on_evidence(state) and not apart else changes
@@ -334,7 +316,7 @@ def _approach(state: LoopState, task: Task) -> str:
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
     """`task fail`: the attempt is given up."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     tasks.moved(task, tasks.FAILED)
     return failure(state, task, "given up", error or NO_ERROR, suggested)
@@ -342,7 +324,7 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
     """`task block`: the task waits for something outside the loop; `kind` says for what, `text` tells a person."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     if kind not in tasks.BLOCK_KINDS:
         raise UsageFault(f"block kind {kind!r}", "use " + ", ".join(tasks.BLOCK_KINDS))
@@ -356,7 +338,7 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
     """`task unblock`: what the task waited for is there; also while the loop is paused for it."""
     task = find(state, task_id)
     if state.session.status in verdict.FINAL:
-        intake.running(state)  # says so; a pause may be for the very thing that is there now
+        stage.running(state)  # says so; a pause may be for the very thing that is there now
     if task.status != tasks.BLOCKED or task.block_kind == tasks.SPLIT:
         raise Refused(f"{task.id} is {task.block_kind or task.status}, nothing to unblock", "see loopkit task list")
     return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
@@ -364,7 +346,7 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
 
 def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none is given."""
-    intake.running(state)
+    stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.FAILED, tasks.PENDING):
         raise Refused(f"{task.id} is {task.status}", "only failed and pending tasks are split")
@@ -415,3 +397,15 @@ def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
             if any(digest(path) != seen for path, seen in task.evidence.files.items()):
                 found.append(task)
     return found
+
+
+def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
+    """A result that began at another commit than it was given: one attempt, both commits named."""
+    error = f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
+    return failure(state, task, "began at another commit than it was given", error)
+
+
+def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
+    """A result that contradicts what others have done meanwhile: one attempt, the paths as its error."""
+    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of what is there now"
+    return failure(state, task, "cannot be merged", error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import settings, verdict
+from . import prose, settings, verdict
 from . import task as tasks
 from .errors import Refused
 
@@ -12,8 +12,7 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .events import Event
-    from .intake import Change
+    from .events import Change, Event
     from .state import LoopState
     from .task import Task
 
@@ -196,26 +195,8 @@ def merged(row: Row, files: list[str], tree: str) -> list[Change]:
     return [("worktree_merged", {"task": row.task, "path": row.path, "files": files, "tree": tree})]
 
 
-def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
-    """A result that began at another commit than it was given: one attempt, both commits named."""
-    from . import work
-
-    error = f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
-    return work.failure(state, task, "began at another commit than it was given", error)
-
-
-def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
-    """A result that contradicts what others have done meanwhile: one attempt, the paths as its error."""
-    from . import work
-
-    error = f"changed meanwhile by others as well: {named(paths)}; do it again on top of what is there now"
-    return work.failure(state, task, "cannot be merged", error)
-
-
 def named(paths: list[str]) -> str:
     """A few paths for one line; a name may hold anything."""
-    from . import prose
-
     more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
     return ", ".join(prose.clean(one, LONGEST_NAME) for one in paths[:NAMED]) + more
 

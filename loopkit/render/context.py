@@ -56,7 +56,7 @@ def _cut(rows: list[str], count: int) -> list[str]:
 
 def _head(state: LoopState) -> dict:
     active = [state.tasks[one] for one in state.running]
-    first = outline.first(state)
+    first = state.scaffold_first
     ready = [state.tasks[one] for one in list(state.open)[:64] if waves.startable(state, state.tasks[one])]
     if first:
         ready = [one for one in ready if one.id in first]

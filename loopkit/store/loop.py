@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from ..core import clock, events, verdict
 from ..core import snapshot as snapshots
 from ..core.errors import Damaged, LoopError, Refused, UsageFault
-from ..core.events import Event
-from ..core.intake import Change
+from ..core.events import Change, Event
 from ..core.state import LoopState
 from . import atomic, inside, journal, loops, trust
 

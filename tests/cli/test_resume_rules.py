@@ -126,7 +126,7 @@ def test_failed_is_pending_again_and_still_has_to_be_split() -> None:
     assert (found.status, found.attempts) == ("pending", 3)
     assert nextstep.command(book.state) == "loopkit task split T-001 --file -"
     with pytest.raises(Refused, match="has used up its attempts"):
-        work.started(book.state, "T-001")
+        waves.started(book.state, "T-001")
     assert waves.choose(book.state, 6) == []
     book.do(work.split, "T-001", [row("x"), row("y")])
     assert book.state.tasks["T-001"].status == "blocked"

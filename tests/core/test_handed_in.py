@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core import baseline, decisions, drafts, gate, intake, planning, review, work
+from loopkit.core import baseline, decisions, drafts, gate, planning, review, stage, work
 from loopkit.core.attempt import Misfit
 from loopkit.core.errors import LoopError
 from tests.core.kit import SHAPE, Book, task
@@ -55,4 +55,4 @@ def test_a_loop_that_has_such_a_check_from_before_goes_on() -> None:
     book.line("task_added", task={"id": "T-001", "subject": "a", "verify": EMPTY})
     book.wave()
     assert work.check_verify(book.state, "T-001", EMPTY.split()).id == "T-001"
-    assert intake.running(book.state) is None  # type: ignore[func-returns-value]
+    assert stage.running(book.state) is None  # type: ignore[func-returns-value]

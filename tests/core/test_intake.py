@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core import aspects, intake
+from loopkit.core import aspects, intake, stage
 from loopkit.core.errors import LimitReached, Refused, UsageFault
 from tests.core.kit import SHAPE, Book
 
@@ -112,7 +112,7 @@ def test_a_limit_refuses_with_its_own_exit_code(verdict: str) -> None:
     book = Book()
     book.line("iteration_ended", by="hook", decision="allow", verdict=verdict, reason="r")
     with pytest.raises(LimitReached, match=verdict) as caught:
-        intake.running(book.state)
+        stage.running(book.state)
     assert caught.value.exit_code == 75
 
 
@@ -128,5 +128,5 @@ def test_what_does_not_run_is_refused(kind: str, data: dict, words: str) -> None
     book = Book()
     book.line(kind, **data)
     with pytest.raises(Refused, match=words) as caught:
-        intake.running(book.state)
+        stage.running(book.state)
     assert not isinstance(caught.value, UsageFault) and caught.value.exit_code == 1

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from loopkit.core import intake, monitor, review, waves, work
+from loopkit.core import monitor, review, stage, waves, work
 from loopkit.core.course import Batch, Course, Outcome
 from loopkit.core.events import decode, encode
 from loopkit.core.state import LoopState
@@ -228,7 +228,7 @@ def test_one_that_was_found_broken_and_failed_again_is_counted_once() -> None:
     book = second_wave()
     book.verify("T-002")
     book.verify("T-002", passed=False, output="ValueError: 3")
-    book.do(work.started, "T-002")
+    book.do(waves.started, "T-002")
     assert closed(book)["failed"] == ["T-002"]
 
 
@@ -237,7 +237,7 @@ def test_a_task_that_failed_and_is_blocked_now_is_blocked() -> None:
     book.wave()
     book.do(work.failed, "T-001", "no", None)
     book.panel("T-001")
-    book.do(work.started, "T-001")
+    book.do(waves.started, "T-001")
     book.do(work.blocked, "T-001", "permission", "sign")
     assert closed(book)["outcomes"] == {"T-001": {"result": "blocked"}}
 
@@ -246,7 +246,7 @@ def test_what_is_mended_within_the_batch_has_not_failed() -> None:
     book = second_wave()
     book.verify("T-002")
     book.verify("T-001", passed=False)
-    book.do(work.started, "T-001")
+    book.do(waves.started, "T-001")
     book.verify("T-001")
     data = closed(book)
     assert data["outcomes"] == {"T-002": {"result": "passed"}, "T-001": {"result": "passed"}}
@@ -393,4 +393,4 @@ def test_loops_of_one_or_two_waves_go_as_before() -> None:
     assert [one.status for one in book.state.course.batches] == ["PROGRESSING"] * 2
     assert book.state.stage == "review" and book.state.course.recoveries == []
     assert review.passed(book.state) is False
-    intake.running(book.state)
+    stage.running(book.state)

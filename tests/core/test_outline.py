@@ -40,7 +40,7 @@ def test_every_decider_takes_it() -> None:
     assert book.state.tasks["T-003"].blocked_by == ("T-001",)
     book.do(work.hand_in, [task("later", blocked_by=["2.2"])])
     assert book.state.tasks["T-006"].blocked_by == ("T-005",)
-    book.do(work.started, "1.1")
+    book.do(waves.started, "1.1")
     book.do(work.failed, "1.1", "no", None)
     assert book.state.tasks["T-001"].attempts == 1
     book.do(work.blocked, "2.1", "external", "a key")

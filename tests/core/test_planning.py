@@ -177,7 +177,7 @@ def test_70_approves_and_69_does_not(book: Roles) -> None:
 
 def test_no_wave_opens_before_the_plan_is_reviewed(book: Roles) -> None:
     book.reply("plan", None, plan())
-    for decide in (lambda: book.do(work.started, "T-001"), book.wave):
+    for decide in (lambda: book.do(waves.started, "T-001"), book.wave):
         with pytest.raises(Refused, match="the plan has not been reviewed"):
             decide()
 

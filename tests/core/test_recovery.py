@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import gate, intake, nextstep, panel, recovery, review, stop, supervision, waves, work
+from loopkit.core import gate, nextstep, panel, recovery, review, stage, stop, supervision, waves, work
 from loopkit.core import snapshot as snapshots
 from loopkit.core.errors import Refused
 from loopkit.core.state import LoopState
@@ -85,7 +85,7 @@ def test_stalled_changes_the_approach_of_what_fails(book: Book) -> None:
         book.wave()
     assert caught.value.todo == "next: loopkit panel T-002"
     with pytest.raises(Refused, match="STALLED"):
-        book.do(work.started, "T-003")
+        book.do(waves.started, "T-003")
     book.panel("T-002")
     assert play(book) is None and step(book) == "loopkit wave next"
     assert book.state.course.used == {"STALLED": 1} and book.state.course.window == []
@@ -136,7 +136,7 @@ def test_the_third_stalled_asks_the_person(book: Book) -> None:
     assert view["status"] == "awaiting_approval"
     assert stop.first_rows(book.state.session, view, "session-one", False).decision == "allow"
     with pytest.raises(Refused, match="a question is open: STALLED"):
-        intake.running(book.state)
+        stage.running(book.state)
 
 
 def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:

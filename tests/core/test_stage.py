@@ -292,7 +292,7 @@ def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
     assert book.state.stage == "executing" and stage.confirmation(book.state) is None
     CHANGES[change](book)
     assert nextstep.command(book.state) == "loopkit confirm tasks"
-    for act in (book.wave, lambda: book.do(work.started, "T-003" if "T-003" in book.state.tasks else "T-002")):
+    for act in (book.wave, lambda: book.do(waves.started, "T-003" if "T-003" in book.state.tasks else "T-002")):
         with pytest.raises(Refused, match="next: loopkit confirm tasks"):
             act()
     confirm(book, "tasks")

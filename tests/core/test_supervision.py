@@ -355,7 +355,7 @@ def failing(attempts: int, depth: int) -> tuple[Roles, str]:
     for _ in range(depth):
         name = book.do(work.split, name, [{"subject": "smaller", "verify": "false"}])[0][1]["task"]["id"]
     for count in range(1, attempts + 1):
-        book.do(work.started, name)
+        book.do(waves.started, name)
         book.fail(name)
         book.close()
         if count < attempts:
@@ -394,7 +394,7 @@ def test_a_diagnosis_that_says_something_takes_the_place_of_the_panel() -> None:
     book, name = failing(1, 0)
     assert book.wanted == ["diagnosis T-001"] and nextstep.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="nobody has diagnosed"):
-        book.do(work.started, name)
+        book.do(waves.started, name)
     book.reply("diagnosis", name, diagnosis("replan", "the file is generated", blockers=["generator"]))
     row = book.state.tasks[name]
     assert (row.status, row.panel_due) == ("pending", False)
@@ -584,7 +584,7 @@ def test_a_complex_task_is_split_before_coding_down_to_the_last_level(depth: int
         assert book.wanted == [f"replan {name}"]
         book.ask()
         with pytest.raises(Refused, match="is split before it is worked on"):
-            book.do(work.started, name)
+            book.do(waves.started, name)
         book.reply("replan", name, replan(piece("still large", complexity="complex")))
         name = list(book.state.tasks)[-1]
     row = book.state.tasks[name]
@@ -865,7 +865,7 @@ class Unruly(Roles):
                 lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
                 lambda: self.do(work.hand_in, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
-                lambda: self.do(work.started, self.draw.choice(list(self.state.open))),
+                lambda: self.do(waves.started, self.draw.choice(list(self.state.open))),
                 lambda: self.do(work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None),
             ]
         )

@@ -165,9 +165,9 @@ def test_a_removed_blocker_blocks_no_longer() -> None:
 
 def test_start_opens_a_wave_of_its_own() -> None:
     book = Book().planned(task("a"), task("b"))
-    assert kinds(book.do(work.started, "T-002")) == ["stage_moved", "wave_opened", "task_started"]
-    assert book.do(work.started, "T-002") == []
-    book.do(work.started, "T-001")
+    assert kinds(book.do(waves.started, "T-002")) == ["stage_moved", "wave_opened", "task_started"]
+    assert book.do(waves.started, "T-002") == []
+    book.do(waves.started, "T-001")
     assert book.state.wave.tasks == ("T-002", "T-001")
 
 
@@ -175,21 +175,21 @@ def test_start_of_a_seventh_in_a_wave_is_refused() -> None:
     book = Book().planned(*[task(str(number)) for number in range(7)])
     book.wave()
     with pytest.raises(Refused, match="wave 1 is full"):
-        work.started(book.state, "T-007")
+        waves.started(book.state, "T-007")
 
 
 def test_start_is_refused_while_a_blocker_is_open(executing: Book) -> None:
     with pytest.raises(Refused, match="T-002 waits for T-001"):
-        work.started(executing.state, "T-002")
+        waves.started(executing.state, "T-002")
 
 
 def test_start_is_refused_while_a_panel_is_due(executing: Book) -> None:
     executing.do(work.failed, "T-001", "no", None)
     with pytest.raises(Refused, match="no panel has looked") as caught:
-        work.started(executing.state, "T-001")
+        waves.started(executing.state, "T-001")
     assert caught.value.todo == "next: loopkit panel T-001"
     executing.panel("T-001")
-    executing.do(work.started, "T-001")
+    executing.do(waves.started, "T-001")
     assert executing.state.tasks["T-001"].status == "in_progress"
 
 
@@ -197,16 +197,16 @@ def test_a_panel_is_good_for_one_failure(executing: Book) -> None:
     for _ in range(2):
         executing.do(work.failed, "T-001", "no", None)
         with pytest.raises(Refused, match="no panel"):
-            work.started(executing.state, "T-001")
+            waves.started(executing.state, "T-001")
         executing.panel("T-001")
-        executing.do(work.started, "T-001")
+        executing.do(waves.started, "T-001")
 
 
 def test_start_without_a_command_is_refused() -> None:
     book = Book().planned()
     book.line("task_added", task={"id": "T-002", "subject": "native"})
     with pytest.raises(Refused, match="no verification command"):
-        work.started(book.state, "T-002")
+        waves.started(book.state, "T-002")
 
 
 # -- verifying
@@ -243,7 +243,7 @@ def test_the_next_attempt_has_its_own_fixes(executing: Book) -> None:
     for _ in range(4):
         executing.verify("T-001", passed=False)
     executing.panel("T-001")
-    executing.do(work.started, "T-001")
+    executing.do(waves.started, "T-001")
     for _ in range(3):
         assert kinds(executing.verify("T-001", passed=False)) == ["task_verified"]
     assert kinds(executing.verify("T-001", passed=False)) == ["task_verified", "task_failed"]
@@ -252,7 +252,7 @@ def test_the_next_attempt_has_its_own_fixes(executing: Book) -> None:
 def test_what_the_panel_advised_is_the_next_approach(executing: Book) -> None:
     executing.do(work.failed, "T-001", "no", None)
     executing.panel("T-001")
-    executing.do(work.started, "T-001")
+    executing.do(waves.started, "T-001")
     assert executing.do(work.failed, "T-001", "no", None)[0][1]["approach"] == "use path 1"
     assert executing.state.tasks["T-001"].history[0]["approach"] == "as described"
 
