@@ -7,7 +7,7 @@ import os
 
 import click
 
-from ..core import approval, aspects, clarify, intake, panel, prose, settling, shape, stage, verdict
+from ..core import approval, aspects, clarify, intake, panel, proofs, prose, settling, shape, stage, verdict
 from ..core.errors import Damaged
 from ..core.state import LoopState
 from ..store import atomic, place, profiles, project
@@ -61,7 +61,7 @@ def _show(call: app.App) -> None:
     shown = found is not None and found.ours and found.state.session.status not in verdict.FINAL
     state = found.state if found is not None and shown else None
     if call.as_json:
-        row: dict = {"types": shape.TYPES, "form": shape.FORM}
+        row: dict = {"types": proofs.TYPES, "form": shape.FORM}
         if state is not None:
             row["aspects"] = aspects.chosen(clarify.words(state))
             row["commands"] = [one._asdict() for one in project.checks(call.work_folder(state))]
@@ -89,7 +89,7 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
     if checks:
         lines.append("the project's own commands:")
         lines += [f"  {one.kind}: {prose.clean(one.command, 120)} ({prose.clean(one.why, 60)})" for one in checks]
-    return [*lines, "types, strongest first: " + ", ".join(shape.TYPES), form.rstrip()]
+    return [*lines, "types, strongest first: " + ", ".join(proofs.TYPES), form.rstrip()]
 
 
 def _said(state: LoopState, data: dict) -> str:
@@ -99,7 +99,7 @@ def _said(state: LoopState, data: dict) -> str:
     musts = sum(row["must_not"] for row in rows)
     said = f"shape recorded: {prose.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
     said += f"; aspects: {', '.join(data['aspects'])}"
-    weak = [row["id"] for row in rows if row["type"] in shape.UNSEEN and not row["must_not"]]
+    weak = [row["id"] for row in rows if row["type"] in proofs.UNSEEN and not row["must_not"]]
     if weak:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
     if settling.growing(state.shape_rounds):

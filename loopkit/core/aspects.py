@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from . import shape, topics
+from . import proofs, topics
 
 LEAST, MOST = 2, 5
 #: What wins where two aspects ask for opposite things, first first (rule: Shape).
@@ -19,18 +19,18 @@ Aspect = namedtuple("Aspect", "name anchor proof brings")
 ASPECTS = {
     one.name: one
     for one in (
-        Aspect("data", "data-modeller", shape.EXECUTION, None),
-        Aspect("api", "api-designer", shape.EXECUTION, "documentation"),
-        Aspect("ui", "interaction-designer", shape.OBSERVATION, None),
-        Aspect("auth", "security-reviewer", shape.EXECUTION, "testing"),
-        Aspect("performance", "performance-engineer", shape.MEASUREMENT, None),
-        Aspect("error", "error-designer", shape.EXECUTION, None),
-        Aspect("testing", "test-first-developer", shape.EXECUTION, None),
-        Aspect("migration", "migration-planner", shape.EXECUTION, "deployment"),
-        Aspect("integration", "integration-engineer", shape.EXECUTION, None),
-        Aspect("deployment", "reliability-engineer", shape.OBSERVATION, None),
-        Aspect("observability", "observability-engineer", shape.OBSERVATION, None),
-        Aspect("documentation", "technical-writer", shape.OBSERVATION, None),
+        Aspect("data", "data-modeller", proofs.EXECUTION, None),
+        Aspect("api", "api-designer", proofs.EXECUTION, "documentation"),
+        Aspect("ui", "interaction-designer", proofs.OBSERVATION, None),
+        Aspect("auth", "security-reviewer", proofs.EXECUTION, "testing"),
+        Aspect("performance", "performance-engineer", proofs.MEASUREMENT, None),
+        Aspect("error", "error-designer", proofs.EXECUTION, None),
+        Aspect("testing", "test-first-developer", proofs.EXECUTION, None),
+        Aspect("migration", "migration-planner", proofs.EXECUTION, "deployment"),
+        Aspect("integration", "integration-engineer", proofs.EXECUTION, None),
+        Aspect("deployment", "reliability-engineer", proofs.OBSERVATION, None),
+        Aspect("observability", "observability-engineer", proofs.OBSERVATION, None),
+        Aspect("documentation", "technical-writer", proofs.OBSERVATION, None),
     )
 }
 #: What is looked at where a request names too few sides of itself.

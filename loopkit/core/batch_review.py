@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, decisions, drafts, prose, review, settings, stage, supervised, trail, work
+from . import approval, decisions, drafts, prose, review, settings, signature, stage, supervised, trail, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -224,8 +224,6 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
 
 def _again(state: LoopState, rows: list[dict], about: dict) -> dict[str, str]:
     """{completed task that a BLOCKER is about: signature of the finding}."""
-    from . import signature
-
     return {
         one: signature.of(_told(row))
         for row in rows

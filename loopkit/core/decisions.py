@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import command, prose, stage
+from . import command, drafts, prose, stage, verdict
 from .errors import Refused, UsageFault
 from .trail import COMMAND, next_number
 
@@ -116,8 +116,6 @@ def recorded(state: LoopState, given: dict) -> list[Change]:
 
     Raises UsageFault for a field that is missing, unknown or too long, Refused for a number that names no live decision.
     """
-    from . import drafts
-
     _open(state)
     drafts.known(given, KEYS, "the decision")
     title = _text(given, "title", LONGEST_TITLE, needed="what is decided, in a few words")
@@ -158,8 +156,6 @@ def dependents(state: LoopState, numbers: Iterable[int]) -> list[int]:
 
 def avoided(state: LoopState, given: dict) -> list[Change]:
     """`decide --avoid`: an anti-pattern by hand. Raises as `recorded`."""
-    from . import drafts
-
     _open(state)
     drafts.known(given, LESSON_KEYS, "the anti-pattern")
     source = given.get("source") or SOURCES[2]
@@ -308,8 +304,6 @@ def _listed(state: LoopState, most: int = 12) -> str:
 
 def _open(state: LoopState) -> None:
     """Reasons may be recorded while a loop waits or is paused, not once it is over."""
-    from . import verdict
-
     if state.session.status in verdict.FINAL:
         raise Refused(f"loop {state.name} is over ({state.session.verdict})", "start another: /loop:start <task>")
 

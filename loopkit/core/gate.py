@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import command, drafts, review, shape, stage, tiers, verdict, work
+from . import command, drafts, proofs, review, stage, tiers, verdict, work
 from . import task as tasks
 from .errors import NotYet, Refused, UsageFault
 
@@ -96,7 +96,7 @@ def open_points(
     if not review.passed(state):
         rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
-        if row.type in shape.UNSEEN and not row.must_not:
+        if row.type in proofs.UNSEEN and not row.must_not:
             rows.append((f"{row.id} rests on {row.type} alone: give it a stronger proof", "loopkit shape --accept -"))
         elif row.command:
             why = "has lost its evidence file" if row.id in lost else _evidence_fault(state, row.id, digest)
@@ -287,7 +287,7 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or shape.REVIEWED in types:
+    if card["reversal"] == "1" or proofs.REVIEWED in types:
         return MONITOR
     return SHIP
 
@@ -315,7 +315,7 @@ def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[st
 def card(state: LoopState) -> dict:
     """What the completion card shows."""
     gate = state.gate or {}
-    types = [one for one in shape.TYPES if any(row.type == one for row in state.criteria.values())]
+    types = [one for one in proofs.TYPES if any(row.type == one for row in state.criteria.values())]
     names = {SHIP: "🟢", MONITOR: "🟡", RESEARCH: "🔴"}
     return {
         "name": gate.get("card", RESEARCH),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import prose, score, stage
+from . import prose, score, stage, work
 from .errors import Refused, UsageFault
 from .topics import topics_in
 
@@ -103,8 +103,6 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
 
     profiles: what is known of experts; None or empty where no profile can be read (then nobody's standing is checked).
     """
-    from . import work
-
     stage.running(state)
     task = work.find(state, task_id)
     data = _record(state, given, profiles, stuck_topics(task))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from . import decisions, prose, settling, stage, verdict
+from . import command, decisions, drafts, prose, settling, stage, verdict, work
 from . import task as tasks
 from .errors import Refused, UsageFault
 
@@ -74,8 +74,6 @@ def findings(state: LoopState, rows: object) -> list[dict]:
 
 
 def _finding(state: LoopState, row: object, place: int) -> dict:
-    from . import drafts
-
     what = f"finding {place}"
     if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
         raise UsageFault(f"{what} has no issue", "say what is wrong")
@@ -115,8 +113,6 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
 
 
 def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> list[str]:
-    from . import drafts
-
     names = [name.strip() for name in drafts.texts(value, what)]
     known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
     for name in names:
@@ -315,8 +311,6 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify` command for its task.
     What goes round in circles is decided instead; a mustNot that has come true pauses the loop after all is recorded.
     """
-    from . import command, stage, work
-
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS)
     if "findings" not in given:
@@ -363,8 +357,6 @@ def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: 
 
     finding_id: one id or several; all are settled in the same way, or none is.
     """
-    from . import command, stage, work
-
     stage.running(state)
     names = [finding_id] if isinstance(finding_id, str) else list(dict.fromkeys(one.upper() for one in finding_id))
     chosen = [_settleable(state, name, how, text) for name in names]

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 
-from . import command, prose
+from . import aspects, command, prose
 from .errors import Refused, UsageFault
+from .proofs import EXECUTION, TYPES, UNSEEN
 
-EXECUTION, OBSERVATION, MEASUREMENT = "execution output", "observation", "measurement"
-REASONED, REVIEWED, ASSUMED = "reasoned inference", "code review", "assumption"
-#: Verification types, strongest first (rule: Shape).
-TYPES = (EXECUTION, OBSERVATION, MEASUREMENT, REASONED, REVIEWED, ASSUMED)
-#: Types on which a criterion cannot pass the gate: nobody has seen anything (rule: Gate and completion).
-UNSEEN = (REASONED, ASSUMED)
 LEAST_MUST_NOTS = 2
 MOST_TEXT = 500
 #: Characters of one fault.
@@ -110,8 +105,6 @@ class _Reader:
             self.fault(number, "the title is empty: `# Shape: …`")
 
     def _take_aspects(self, number: int, text: str) -> None:
-        from . import aspects
-
         if self.aspects is not None:
             self.fault(number, "aspects stands twice")
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
-from . import approval, attempt, briefing, planning, prose, recovery, settings, stage, supervised, verdict
+from . import approval, attempt, briefing, planning, prose, recovery, settings, stage, supervised, verdict, work
 from .attempt import Misfit
 from .errors import NotYet, Refused, UsageFault
 from .events import Change
@@ -110,8 +110,6 @@ def outstanding(state: LoopState) -> list[Step]:
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
     """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it is not awaited."""
-    from . import work
-
     stage.running(state)
     if kind not in KINDS:
         raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(KINDS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import approval, panel, recovery, score, settings, stage, supervised, work, worktrees
+from . import approval, monitor, panel, recovery, score, settings, stage, supervised, work, worktrees
 from . import task as tasks
 from .course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from .errors import NotYet, Refused
@@ -175,8 +175,6 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
 
     Tasks completed earlier and found broken in this wave count as failed in it (rule: Detectors).
     """
-    from . import monitor
-
     outcomes = {one: Outcome(PASSED) for one in done}
     for one in failed:
         history = state.tasks[one].history

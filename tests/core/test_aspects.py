@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core import aspects, shape, topics
+from loopkit.core import aspects, proofs, topics
 from tests.plugin.bundle import PROFILES, split
 
 ALL = "data api ui auth performance error testing migration integration deployment observability documentation".split()
@@ -30,7 +30,7 @@ def test_each_has_an_anchor_that_knows_it_in_depth_and_a_proof(name: str) -> Non
     one = aspects.ASPECTS[name]
     profiles = {path.stem: split(path)[0] for path in PROFILES}
     assert name in profiles[one.anchor]["depth"]
-    assert one.proof in shape.TYPES and one.proof not in shape.UNSEEN
+    assert one.proof in proofs.TYPES and one.proof not in proofs.UNSEEN
 
 
 @pytest.mark.parametrize(

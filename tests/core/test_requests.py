@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from loopkit.core import aspects, score, shape
+from loopkit.core import aspects, proofs, score
 from tests.core import judge
 
 HELD = ("spec", "fit", "shape", "kind", "aspects", "panel", "proofs")
@@ -21,7 +21,7 @@ def test_what_is_chosen(row: dict) -> None:
     assert {name: found[name] for name in HELD} == {name: row[name] for name in HELD}
     assert aspects.faults(found["aspects"]) == []
     assert 2 <= len(found["panel"]) <= 4 and len(set(found["questions"])) == len(found["panel"])
-    assert not set(found["proofs"]) & set(shape.UNSEEN)
+    assert not set(found["proofs"]) & set(proofs.UNSEEN)
     assert (found["shape"] is None) == (found["fit"] < score.FIT_COLLEAGUE)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core import shape
+from loopkit.core import proofs, shape
 from loopkit.core.errors import Refused
 from loopkit.core.state import Criterion
 from tests.core.kit import SHAPE
@@ -173,7 +173,7 @@ def test_two_must_nots_are_the_least(count: int) -> None:
         assert len(shape.parse(text)["criteria"]) == 1 + count
 
 
-@pytest.mark.parametrize("kind", shape.TYPES)
+@pytest.mark.parametrize("kind", proofs.TYPES)
 def test_all_types_are_known(kind: str) -> None:
     text = with_line(10, f"| C1 | {kind.upper()} | `make check` |")
     row = shape.parse(text)["criteria"][0]
@@ -201,7 +201,7 @@ def test_any_text_is_taken_or_refused(text: str) -> None:
 
 
 def test_types_are_ordered_by_strength() -> None:
-    assert shape.TYPES == (
+    assert proofs.TYPES == (
         "execution output",
         "observation",
         "measurement",

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from loopkit.core import announce, approval, events, shape, snapshot, supervised
+from loopkit.core import announce, approval, events, proofs, shape, snapshot, supervised
 from loopkit.core.errors import Damaged, LoopError, UsageFault
 from loopkit.core.events import Event
 from loopkit.engine import reading, replies
@@ -276,7 +276,7 @@ def shape_file(raw: bytes) -> None:
         return
     assert found is not None and found["title"]
     kinds = [row for row in found["criteria"] if not row["must_not"]]
-    assert kinds and all(row["type"] in shape.TYPES for row in kinds)
+    assert kinds and all(row["type"] in proofs.TYPES for row in kinds)
     assert len(found["criteria"]) - len(kinds) >= shape.LEAST_MUST_NOTS
     for one in here.ledger.read_bytes()[len(before) :].splitlines():
         assert events.decode(one), one[:300]
