@@ -7,7 +7,7 @@ from pathlib import Path
 
 import _measure  # noqa: F401  (puts the package on the path)
 
-from loopkit.core import drafts
+from loopkit.core.plan import drafts
 from loopkit.store import loop as store
 
 SESSION = "11111111-2222-4333-8444-555555555555"

@@ -18,7 +18,7 @@ from pathlib import Path
 import _loops
 import _measure
 
-from loopkit.core import checkpoints as rules
+from loopkit.core.health import checkpoints as rules
 from loopkit.engine import checkpoints
 from loopkit.store.loop import Loop
 

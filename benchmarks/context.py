@@ -19,8 +19,9 @@ import _loops
 import _measure
 from _measure import ROOT, Program
 
-from loopkit.core import announce, drafts
-from loopkit.core import snapshot as snapshots
+from loopkit.core.plan import drafts
+from loopkit.core.steps import announce
+from loopkit.core.steps import snapshot as snapshots
 
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 #: Skills that are loaded only where there is something to recall, or was something to learn.

@@ -42,7 +42,7 @@ def make() -> dict[str, tuple[str, ...]]:
 
 
 def ours(blocked_by: dict[str, tuple[str, ...]]) -> list[list[str]]:
-    from loopkit.core import graph
+    from loopkit.core.plan import graph
 
     return graph.waves(blocked_by)
 

@@ -18,8 +18,8 @@ import _loops
 import _measure
 from _measure import Program
 
-from loopkit.core import clock
-from loopkit.core.stem import stem
+from loopkit.core.journal import clock
+from loopkit.core.memory.stem import stem
 from loopkit.store import learnings
 from loopkit.store.origin import Origin
 

@@ -14,7 +14,7 @@ import time
 import _loops
 import _measure
 
-from loopkit.core import drafts
+from loopkit.core.plan import drafts
 from loopkit.store import loop as store
 
 #: Tasks at each end.

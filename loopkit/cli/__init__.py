@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from ..core.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
+from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core import prose
-from ..core.errors import Refused, UsageFault
-from ..core.state import LoopState
+from ..core.journal import prose
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.state import LoopState
 from . import app
 
 

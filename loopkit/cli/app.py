@@ -14,10 +14,12 @@ from typing import Any
 
 import click
 
-from ..core import intake, nextstep, prose, stage, verdict
-from ..core.errors import Damaged, LoopError, NotYet, Refused, UsageFault
-from ..core.events import Change
-from ..core.state import LoopState
+from ..core.journal import prose, stage, verdict
+from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.request import intake
+from ..core.steps import nextstep
 from ..store import atomic, inside, loops, place, prompts
 from ..store.loop import Loop
 from ..store.origin import Origin
@@ -280,7 +282,7 @@ def say_no(error: LoopError) -> None:
 
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is written."""
-    from ..core import learning
+    from ..core.memory import learning
     from ..store import journal, tables
 
     try:
@@ -355,7 +357,7 @@ def read_shape(call: App, source: str) -> tuple[str, int]:
     try:
         return read_copied(call, source)
     except UsageFault as fault:
-        from ..core import shape
+        from ..core.request import shape
 
         path = os.path.join(call.folder, source)
         real = os.path.realpath(path)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core import prose, stage
-from ..core.errors import UsageFault
-from ..core.state import LoopState
+from ..core.journal import prose, stage
+from ..core.journal.errors import UsageFault
+from ..core.journal.state import LoopState
 from . import app
 
 

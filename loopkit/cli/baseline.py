@@ -6,9 +6,10 @@ import os
 
 import click
 
-from ..core import baseline, prose, settings
-from ..core import command as commands
-from ..core.errors import Damaged
+from ..core.evidence import baseline
+from ..core.evidence import command as commands
+from ..core.journal import prose, settings
+from ..core.journal.errors import Damaged
 from ..engine import process
 from ..engine import verify as runner
 from ..store import inside, tables

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from ..core import approval, batch_review, briefing, decisions, prose, supervised, supervision
-from ..core import task as tasks
-from ..core.errors import UsageFault
-from ..core.state import LoopState
+from ..core.journal import prose, supervised
+from ..core.journal import task as tasks
+from ..core.journal.errors import UsageFault
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.plan import approval
+from ..core.review import batch_review
+from ..core.steps import briefing, supervision
 from ..store.loop import Loop
 from . import app, decide, forms
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core import verdict
-from ..core.errors import LoopError
-from ..core.state import LoopState
+from ..core.journal import verdict
+from ..core.journal.errors import LoopError
+from ..core.journal.state import LoopState
 from ..store import native
 from ..store.loop import Loop
 from . import app

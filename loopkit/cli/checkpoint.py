@@ -6,12 +6,12 @@ import time
 
 import click
 
-from ..core import checkpoints as rules
-from ..core import clock
-from ..core.checkpointed import BEFORE, Checkpoint
-from ..core.errors import LoopError
-from ..core.events import Change
-from ..core.state import LoopState
+from ..core.health import checkpoints as rules
+from ..core.journal import clock
+from ..core.journal.checkpointed import BEFORE, Checkpoint
+from ..core.journal.errors import LoopError
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
 from ..engine import checkpoints
 from ..store.loop import Loop
 from . import app

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core import clarify, prose, score, stage
-from ..core.state import LoopState
+from ..core.journal import prose, score, stage, stages
+from ..core.journal.state import LoopState
+from ..core.request import clarify
 from . import app
 
 FORM = """\
@@ -38,7 +39,7 @@ def command(call: app.App, source: str | None) -> None:
     loop = call.own_loop()
     if source is None:
         stage.running(loop.state)
-        stage.require(loop.state, stage.INTENT, doing="clarifying")
+        stage.require(loop.state, stages.INTENT, doing="clarifying")
         call.answer(loop, "\n".join(_brief(loop.state)), None, ["loopkit clarify --file -"])
         return
     data = call.change(loop, clarify.clarified, app.read_record(call, source, dict))[0][1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import gate
+from ..core.review import gate
 from ..render import card
 from . import app
 from .gate import digests, lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..core import intake
+from ..core.request import intake
 from . import app
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..core import decisions, prose
+from ..core.journal import prose
+from ..core.memory import decisions
 from ..store import decisions as files
 from ..store.loop import Loop
 from . import app

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ..core import approval, stage
+from ..core.journal import stages
+from ..core.plan import approval
 from ..store import decisions, derived
 from ..store.loop import Loop
 
@@ -16,7 +17,7 @@ def follow(loop: Loop) -> None:
     name = decisions.FOLDER
     try:
         decisions.write(loop.folder, rows, state.trail.superseded)
-        judged = not approval.on_evidence(state) and state.stage == stage.DECOMPOSE
+        judged = not approval.on_evidence(state) and state.stage == stages.DECOMPOSE
         if not state.tasks and not judged:
             return
         from ..render import context, loopstate, plan, report

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from ..core import permissions as permission_rules
+from ..core.evidence import permissions as permission_rules
 from ..engine import doctor
 from . import app
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import panel, prose, review
-from ..core import task as tasks
-from ..core.state import LoopState
+from ..core.journal import prose
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.review import panel, review
 from ..store import place, profiles
 
 LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS

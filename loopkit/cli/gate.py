@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import click
 
-from ..core import aspects, gate, prose, stage, verdict
-from ..core.errors import Refused
+from ..core.journal import prose, stages, verdict
+from ..core.journal.errors import Refused
+from ..core.request import aspects
+from ..core.review import gate
 from ..store import digest
 from ..store.loop import Loop
 from . import app
@@ -31,7 +33,7 @@ def lost(loop: Loop) -> frozenset[str]:
 
 def next_check(call: app.App, loop: Loop) -> list[str]:
     """The step after a check in review: the next one the gate waits for, or the gate itself."""
-    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
+    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stages.REVIEW:
         return []
     missing = gate.open_points(loop.state, digests(call), lost(loop))
     step = missing[0][1] if missing else "loopkit gate"

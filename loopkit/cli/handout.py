@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import briefing, supervision
+from ..core.steps import briefing, supervision
 from ..render import briefs as render
 from ..store import briefs
 from ..store.loop import Loop, unwritable
 from . import app
 
 if TYPE_CHECKING:
-    from ..core.events import Change
-    from ..core.state import LoopState
-    from ..core.supervision import Step
+    from ..core.journal.events import Change
+    from ..core.journal.state import LoopState
+    from ..core.steps.supervision import Step
 
 
 def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:

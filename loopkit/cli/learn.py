@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from ..core import clock, learned, learning
-from ..core.errors import Damaged, Refused, UsageFault
+from ..core.journal import clock
+from ..core.journal.errors import Damaged, Refused, UsageFault
+from ..core.memory import learned, learning
 from ..store import journal, learnings, tables
 from ..store import loop as store
 from . import app, recall

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
-from ..core import panel, prose, score, settings, stage, work
-from ..core.errors import Refused, UsageFault
-from ..core.events import Change
-from ..core.state import LoopState
+from ..core.journal import prose, score, settings, stage, stages
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.plan import work
+from ..core.review import panel
 from ..store import place, profiles
 from ..store.loop import Loop
 from . import app
@@ -97,7 +99,7 @@ def _stuck(state: LoopState, task_id: str) -> tuple[list[str], list[str]]:
 
 
 def _clarify(state: LoopState, dimension: str) -> tuple[list[str], list[str]]:
-    stage.require(state, stage.INTENT, doing="clarifying")
+    stage.require(state, stages.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
     words = " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[dimension]))

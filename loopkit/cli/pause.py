@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..core import stage, verdict
-from ..core.state import LoopState
+from ..core.journal import stage, verdict
+from ..core.journal.state import LoopState
 from . import app
 
 

@@ -6,10 +6,12 @@ import json
 
 import click
 
-from ..core import intake, prose, recall
-from ..core.errors import UsageFault
-from ..core.learned import Learning
-from ..core.state import LoopState
+from ..core.journal import prose
+from ..core.journal.errors import UsageFault
+from ..core.journal.state import LoopState
+from ..core.memory import recall
+from ..core.memory.learned import Learning
+from ..core.request import intake
 from ..store import learnings, origin
 from . import app
 

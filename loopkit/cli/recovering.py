@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..core import recovery
+from ..core.health import recovery
 from ..store.loop import Loop
 from . import app
 

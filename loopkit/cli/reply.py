@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..core import approval, briefing, checks, prose, supervised, supervision, verdict, work
-from ..core.errors import Refused
+from ..core.evidence import checks
+from ..core.journal import prose, supervised, verdict
+from ..core.journal.errors import Refused
+from ..core.plan import approval, work
+from ..core.steps import briefing, supervision
 from ..store.loop import Loop
 from . import app, handout
 from .task import weighed

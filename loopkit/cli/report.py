@@ -6,7 +6,8 @@ import os
 
 import click
 
-from ..core import patterns, prose
+from ..core.journal import prose
+from ..core.plan import patterns
 from ..store import reports, tables
 from . import app
 

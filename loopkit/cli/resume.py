@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from ..core import clock, limits, resolution, resumption, snapshot, verdict
-from ..core.errors import Damaged, LoopError, Refused, UsageFault
-from ..core.session import Session
-from ..core.state import LoopState
+from ..core.journal import clock, limits, verdict
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.journal.session import Session
+from ..core.journal.state import LoopState
+from ..core.steps import resolution, resumption, snapshot
 from ..store import native, place, prompts, transcript, trust
 from ..store.loop import Loop, unwritable
 from . import app, which, worktree
@@ -157,8 +158,8 @@ def _changes(
 
 def _check_raised(session: Session, most: dict) -> None:
     """Raises LimitReached where the limit that paused the loop still stands."""
-    from ..core import pricing
-    from ..core.errors import LimitReached
+    from ..core.journal import pricing
+    from ..core.journal.errors import LimitReached
 
     usd = pricing.cost(session.usage, session.prices)[0]
     over = limits.reached(

@@ -6,9 +6,13 @@ import os
 
 import click
 
-from ..core import approval, decisions, nextstep, prose, review, settling, verdict
-from ..core.errors import Refused, UsageFault
-from ..core.state import LoopState
+from ..core.journal import prose, verdict
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.plan import approval
+from ..core.review import review, settling
+from ..core.steps import nextstep
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
 from . import app, batch, decide, experts, forms

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ..core import checkpoints as rules
-from ..core import prose
-from ..core.checkpointed import BEFORE, Checkpoint
-from ..core.errors import Refused, UsageFault
-from ..core.events import Change
-from ..core.state import LoopState
+from ..core.health import checkpoints as rules
+from ..core.journal import prose
+from ..core.journal.checkpointed import BEFORE, Checkpoint
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
 from ..engine import checkpoints
 from . import app, recovering
 from .checkpoint import kept

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import click
 
-from ..core import intake, score
-from ..core.errors import Refused, UsageFault
-from ..core.stage import check_leave_intent
+from ..core.journal import score
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.stage import check_leave_intent
+from ..core.request import intake
 from . import app, shape
 
 

@@ -7,9 +7,13 @@ import os
 
 import click
 
-from ..core import approval, aspects, clarify, intake, panel, proofs, prose, settling, shape, stage, verdict
-from ..core.errors import Damaged
-from ..core.state import LoopState
+from ..core.evidence import proofs
+from ..core.journal import prose, stages, verdict
+from ..core.journal.errors import Damaged
+from ..core.journal.state import LoopState
+from ..core.plan import approval
+from ..core.request import aspects, clarify, intake, shape
+from ..core.review import panel, settling
 from ..store import atomic, place, profiles, project
 from ..store.loop import Loop
 from . import app
@@ -104,6 +108,6 @@ def _said(state: LoopState, data: dict) -> str:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
     if settling.growing(state.shape_rounds):
         said += "\nit has grown again and no goal is another: longer is not better; keep what changes the outcome"
-    if state.stage == stage.DECOMPOSE and approval.on_evidence(state):
+    if state.stage == stages.DECOMPOSE and approval.on_evidence(state):
         said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
     return said

@@ -8,8 +8,10 @@ import sys
 
 import click
 
-from ..core import approval, clock, limits, prose, review, score, verdict
-from ..core.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.journal import clock, limits, prose, score, verdict
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.plan import approval
+from ..core.review import review
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store

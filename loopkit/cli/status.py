@@ -8,8 +8,9 @@ import time
 
 import click
 
-from ..core import clock, limits, prose, supervision, verdict, waves
-from ..core import snapshot as snapshots
+from ..core.journal import clock, limits, prose, verdict
+from ..core.steps import snapshot as snapshots
+from ..core.steps import supervision, waves
 from ..render import loopstate
 from ..store import loops, place
 from ..store.loop import Loop

@@ -7,10 +7,14 @@ from collections.abc import Callable
 
 import click
 
-from ..core import clarify, decisions, drafts, graph, panel, prose, verdict, work, worktrees
-from ..core import task as tasks
-from ..core.errors import UsageFault
-from ..core.task import Task
+from ..core.journal import prose, verdict, worktrees
+from ..core.journal import task as tasks
+from ..core.journal.errors import UsageFault
+from ..core.journal.task import Task
+from ..core.memory import decisions
+from ..core.plan import drafts, graph, work
+from ..core.request import clarify
+from ..core.review import panel
 from . import app
 
 #: Decisions and anti-patterns that a task shows at the most, the oldest first.

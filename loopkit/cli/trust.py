@@ -6,8 +6,9 @@ import json
 
 import click
 
-from ..core import learned, prose
-from ..core.errors import LoopError, Refused, UsageFault
+from ..core.journal import prose
+from ..core.journal.errors import LoopError, Refused, UsageFault
+from ..core.memory import learned
 from ..store import config, origin, trust
 from ..store.loop import unwritable
 from ..store.origin import Item

@@ -6,10 +6,15 @@ import os
 
 import click
 
-from ..core import approval, decisions, gate, outline, settings, supervised, supervision, tiers, work, worktrees
-from ..core import task as tasks
-from ..core.errors import Refused, UsageFault
-from ..core.state import LoopState
+from ..core.evidence import tiers
+from ..core.journal import settings, supervised, worktrees
+from ..core.journal import task as tasks
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.plan import approval, outline, work
+from ..core.review import gate
+from ..core.steps import supervision
 from ..engine import verify as runner
 from ..store import place
 from ..store.loop import Loop
@@ -187,7 +192,7 @@ def _slow(tier: str, outcome: dict) -> str:
 
 def _wider(call: app.App, loop: Loop, tier: str, but: str) -> str:
     """Where to look next, in words: only the stored command completes the task."""
-    from ..core import discovery
+    from ..core.evidence import discovery
     from ..store import project
 
     own = discovery.wider(project.checks(call.work_folder(loop.state)), tier, but)

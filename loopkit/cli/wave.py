@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..core import (
-    approval,
-    briefing,
-    nextstep,
-    outline,
-    prose,
-    recovery,
-    stage,
-    supervision,
-    verdict,
-    waves,
-    work,
-    worktrees,
-)
-from ..core.course import PROGRESSING
+from ..core.health import recovery
+from ..core.journal import prose, stage, verdict, worktrees
+from ..core.journal.course import PROGRESSING
+from ..core.plan import approval, outline, work
+from ..core.steps import briefing, nextstep, supervision, waves
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop

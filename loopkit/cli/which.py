@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import resolution, verdict
-from ..core.errors import Refused
-from ..core.state import LoopState
+from ..core.journal import verdict
+from ..core.journal.errors import Refused
+from ..core.journal.state import LoopState
+from ..core.steps import resolution
 from ..store import loops, trust
 from ..store.loop import Loop
 from . import app

@@ -8,12 +8,14 @@ from collections import namedtuple
 
 import click
 
-from ..core import clock, outline, prose, stage, waves, work
-from ..core import worktrees as rules
-from ..core.checkpoints import spared
-from ..core.errors import LoopError, Refused, UsageFault
-from ..core.events import Change
-from ..core.state import LoopState
+from ..core.health.checkpoints import spared
+from ..core.journal import clock, prose, stage
+from ..core.journal import worktrees as rules
+from ..core.journal.errors import LoopError, Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.plan import outline, work
+from ..core.steps import waves
 from ..engine import checkpoints
 from ..engine import worktrees as engine
 from ..store import loops, place, trust

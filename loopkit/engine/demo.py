@@ -12,7 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Callable
 
-from ..core.errors import Damaged, Refused
+from ..core.journal.errors import Damaged, Refused
 from ..store import loops, place
 from . import drive, script
 

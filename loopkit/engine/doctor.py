@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from ..core import graph, pricing, verdict
-from ..core import snapshot as snapshots
-from ..core import task as tasks
-from ..core.errors import Damaged
+from ..core.journal import pricing, verdict
+from ..core.journal import task as tasks
+from ..core.journal.errors import Damaged
+from ..core.plan import graph
+from ..core.steps import snapshot as snapshots
 from ..store import client, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import installation, standing, surroundings

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from ..core.errors import Refused
+from ..core.journal.errors import Refused
 from .script import Call, Script, next_steps, words
 
 #: Steps after which a drive that does not end is given up: far more than any script needs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.errors import EXIT_DAMAGED
+from ..core.journal.errors import EXIT_DAMAGED
 
 OK, WARN, FAULT, DAMAGE = "ok", "note", "fault", "damaged"
 

@@ -11,7 +11,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.errors import Damaged, Refused
+from ..core.journal.errors import Damaged, Refused
 from ..store import place
 from . import process
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from .. import bootstrap
-from ..core import clock
+from ..core.journal import clock
 from ..store import beats, client, place
 from .findings import FAULT, OK, WARN, Case, Report
 

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..core import command, decisions, drafts
-from ..core.errors import UsageFault
+from ..core.evidence import command
+from ..core.journal.errors import UsageFault
+from ..core.memory import decisions
+from ..core.plan import drafts
 
 #: Characters of one text and entries of a list at the most.
 LONGEST, MOST = 50_000, 200

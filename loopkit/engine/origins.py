@@ -6,7 +6,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from ..core.errors import LoopError
+from ..core.journal.errors import LoopError
 from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
 from . import git
 

@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ..core import masking
+from ..core.evidence import masking
 from ..store import tables
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable
 
-from ..core.errors import UsageFault
+from ..core.journal.errors import UsageFault
 from ..store import records
 
 #: Characters of a reply at the most.

@@ -7,7 +7,7 @@ import re
 
 from pydantic import ValidationError
 
-from ..core.errors import UsageFault
+from ..core.journal.errors import UsageFault
 from . import mending, models, reading
 from .reading import Unfit
 

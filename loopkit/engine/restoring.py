@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable
 
-from ..core.errors import Damaged
+from ..core.journal.errors import Damaged
 from .git import LONG_SECONDS, GitFault, Repository, git, repository
 from .trees import LINK, RUN, Difference, differences
 from .workshop import PREFIX, Workshop, sweep, workshop

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..core.errors import Damaged, Refused
+from ..core.journal.errors import Damaged, Refused
 from ..store import atomic
 
 #: Runs `loopkit` with arguments and standard input; gives (exit code, output).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..core import clock
+from ..core.journal import clock
 from ..store import native, place
 from .findings import DAMAGE, FAULT, OK, WARN, Report
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..core import permissions, prose
-from ..core.errors import LoopError
-from ..core.session import MAX_IDLE_STOPS
+from ..core.evidence import permissions
+from ..core.journal import prose
+from ..core.journal.errors import LoopError
+from ..core.journal.session import MAX_IDLE_STOPS
 from ..store import client, config, inside, loops, native, origin, place, trust
 from . import origins
 from .findings import FAULT, OK, WARN, Case, Report

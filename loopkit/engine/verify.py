@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 
-from ..core import command
-from ..core.errors import Damaged
+from ..core.evidence import command
+from ..core.journal.errors import Damaged
 from ..store import digest, inside, tables
 from . import process
 
@@ -76,7 +76,7 @@ def _new_log(folder: str, target: str) -> tuple[str, str]:
 
 
 def _signature(log: str) -> str:
-    from ..core import signature
+    from ..core.evidence import signature
 
     with open(log, "rb") as file:
         return signature.of(file.read(signature.LOOKED).decode("utf-8", "replace"))

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections import namedtuple
 
-from ..core.errors import LoopError, Refused
+from ..core.journal.errors import LoopError, Refused
 from ..store import atomic, inside
 from ..store.loop import unwritable
 from . import checkpoints

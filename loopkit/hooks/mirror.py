@@ -6,8 +6,8 @@ import os
 import time
 from binascii import crc32
 
-from ..core import clock, settings
-from ..core.events import Event
+from ..core.journal import clock, settings
+from ..core.journal.events import Event
 from ..store import journal, loops, native
 from . import log
 

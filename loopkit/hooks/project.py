@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from ..core import verdict
+from ..core.journal import verdict
 from ..store import journal, loops, place, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..core.events import Event
+    from ..core.journal.events import Event
     from .dispatch import Call
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core import clock, verdict
-from ..core.events import Event
+from ..core.journal import clock, verdict
+from ..core.journal.events import Event
 from ..store import place
 from . import project
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..core import announce, clock, verdict
-from ..core.events import Event
+from ..core.journal import clock, verdict
+from ..core.journal.events import Event
+from ..core.steps import announce
 from ..store import loops, native, place
 from . import project, reply
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from ..core import clock, stop, verdict
-from ..core.events import Event
+from ..core.journal import clock, verdict
+from ..core.journal.events import Event
+from ..core.steps import stop
 from ..store import loops, place
 from . import project, reply
 
@@ -102,7 +103,7 @@ def _foreign(call: Call) -> dict | None:
     """No loop of this session: the unfinished tasks of a named list hold the first stop."""
     if not call.env.get("CLAUDE_CODE_TASK_LIST_ID") or call.given.get("stop_hook_active") is not False:
         return None
-    from ..core import announce
+    from ..core.steps import announce
     from ..store import native
 
     folder = native.folder(call.env, "")

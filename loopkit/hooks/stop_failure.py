@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core import clock, prose, verdict
-from ..core.events import Event
+from ..core.journal import clock, prose, verdict
+from ..core.journal.events import Event
 from . import project
 
 TYPE_CHECKING = False

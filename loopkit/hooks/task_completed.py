@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ..core import approval, prose, settings, verdict
+from ..core.journal import prose, settings, verdict
+from ..core.plan import approval
 from ..store import loops, native
 from . import project, reply
 

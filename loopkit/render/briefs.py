@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core import approval, briefing, prose, supervised
+from ..core.journal import prose, supervised
+from ..core.plan import approval
+from ..core.steps import briefing
 from . import text
 
 if TYPE_CHECKING:
-    from ..core.state import LoopState
-    from ..core.supervision import Step
+    from ..core.journal.state import LoopState
+    from ..core.steps.supervision import Step
 
 #: Bytes of a brief at the most.
 LARGEST = 24_000

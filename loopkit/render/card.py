@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core import decisions, gate, prose, supervision
-from ..core.state import LoopState
+from ..core.journal import prose
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.review import gate
+from ..core.steps import supervision
 from . import text
 
 #: Columns inside the box, and those that a task's subject may take.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..core import decisions, outline, waves
-from ..core import task as tasks
-from ..core.state import LoopState
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.plan import outline
+from ..core.steps import waves
 from . import text
 from .words import line, more
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import monitor, prose
-from ..core.course import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
-from ..core.state import LoopState
+from ..core.health import monitor
+from ..core.journal import prose
+from ..core.journal.course import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
+from ..core.journal.state import LoopState
 from . import text
 
 NAME = "loop-state.md"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..core import decisions, outline
-from ..core import task as tasks
-from ..core.state import LoopState
-from ..core.task import Task
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.journal.task import Task
+from ..core.memory import decisions
+from ..core.plan import outline
 from . import text
 from .words import line, more
 

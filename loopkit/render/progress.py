@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import graph, pricing, prose, verdict
-from ..core import task as tasks
-from ..core.state import LoopState
+from ..core.journal import pricing, prose, verdict
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.plan import graph
 from . import text
 
 

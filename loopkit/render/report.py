@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..core import decisions, outline, pricing, prose, review, supervision, verdict
-from ..core import task as tasks
-from ..core.state import LoopState
+from ..core.journal import pricing, prose, verdict
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.memory import decisions
+from ..core.plan import outline
+from ..core.review import review
+from ..core.steps import supervision
 from . import text
 from .words import line, more
 

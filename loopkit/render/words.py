@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import prose
+from ..core.journal import prose
 
 
 def line(words: object, most: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import atomic, inside
 
 if TYPE_CHECKING:
-    from ..core.supervision import Step
+    from ..core.steps.supervision import Step
 
 FOLDER = "briefs"
 

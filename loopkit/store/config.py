@@ -7,8 +7,8 @@ from typing import Any
 
 import tomllib
 
-from ..core import limits, settings
-from ..core.errors import Damaged, UsageFault
+from ..core.journal import limits, settings
+from ..core.journal.errors import Damaged, UsageFault
 from . import trust
 from .origin import CONFIG, SETTINGS, Origin, digest
 

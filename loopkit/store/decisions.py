@@ -7,7 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from ..core import decisions, prose, slug
+from ..core.journal import prose, slug
+from ..core.memory import decisions
 from . import atomic, inside, origin, trust
 
 FOLDER = "learnings"

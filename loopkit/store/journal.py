@@ -6,7 +6,7 @@ import errno
 import os
 from collections import namedtuple
 
-from ..core import events
+from ..core.journal import events
 from . import atomic, inside
 
 NAME = "ledger.jsonl"

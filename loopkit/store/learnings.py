@@ -8,8 +8,8 @@ import os
 import stat
 from collections.abc import Callable
 
-from ..core import learned, recall
-from ..core.learned import Learning
+from ..core.memory import learned, recall
+from ..core.memory.learned import Learning
 from . import journal, origin, trust
 from .origin import LEARNINGS, PROJECT, USER, Origin
 

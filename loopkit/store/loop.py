@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Iterator
 
-from ..core import clock, events, verdict
-from ..core import snapshot as snapshots
-from ..core.errors import Damaged, LoopError, Refused, UsageFault
-from ..core.events import Change, Event
-from ..core.state import LoopState
+from ..core.journal import clock, events, verdict
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.journal.events import Change, Event
+from ..core.journal.state import LoopState
+from ..core.steps import snapshot as snapshots
 from . import atomic, inside, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
@@ -148,7 +148,7 @@ class Loop:
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
         """A new numbered loop folder with its first lines, known as ours. The caller holds the lock. Raises Damaged,
         UsageFault."""
-        from ..core import slug
+        from ..core.journal import slug
 
         _check_readable([Event(kind, data, "", by) for kind, data in changes])
         made = None
@@ -245,7 +245,7 @@ class Loop:
 
 def next_number(root: str) -> int:
     """One more than the highest number ever used: loops, archive, purge marks. Raises OSError."""
-    from ..core import slug
+    from ..core.journal import slug
 
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
@@ -271,7 +271,7 @@ def tidy(root: str) -> None:
     """
     import shutil
 
-    from ..core import slug
+    from ..core.journal import slug
 
     try:
         entries = [one.name for one in os.scandir(root) if one.is_dir(follow_symlinks=False)]

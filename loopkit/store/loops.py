@@ -7,15 +7,15 @@ import json
 import os
 from collections import namedtuple
 
-from ..core import snapshot as snapshots
-from ..core.events import SESSION_TYPES
-from ..core.session import Session
-from ..core.session import fold as fold_session
+from ..core.journal.events import SESSION_TYPES
+from ..core.journal.session import Session
+from ..core.journal.session import fold as fold_session
+from ..core.steps import snapshot as snapshots
 from . import atomic, inside, journal, trust
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
-    from ..core.state import LoopState
+    from ..core.journal.state import LoopState
 
 SNAPSHOT = "workflow-state.json"
 #: Bytes of a snapshot at the most; of a stranger's journal, and how many of these are looked at: a hook has seconds.
@@ -97,7 +97,7 @@ def view(root: str) -> View | None:
 def serving(roots: list, session_id: str) -> View | None:
     """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own, else the nearest that is
     not over, else the nearest. Loops that came from elsewhere do not count. Raises OSError."""
-    from ..core import verdict
+    from ..core.journal import verdict
 
     best = None
     for root in roots:
@@ -156,7 +156,7 @@ def outdated(root: str, name: str, session: Session) -> bool:
 
     One that was taken up again and ended later is what commands about an ended loop mean.
     """
-    from ..core import verdict
+    from ..core.journal import verdict
 
     if session.status not in verdict.FINAL:
         return False
@@ -166,7 +166,7 @@ def outdated(root: str, name: str, session: Session) -> bool:
 
 def _began(root: str, name: str) -> str:
     """When a loop was started, as a stamp; one that cannot be told is later than any."""
-    from ..core.events import decode
+    from ..core.journal.events import decode
 
     try:
         with inside.opened(ledger(root, name), journal.LARGEST) as file:
@@ -211,7 +211,7 @@ def _catch_up(root: str, snapshot: dict) -> Session | None:
 
 def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
     """(LoopState, Tail) of a loop from its whole journal. Raises OSError."""
-    from ..core.state import LoopState
+    from ..core.journal.state import LoopState
 
     tail = journal.read(ledger(root, name))
     assert tail is not None  # it was read from the start
@@ -251,7 +251,7 @@ def active(root: str) -> str | None:
     that runs before those that were put aside. Journals that cannot be read are passed over. Raises OSError where it
     cannot be found out which are ours.
     """
-    from ..core import verdict
+    from ..core.journal import verdict
 
     best = None
     for order, name in enumerate(_candidates(root)):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from ..core import clock
-from ..core import task as tasks
-from ..core.errors import LoopError
+from ..core.journal import clock
+from ..core.journal import task as tasks
+from ..core.journal.errors import LoopError
 from . import atomic, native, place
 from .loop import Loop
 

@@ -13,12 +13,12 @@ import os
 import time
 from collections import namedtuple
 
-from ..core import verdict
+from ..core.journal import verdict
 from . import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..core.state import LoopState
+    from ..core.journal.state import LoopState
 
 STATUSES = frozenset(("pending", "in_progress", "completed"))
 #: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two looks.
@@ -100,7 +100,7 @@ def pulled(state: LoopState, created: list) -> list:
     """
     if state.stage not in ("decompose", "executing", "review") or state.session.status in verdict.FINAL:
         return []
-    from ..core import settings  # most stops take nothing in
+    from ..core.journal import settings  # most stops take nothing in
 
     known = {task.native: task.id for task in state.tasks.values() if task.native}
     fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
@@ -127,7 +127,7 @@ def pulled(state: LoopState, created: list) -> list:
 
 def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
     """{id: blockers} of tasks that are taken in; what would close a circle is left out, since it could never come free."""
-    from ..core import graph
+    from ..core.plan import graph
 
     found: dict = {}
     for row in fresh:

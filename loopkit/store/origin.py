@@ -14,8 +14,9 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core import learned, prose
-from ..core.learned import Learning
+from ..core.journal import prose
+from ..core.memory import learned
+from ..core.memory.learned import Learning
 from . import inside, journal, place, trust
 
 SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core.panel import Profile
+from ..core.review.panel import Profile
 
 
 def read(root: str) -> list[Profile]:

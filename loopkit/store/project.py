@@ -1,12 +1,12 @@
-"""The project's marker files, read from disk; what they tell is for core/discovery.py."""
+"""The project's marker files, read from disk; what they tell is for core/evidence/discovery.py."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from ..core.checks import Check
-from ..core.toolchains import is_test
+from ..core.evidence.checks import Check
+from ..core.evidence.toolchains import is_test
 from . import tables
 
 #: Bytes of a marker file; a larger one counts as there, but unread.

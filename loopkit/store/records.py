@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ..core.errors import UsageFault
+from ..core.journal.errors import UsageFault
 
 
 class _Loader(yaml.SafeLoader):

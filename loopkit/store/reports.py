@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 
-from ..core.errors import Refused, UsageFault
+from ..core.journal.errors import Refused, UsageFault
 from . import atomic
 from .loop import unwritable
 

@@ -6,11 +6,11 @@ import functools
 import os
 from typing import TYPE_CHECKING
 
-from ..core.errors import Damaged
+from ..core.journal.errors import Damaged
 
 if TYPE_CHECKING:
-    from ..core.discovery import Catalog
-    from ..core.masking import Masks
+    from ..core.evidence.discovery import Catalog
+    from ..core.evidence.masking import Masks
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
 
@@ -18,7 +18,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 @functools.cache
 def tool_chains() -> Catalog:
     """How a project's own checks are known."""
-    from ..core.discovery import Catalog
+    from ..core.evidence.discovery import Catalog
 
     return Catalog(_read("toolchains"))
 
@@ -32,7 +32,7 @@ def runners() -> list[dict]:
 @functools.cache
 def masks() -> Masks:
     """What looks like a credential."""
-    from ..core.masking import Masks
+    from ..core.evidence.masking import Masks
 
     return Masks(_read("masks"))
 

@@ -12,11 +12,11 @@ import os
 import stat
 from collections import namedtuple
 
-from ..core import pricing
+from ..core.journal import pricing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..core.session import Session
+    from ..core.journal.session import Session
 
 #: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
 PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20

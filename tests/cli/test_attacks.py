@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 from loopkit.engine import process
 
 from .kit import S2, Project, task
@@ -97,7 +97,7 @@ def test_three_sessions_that_resume_at_once_make_one_owner(project: Project, dat
 
 def test_a_command_that_was_overtaken_records_nothing(project: Project) -> None:
     from loopkit.cli import app
-    from loopkit.core.errors import Refused
+    from loopkit.core.journal.errors import Refused
 
     project.planned()
     kept = os.environ.copy(), os.getcwd()

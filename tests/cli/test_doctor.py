@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import clock, permissions
+from loopkit.core.evidence import permissions
+from loopkit.core.journal import clock
 from loopkit.engine import doctor, installation, surroundings
 from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task

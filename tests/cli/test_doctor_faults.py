@@ -115,7 +115,7 @@ def other_command(root: Path) -> None:
         (other_command, "hooks.json calls no hook for stop"),
         (lambda root: (root / "loopkit/hooks/stop.py").write_text("def ("), "stop cannot be loaded: SyntaxError"),
         (lambda root: (root / "loopkit/hooks/session_start.py").unlink(), "session_start cannot be loaded: Module"),
-        (lambda root: (root / "loopkit/core/announce.py").unlink(), "stop cannot be loaded: ImportError"),
+        (lambda root: (root / "loopkit/core/steps/announce.py").unlink(), "stop cannot be loaded: ImportError"),
         (lambda root: shutil.rmtree(root / "plugins/counsel/profiles"), ": plugins/counsel/profiles; install"),
         (lambda root: (root / "bin/loopkit").unlink(), ": bin/loopkit; install"),
         (lambda root: [file.unlink() for file in (root / "agents").iterdir()], ": agents; install"),

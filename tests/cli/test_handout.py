@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core import supervision
+from loopkit.core.steps import supervision
 from tests.cli.kit import Project
 
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "as asked"}

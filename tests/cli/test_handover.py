@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 
 from .kit import S1, S2, Project
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 from loopkit.store import place, profiles
 from tests.cli.kit import SHAPE, Project, task
 

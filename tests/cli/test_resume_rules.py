@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from loopkit.core import nextstep, resumption, waves, work
-from loopkit.core.errors import Refused
+from loopkit.core.journal.errors import Refused
+from loopkit.core.plan import work
+from loopkit.core.steps import nextstep, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
 from tests.core.kit import task as row

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import snapshot as snapshots
+from loopkit.core.steps import snapshot as snapshots
 from loopkit.store import prompts
 from tests.cli.kit import S1, S2, Project, task
 

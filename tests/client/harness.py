@@ -27,7 +27,7 @@ PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "p
 KEY = "scripted"
 DEADLINE = 180.0  # seconds; only a broken run ever comes near it
 # What is allowed beside the commands' own rules, so that the scripted model is asked nothing. Never advice to a person:
-# rules this wide let every command run (loopkit/core/permissions.py).
+# rules this wide let every command run (loopkit/core/evidence/permissions.py).
 APPROVED = ("Bash(loopkit verify *)", "Write", "Edit")
 EVERYTHING = ("Bash(loopkit *)", "Write", "Edit")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import pricing
+from loopkit.core.journal import pricing
 from loopkit.store import transcript
 from tests.client.harness import Sandbox, sandbox, wait_for
 from tests.client.model import Reply, Scenario, Text, Turn, agent

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from loopkit.core import aspects, panel, score, topics
+from loopkit.core.journal import score
+from loopkit.core.request import aspects, topics
+from loopkit.core.review.review import panel
 from loopkit.store import profiles
 
 ROOT = Path(__file__).resolve().parents[2]

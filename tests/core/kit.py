@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core import clock, gate, intake, nextstep, panel, review, waves, work
-from loopkit.core.errors import NotYet
-from loopkit.core.events import Event
-from loopkit.core.state import LoopState
+from loopkit.core.journal import clock
+from loopkit.core.journal.errors import NotYet
+from loopkit.core.journal.events import Event
+from loopkit.core.journal.state import LoopState
+from loopkit.core.plan import work
+from loopkit.core.request import intake
+from loopkit.core.review.review import gate, panel, review
+from loopkit.core.steps import nextstep, waves
 
 S1, S2 = "session-one", "session-two"
 BEGIN = 1_800_000_000

@@ -6,9 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core import baseline, decisions, drafts, gate, planning, review, stage, work
-from loopkit.core.attempt import Misfit
-from loopkit.core.errors import LoopError
+from loopkit.core.evidence import baseline
+from loopkit.core.journal import stage
+from loopkit.core.journal.errors import LoopError
+from loopkit.core.memory import decisions
+from loopkit.core.plan import drafts, work
+from loopkit.core.review.review import gate, review
+from loopkit.core.steps import planning
+from loopkit.core.steps.attempt import Misfit
 from tests.core.kit import SHAPE, Book, task
 
 EMPTY = "echo all tests passed"

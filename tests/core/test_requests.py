@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from loopkit.core import aspects, proofs, score
+from loopkit.core.evidence import proofs
+from loopkit.core.journal import score
+from loopkit.core.request import aspects
 from tests.core import judge
 
 HELD = ("spec", "fit", "shape", "kind", "aspects", "panel", "proofs")

@@ -213,7 +213,7 @@ def mirrored(project: Project, session: str = "session-one") -> dict[str, str]:
 
 def whole(project: Project) -> None:
     """Nothing is half done: the ledger can be read, no id stands twice, what is derived says what the ledger says."""
-    from loopkit.core import snapshot as snapshots
+    from loopkit.core.steps import snapshot as snapshots
     from loopkit.render import progress
     from loopkit.store import journal, loops
     from loopkit.store.loop import Loop

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import settings
+from loopkit.core.journal import settings
 from tests.cli.kit import S1, Project, task
 from tests.crash import kit
 from tests.crash.test_kill import native, stop

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import clock
-from loopkit.core.events import Event
+from loopkit.core.journal import clock
+from loopkit.core.journal.events import Event
 from loopkit.store import journal
 from loopkit.store import loop as store
 from loopkit.store.loop import Loop

@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 from loopkit.store import trust
 
 FOLDER = Path(__file__).parent / "loops"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import LoopError
+from loopkit.core.journal.errors import LoopError
 from loopkit.engine import checkpoints, git
 
 LARGE = checkpoints.LARGEST + 1

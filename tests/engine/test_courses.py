@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.errors import Refused
+from loopkit.core.journal.errors import Refused
 from loopkit.engine import drive, script
 from tests.cli.kit import GATE, PANEL, SHAPE, Project, raw, task
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from loopkit.core.errors import Refused
+from loopkit.core.journal.errors import Refused
 from loopkit.engine import drive, script
 
 

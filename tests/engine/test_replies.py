@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from loopkit.core.errors import UsageFault
+from loopkit.core.journal.errors import UsageFault
 from loopkit.engine import mending, models, replies
 
 KINDS = list(models.MODELS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Damaged, Refused
+from loopkit.core.journal.errors import Damaged, Refused
 from loopkit.engine import script
 
 TEXT = r"""

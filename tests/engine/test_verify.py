@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.errors import Damaged
+from loopkit.core.journal.errors import Damaged
 from loopkit.engine import process, verify
 from loopkit.store import digest
 

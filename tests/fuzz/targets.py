@@ -16,9 +16,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from loopkit.core import announce, approval, events, proofs, shape, snapshot, supervised
-from loopkit.core.errors import Damaged, LoopError, UsageFault
-from loopkit.core.events import Event
+from loopkit.core.evidence import proofs
+from loopkit.core.journal import events, supervised
+from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
+from loopkit.core.journal.events import Event
+from loopkit.core.plan import approval
+from loopkit.core.request import shape
+from loopkit.core.steps import announce, snapshot
 from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import context, loopstate, plan, progress, report

@@ -92,7 +92,7 @@ def test_a_broken_promise_is_shown_with_the_way_to_repeat_it(tmp_path: Path) -> 
     """Guided or not, and from a file: a target that fails makes the run fail."""
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
-        "import loopkit.core.shape as shape\ndef parse(text):\n    raise KeyError(text[:20])\nshape.parse = parse\n"
+        "import loopkit.core.request.shape as shape\ndef parse(text):\n    raise KeyError(text[:20])\nshape.parse = parse\n"
     )
     words = [sys.executable, "-m", "tests.fuzz.run", "shape_file"]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}

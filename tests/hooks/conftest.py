@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from loopkit.core import clock
-from loopkit.core.events import Event
+from loopkit.core.journal import clock
+from loopkit.core.journal.events import Event
 from loopkit.store import journal, loops, trust
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import settings
+from loopkit.core.journal import settings
 from loopkit.hooks import dispatch
 from loopkit.store import native
 from tests.hooks.conftest import S1, Project

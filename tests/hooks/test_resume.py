@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 
 from .conftest import NAME, S1, S2, Answer, Project
 

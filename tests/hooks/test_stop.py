@@ -408,8 +408,17 @@ def test_what_a_hook_imports_is_light(project: Project) -> None:
     done = subprocess.run(argv, input=given.encode(), env=project.env, cwd=project.folder, capture_output=True)
     assert b"additionalContext" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert "loopkit.core.stop" in loaded
-    heavy = {"typing", "dataclasses", "pathlib", "datetime", "hashlib", "subprocess", "inspect", "loopkit.core.state"}
+    assert "loopkit.core.steps.stop" in loaded
+    heavy = {
+        "typing",
+        "dataclasses",
+        "pathlib",
+        "datetime",
+        "hashlib",
+        "subprocess",
+        "inspect",
+        "loopkit.core.journal.state",
+    }
     assert not loaded & heavy
 
 

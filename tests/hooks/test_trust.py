@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import snapshot as snapshots
+from loopkit.core.steps import snapshot as snapshots
 from loopkit.store import journal, loops, trust
 from tests.hooks.conftest import NAME, S1, S2, Project
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from loopkit.core import clock
-from loopkit.core.events import Event
+from loopkit.core.journal import clock
+from loopkit.core.journal.events import Event
 from loopkit.store import journal
 
 from .conftest import ROOT, S1, S2, Project

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from loopkit.core import decisions, supervision
-from loopkit.core.supervised import IMPLEMENTATION, KINDS, OF_PLAN, VERIFICATION
+from loopkit.core.journal.supervised import IMPLEMENTATION, KINDS, OF_PLAN, VERIFICATION
+from loopkit.core.memory import decisions
+from loopkit.core.steps import supervision
 from loopkit.engine import replies
 from loopkit.store import records
 from tests.core.kit import Book

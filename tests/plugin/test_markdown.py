@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from loopkit.core import aspects, score
+from loopkit.core.journal import score
+from loopkit.core.request import aspects
 from loopkit.store import config
 from loopkit.store.origin import Origin
 from tests.plugin.bundle import ALWAYS_ON, DOCUMENTS, NAMES, PLUGINS, ROOT, injections, rules

@@ -8,8 +8,9 @@ import re
 
 import pytest
 
-from loopkit.core import aspects, panel
-from loopkit.core.topics import ASPECT_COUNT, TOPICS
+from loopkit.core.request import aspects
+from loopkit.core.request.topics import ASPECT_COUNT, TOPICS
+from loopkit.core.review.review import panel
 from loopkit.store import profiles
 from tests.plugin.bundle import PLUGINS, PROFILES, ROOT, split
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from loopkit.core import command, gate
+from loopkit.core.evidence import command
+from loopkit.core.review.review import gate
 from tests.plugin.bundle import DOCUMENTS, PLUGINS
 
 SKILLS = PLUGINS["hope"] / "skills"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from loopkit.core.permissions import too_wide
+from loopkit.core.evidence.permissions import too_wide
 from loopkit.engine import doctor
 from tests.plugin.bundle import DOCUMENTS, ROOT, rules
 

@@ -7,8 +7,10 @@ import re
 
 import pytest
 
-from loopkit.core import decisions, supervision, waves, work
-from loopkit.core.supervision import Step
+from loopkit.core.memory import decisions
+from loopkit.core.plan import work
+from loopkit.core.steps import supervision, waves
+from loopkit.core.steps.supervision import Step
 from loopkit.engine import replies
 from loopkit.render import briefs
 from tests.core.kit import Book, outcome, task

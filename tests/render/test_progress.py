@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core import waves, work
+from loopkit.core.plan import work
+from loopkit.core.steps import waves
 from loopkit.render import progress
 from tests.core.kit import Book, task
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopkit.core.supervision import Step
+from loopkit.core.steps.supervision import Step
 from loopkit.render import card, report
 from tests.core.roles import Roles, good, scored
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from loopkit.core.supervision import Step
+from loopkit.core.steps.supervision import Step
 from loopkit.store import briefs
 
 

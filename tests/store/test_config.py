@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import settings
-from loopkit.core.errors import Damaged, UsageFault
+from loopkit.core.journal import settings
+from loopkit.core.journal.errors import Damaged, UsageFault
 from loopkit.store import config
 from loopkit.store.origin import Origin
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import learned
+from loopkit.core.memory import learned
 from loopkit.store import decisions
 
 ONE = {

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core import events
-from loopkit.core.events import Event
+from loopkit.core.journal import events
+from loopkit.core.journal.events import Event
 from loopkit.store import journal
 
 STAMP = "2026-12-01T09:30:00Z"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core import clock
+from loopkit.core.journal import clock
 from loopkit.store import learnings
 from loopkit.store.origin import Origin
 

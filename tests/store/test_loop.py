@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Damaged, Refused, UsageFault
+from loopkit.core.journal.errors import Damaged, Refused, UsageFault
 from loopkit.store import atomic, journal, loops
 from loopkit.store import loop as store
 from loopkit.store.loop import Loop

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from loopkit.core import intake
-from loopkit.core import snapshot as snapshots
-from loopkit.core.events import Event, encode
-from loopkit.core.state import LoopState
+from loopkit.core.journal.events import Event, encode
+from loopkit.core.journal.state import LoopState
+from loopkit.core.request import intake
+from loopkit.core.steps import snapshot as snapshots
 from loopkit.store import journal, loops, trust
 from tests.core.kit import S1, Book, task
 

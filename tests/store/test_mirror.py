@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Refused
+from loopkit.core.journal.errors import Refused
 from loopkit.store import loop as store
 from loopkit.store import mirror, native
 from loopkit.store.loop import Loop

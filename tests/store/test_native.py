@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopkit.core.events import Event
-from loopkit.core.state import LoopState
+from loopkit.core.journal.events import Event
+from loopkit.core.journal.state import LoopState
 from loopkit.store import native
 
 LOOP = "001-limiter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loopkit.core import topics
+from loopkit.core.request import topics
 from loopkit.store import place, profiles
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.errors import UsageFault
+from loopkit.core.journal.errors import UsageFault
 from loopkit.store import records
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Damaged, Refused, UsageFault
+from loopkit.core.journal.errors import Damaged, Refused, UsageFault
 from loopkit.store import reports
 
 

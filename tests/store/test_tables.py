@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.errors import Damaged
+from loopkit.core.journal.errors import Damaged
 from loopkit.store import tables
 
 

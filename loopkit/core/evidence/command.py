@@ -1,0 +1,156 @@
+"""Verification commands: one line, split as a shell would, run without one."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+
+from ..journal.errors import UsageFault
+
+_OPERATORS = "|&;<>`\n"
+#: Programs that end well whatever the work is like: as a check they show nothing.
+_IDLE = ("true", ":", "echo", "printf", "pwd", "date", "exit", "sleep")
+#: Programs that only start another one, and those of their options that take a value.
+_STARTERS = {
+    **dict.fromkeys(("command", "exec", "nohup", "time", "busybox", "xargs"), ()),
+    "env": ("-u", "--unset", "-C", "--chdir", "-S"),
+    "nice": ("-n",),
+    "timeout": ("-s", "-k"),
+}
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def split(text: str) -> list[str]:
+    """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in front, nothing."""
+    operator = _operator(text)
+    if operator:
+        raise UsageFault(
+            f"verification command has an unquoted {operator!r}: it runs without a shell",
+            "quote it, put it into a script, or write sh -c '…'",
+        )
+    try:
+        arguments = shlex.split(text)
+    except ValueError as error:
+        raise UsageFault(f"verification command cannot be split: {error}", "balance its quotes") from None
+    if not arguments:
+        raise UsageFault("verification command is empty", 'give --verify "<command>"')
+    if _ASSIGNMENT.match(arguments[0]):
+        raise UsageFault(f"verification command begins with {arguments[0]!r}", "write env NAME=value command …")
+    return arguments
+
+
+def accept(text: str) -> list[str]:
+    """The arguments of a check that is handed in, whatever it is to show: a task, a criterion, a mustNot, a decision.
+
+    UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the command is shown,
+    allowed and run on a line of its own; and for a program that cannot fail.
+    """
+    arguments = split(text)
+    if len(text.strip().splitlines()) > 1:
+        raise UsageFault("verification command has a line break", "put it into a script")
+    hidden = next((one for word in arguments for one in word if _is_hidden(one)), None)
+    if hidden is not None:
+        raise UsageFault(
+            f"verification command has the invisible character U+{ord(hidden):04X}", "put it into a script"
+        )
+    program = idle(arguments)
+    if program:
+        raise UsageFault(
+            f"{program} cannot fail, so it proves nothing", "give a command that fails as long as the work is not done"
+        )
+    return arguments
+
+
+def idle(arguments: list[str]) -> str:
+    """The program of a command that ends well whatever the work is like, such as `true`; "" where it can tell something."""
+    words = _unwrapped(arguments)
+    if not words:
+        return ""
+    program = posixpath.basename(words[0])
+    if program in _IDLE or program in ("test", "[") and len([word for word in words[1:] if word != "]"]) == 1:
+        return program
+    given = next((place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
+    if program in _SHELLS and given is not None:
+        script = " ".join([word for word in words[given + 1 :] if word != "--"][:1])
+        if is_idle_script(script) or not script.partition("#")[0].strip():
+            return f"{program} {words[given]}"
+    return ""
+
+
+def _unwrapped(arguments: list[str]) -> list[str]:
+    """The words from the program on that others in front of it (env, timeout, nice, …) only start."""
+    words = list(arguments)
+    while len(words) > 1:
+        program = posixpath.basename(words[0])
+        if program not in _STARTERS and not _ASSIGNMENT.match(words[0]):
+            break
+        words.pop(0)
+        while len(words) > 1 and words[0].startswith("-"):  # its options, and the values of those that take one
+            taken = words.pop(0)
+            if taken in _STARTERS.get(program, ()) and len(words) > 1:
+                words.pop(0)
+        if program == "timeout" and len(words) > 1:
+            words.pop(0)
+    return words
+
+
+def is_idle_script(text: str) -> bool:
+    """Whether a shell's line cannot fail: each of its commands cannot (`exit` with a number can), or the last one that
+    follows `||` cannot."""
+    found = False
+    last = re.split(r"\|\|", text)[-1] if "||" in text else ""
+    for part in re.split(r"[&|;\n]+", last or text):
+        try:
+            words = shlex.split(part.strip("(){} \t"), comments=True)
+        except ValueError:
+            return False
+        fails = words[:1] == ["exit"] and not re.fullmatch("0*", "".join(words[1:2]))
+        if words and (fails or not idle(words)):
+            return False
+        found = found or bool(words)
+    return found
+
+
+def _is_hidden(letter: str) -> bool:
+    """Control and format characters, halves of characters; not the joiners of scripts and emoji."""
+    if letter.isprintable():
+        return False
+    import unicodedata  # few words need it
+
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs") and letter not in "\u200c\u200d"
+
+
+def _operator(text: str) -> str | None:
+    """The first shell operator that stands outside quotes."""
+    quote, place = "", 0
+    while place < len(text):
+        letter = text[place]
+        if letter == "\\" and quote != "'":
+            place += 2
+            continue
+        if quote:
+            if letter == quote:
+                quote = ""
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _OPERATORS:
+            return letter
+        elif letter == "$" and text[place + 1 : place + 2] == "(":
+            return "$("
+        place += 1
+    return None
+
+
+def same(stored: str, given: list[str]) -> bool:
+    """Whether the words of a call are the stored command."""
+    try:
+        return split(stored) == list(given)
+    except UsageFault:
+        return False
+
+
+def quote(arguments: list[str]) -> str:
+    """The arguments as one line that `split` takes apart again."""
+    return shlex.join(arguments)

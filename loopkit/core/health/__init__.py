@@ -1,0 +1,1 @@
+"""How the loop is doing: detectors, recovery, checkpoints."""

@@ -1,0 +1,121 @@
+"""The detectors: what a loop's batches say about its course (rule: Detectors). Pure; nothing is run or asked."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..journal.course import BLOCKED, FAILED, FLIP_FLOPPING, HELD_UP, PASSED, PROGRESSING, REGRESSING, STALLED, Batch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Recoveries of one status before the person is asked; batches that have to stall before it counts.
+MOST_RECOVERIES, STALL = 2, 3
+#: A pass rate below it gives low confidence.
+HALF = 0.5
+
+#: One status, how sure it is, where it goes, what to do.
+Verdict = namedtuple("Verdict", "status confidence trend recommendation")
+
+
+def rate(batch: Batch) -> float | None:
+    """Passed / (passed + failed); None where nothing was tried to its end."""
+    passed, failed = count(batch, PASSED), count(batch, FAILED)
+    return passed / (passed + failed) if passed + failed else None
+
+
+def count(batch: Batch, result: str) -> int:
+    """How many tasks of a batch came to this."""
+    return sum(one.result == result for one in batch.outcomes.values())
+
+
+def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Verdict:
+    """What the batches since the last recovery say, the oldest first; `used`: {status: counted recoveries}.
+
+    Exactly one status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED, PROGRESSING.
+    """
+    status = _status(batches)
+    advice = _recommendation(status, batches, used or {})
+    return Verdict(status, _confidence(batches, status), trend(batches), advice)
+
+
+def _status(batches: Sequence[Batch]) -> str:
+    if not batches:
+        return PROGRESSING
+    last = batches[-1]
+    if count(last, HELD_UP):
+        return BLOCKED
+    if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
+        return FLIP_FLOPPING
+    rates = [one for one in map(rate, batches) if one is not None][-3:]
+    if rate(last) is not None and len(rates) == 3 and rates[0] > rates[1] > rates[2]:
+        return REGRESSING
+    newest = batches[-STALL:]
+    if len(newest) == STALL and (
+        not any(count(one, PASSED) for one in newest) or set.intersection(*map(_signatures, newest))
+    ):
+        return STALLED
+    return PROGRESSING
+
+
+def _histories(batches: Sequence[Batch]) -> dict[str, list]:
+    """{task: results of its attempts}; a batch in which it was blocked was none."""
+    found: dict[str, list] = {}
+    for batch in batches:
+        for name, one in batch.outcomes.items():
+            if one.result != HELD_UP:
+                found.setdefault(name, []).append(one.result)
+    return found
+
+
+def _signatures(batch: Batch) -> set[str]:
+    return {one.signature for one in batch.outcomes.values() if one.result == FAILED and one.signature}
+
+
+def failures(batches: Sequence[Batch]) -> int:
+    """Batches in a row, up to the last, in which something failed."""
+    number = 0
+    for batch in reversed(batches):
+        if not count(batch, FAILED):
+            break
+        number += 1
+    return number
+
+
+def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
+    """(batches in a row, up to the last, that contain one and the same error, its signature); (0, "") without one."""
+    left: set[str] = set()
+    number = 0
+    for batch in reversed(batches):
+        found = _signatures(batch) & left if number else _signatures(batch)
+        if not found:
+            break
+        left, number = found, number + 1
+    return number, min(left, default="")
+
+
+def trend(batches: Sequence[Batch]) -> str:
+    """improving, stable or declining: the last pass rate against the one before."""
+    rates = [one for one in map(rate, batches) if one is not None][-2:]
+    if len(rates) < 2 or rates[0] == rates[1]:
+        return "stable"
+    return "improving" if rates[1] > rates[0] else "declining"
+
+
+def _confidence(batches: Sequence[Batch], status: str) -> str:
+    last = rate(batches[-1]) if batches else None
+    if status != PROGRESSING or last is not None and last < HALF:
+        return "low"
+    whole = [count(one, PASSED) == len(one.outcomes) > 0 for one in batches[-2:]]
+    return "high" if whole == [True, True] else "medium"
+
+
+def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, int]) -> str:
+    if status == PROGRESSING:
+        return "continue"
+    if used.get(status, 0) >= MOST_RECOVERIES:
+        return "escalate"
+    if status == BLOCKED:
+        return "unblock:" + ",".join(name for name, one in batches[-1].outcomes.items() if one.result == HELD_UP)
+    return "retry-with-change" if status == STALLED else "rollback"

@@ -1,0 +1,274 @@
+"""What a loop does when its batches go wrong: the play that is due, at most twice, then the person (rule: Recovery)."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..journal import prose
+from ..journal import task as tasks
+from ..journal.course import (
+    ASK,
+    BLOCKED,
+    FAILED,
+    FLIP_FLOPPING,
+    HELD_UP,
+    PANEL,
+    PASSED,
+    REGRESSING,
+    ROLLBACK,
+    SPLIT,
+    STALLED,
+    WAIT,
+)
+from ..journal.errors import Refused
+from ..plan import approval, graph
+from ..plan.escalation import IMPOSSIBLE, REPLAN
+from . import monitor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..journal.events import Change
+    from ..journal.state import LoopState
+
+#: status that it answers · kind: rollback, split, panel, wait or ask · task: the one it is about, or None · command: how
+#: it is done · why: for people, one line.
+Play = namedtuple("Play", "status kind task command why")
+
+#: The command that does what loopkit can do by itself: ask the person, let a task wait for another.
+ITSELF = "loopkit wave next"
+#: Batches, recoveries and errors that a question shows; characters of an error.
+SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
+
+
+def due(state: LoopState) -> Play | None:
+    """The recovery that the last batch asks for and that has not been done; None while a wave is open."""
+    course = state.course
+    if state.wave is not None or _is_over(state):
+        return None
+    if course.rolled_back:
+        return _ask(FLIP_FLOPPING, "rolled back, and only a person can say which way is right")
+    status = course.standing
+    if status == BLOCKED:
+        return _blocked(state)
+    if status not in (FLIP_FLOPPING, REGRESSING, STALLED):
+        return None
+    failing = [state.tasks[one] for one in course.failing() if one in state.tasks]
+    if status == STALLED:
+        for task in failing:
+            if task.status == tasks.FAILED or task.id in state.narrow:
+                # the clamp table has just made a replan: that is the recovery
+                return _split(task.id) if task.action == REPLAN else None
+    if course.used.get(status, 0) >= monitor.MOST_RECOVERIES:
+        return _ask(status, f"{monitor.MOST_RECOVERIES} recoveries did not help")
+    if status == STALLED:
+        pending = [one for one in failing if one.status == tasks.PENDING]
+        if not pending:
+            return _ask(status, "no failing task can be tried again")
+        chosen = next((one for one in pending if one.panel_due), pending[0])
+        return Play(status, PANEL, chosen.id, f"loopkit panel {chosen.id}", "another approach, or smaller tasks")
+    if not state.checkpointed.checkpoints:
+        return _ask(status, "there is no checkpoint to go back to")
+    if status == FLIP_FLOPPING:
+        return Play(status, ROLLBACK, None, "loopkit rollback ~2", "back two checkpoints, then the person decides")
+    if not _has_good(state):
+        return _ask(status, "no checkpoint is known to be good")
+    return Play(status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint")
+
+
+def _has_good(state: LoopState) -> bool:
+    """A good checkpoint stands on the line; in a folder that became a repository only later none may."""
+    from . import checkpoints  # only where something went wrong
+
+    return any(checkpoints.is_good(state, one) for one in checkpoints.ancestors(state))
+
+
+def _is_over(state: LoopState) -> bool:
+    """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody is asked before."""
+    if state.approval != approval.SUPERVISOR:
+        return False
+    return any(state.tasks[one].action == IMPOSSIBLE for one in state.open)
+
+
+def _ask(status: str, why: str) -> Play:
+    return Play(status, ASK, None, ITSELF, why)
+
+
+def _split(task_id: str) -> Play:
+    return Play(STALLED, SPLIT, task_id, f"loopkit task split {task_id} --file -", "smaller tasks")
+
+
+def command(state: LoopState) -> str | None:
+    """The command of the play that is due, unless the ordinary next step leads to it.
+
+    In a supervised loop it does for replans and other approaches: planner and supervisor are asked anyway.
+    """
+    play = due(state)
+    if play is None or _led_to(state, play):
+        return None
+    return play.command
+
+
+def _led_to(state: LoopState, play: Play) -> bool:
+    return play.kind in (SPLIT, PANEL) and state.approval == approval.SUPERVISOR
+
+
+def check(state: LoopState) -> None:
+    """Raises Refused where a recovery comes before the next wave."""
+    play = due(state)
+    if play is not None and not _led_to(state, play):
+        raise Refused(f"{play.status}: {play.why} before the next wave", f"next: {play.command}")
+
+
+# -- blocked tasks
+
+
+def held_up(state: LoopState) -> list[str]:
+    """The tasks of the last batch that wait for something outside and still do."""
+    last = state.course.batches[-1].outcomes if state.course.batches else {}
+    return [
+        one
+        for one, outcome in last.items()
+        if outcome.result == HELD_UP and one in state.tasks and _is_held_up(state.tasks[one])
+    ]
+
+
+def _is_held_up(task: tasks.Task) -> bool:
+    return task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT
+
+
+def _dependencies(state: LoopState, task_id: str, waits: dict[str, list[str]] | None = None) -> list[str]:
+    """The known tasks that a blocked one says it depends on, those apart that wait for it themselves. waits: who waits
+    for whom already; what is found is added to it."""
+    task = state.tasks[task_id]
+    if task.block_kind != "dependency":
+        return []
+    import re  # no hook pays for it
+
+    named = dict.fromkeys(re.findall(r"\bT-\d{1,10}\b", task.block_text.upper()))
+    waits = graph.waits(state.tasks) if waits is None else waits
+    found = []
+    for one in named:
+        if one not in state.tasks or one == task_id:
+            continue
+        waits[task_id].append(one)
+        if graph.cycle_from(task_id, waits):
+            waits[task_id].pop()
+        else:
+            found.append(one)
+    return found
+
+
+def _blocked(state: LoopState) -> Play | None:
+    names = held_up(state)
+    if not names:
+        return None
+    if state.course.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
+        for one in names:
+            if _dependencies(state, one):
+                return Play(BLOCKED, WAIT, one, ITSELF, "it waits for a task of this loop")
+    return None if state.workable else _ask(BLOCKED, "only a person can go on")
+
+
+def settled(state: LoopState) -> list[Change]:
+    """What loopkit does by itself of the recovery that is due: a task waits for another, or the person is asked."""
+    play = due(state)
+    if play is None or play.kind not in (WAIT, ASK):
+        return []
+    wave = state.course.batches[-1].wave
+    if play.kind == ASK:
+        return [_line(play, wave, False), ("question_asked", {"text": question(state, play)})]
+    changes: list[Change] = []
+    freed = 0
+    left = []
+    known = graph.waits(state.tasks)
+    for one in held_up(state):
+        blockers = _dependencies(state, one, known)
+        if not blockers:
+            left.append(one)
+            continue
+        waits = list(dict.fromkeys([*state.tasks[one].blocked_by, *blockers]))
+        freed += not any(other in state.open for other in waits)
+        changes.append(("task_changed", {"id": one, "blockedBy": waits}))
+        changes.append(("task_reopened", {"id": one, "reason": "waits for a task", "keep_evidence": True}))
+    changes.append(_line(play, wave, True))
+    if left and not state.workable + freed:
+        ask = _ask(BLOCKED, "only a person can go on")
+        changes += [_line(ask, wave, False), ("question_asked", {"text": question(state, ask)})]
+    return changes
+
+
+def _line(play: Play, wave: int | None, counted: bool) -> Change:
+    return ("recovery", {"status": play.status, "play": play.kind, "wave": wave, "counted": counted})
+
+
+# -- the question
+
+
+def question(state: LoopState, play: Play) -> str:
+    """What the person is asked, on one screen: the batches, what was tried, the last errors, what can be done."""
+    course = state.course
+    rows = [f"{play.status}: {play.why}. How shall the loop go on?", "batch | attempted | passed | failed | blocked"]
+    for batch in course.batches[-SHOWN_BATCHES:]:
+        counts = [monitor.count(batch, one) for one in (PASSED, FAILED, HELD_UP)]
+        figures = " | ".join(map(str, (batch.wave, counts[0] + counts[1], *counts)))
+        rows.append(f"{figures}" + (f" | {batch.status}" if batch.status not in ("", "PROGRESSING") else ""))
+    tried = [f"{one.play} after batch {one.wave} ({one.status})" for one in course.recoveries if one.play != ASK]
+    more = len(tried) - SHOWN_RECOVERIES
+    rows.append("tried: " + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet") + (f"; {more} before" * (more > 0)))
+    about = held_up(state) if play.status == BLOCKED else _troubled(state)
+    rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
+    if len(about) > SHOWN_ERRORS:
+        rows.append(f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[:ERROR_LENGTH])
+    rows.append("options:")
+    rows += [f"{place}. {one}" for place, one in enumerate(_options(state, play.status, about), 1)]
+    rows.append('to answer, before any of these: loopkit resume --answer "…"')
+    return "\n".join(rows)
+
+
+def _options(state: LoopState, status: str, about: list[str]) -> list[str]:
+    """What a person can do, the likeliest first; `about`: the tasks that the question is about."""
+    first = about[0] if about else ""
+    if status == BLOCKED:
+        found = [f"give what is needed, then: loopkit task unblock {first}"]
+    elif status == FLIP_FLOPPING:
+        found = ["say which of the ways is right; the next attempt is told"]
+    else:
+        found = ["say how to do it; the next attempt is told"]
+    if first:
+        found.append(f"another check, other blockers: loopkit task set {first}")
+        found.append(f"go on without it: loopkit task remove {first}")
+    if status != BLOCKED and _has_good(state):
+        found.append("go back first: loopkit rollback last-good")
+    return [*found, "end the loop, the work stays: loopkit cancel"]
+
+
+def _troubled(state: LoopState) -> list[str]:
+    """Tasks that failed in the last batches, the newest first, each once."""
+    found: dict[str, None] = {}
+    for batch in reversed(state.course.batches[-SHOWN_BATCHES:]):
+        found.update(dict.fromkeys(name for name, one in batch.outcomes.items() if one.result == FAILED))
+    return [one for one in found if one in state.tasks]
+
+
+def trouble(state: LoopState, task_id: str) -> str:
+    """A task that is blocked or failed and why, in one line."""
+    task = state.tasks[task_id]
+    head = f"{task.id} {prose.clean(task.subject, 60)}"
+    if _is_held_up(task):
+        return f"{head} ({task.block_kind}): {prose.clean(task.block_text, ERROR_LENGTH)}"
+    from ..evidence import signature  # only questions pay for it
+
+    last = task.history[-1] if task.history else {"attempt": 0, "error": ""}
+    error = signature.line_of(str(last["error"])) or next(
+        (one for one in [_seen(state, task_id)] if one), "no error text"
+    )
+    return f"{head}, {prose.count(task.attempts, 'failed attempt')}: {prose.clean(error, ERROR_LENGTH)}"
+
+
+def _seen(state: LoopState, task_id: str) -> str:
+    """The signature of a task's newest failed batch."""
+    for batch in reversed(state.course.batches):
+        outcome = batch.outcomes.get(task_id)
+        if outcome is not None and outcome.result == FAILED:
+            return str(outcome.signature)
+    return ""

@@ -1,0 +1,150 @@
+"""The task record and its states."""
+
+from __future__ import annotations
+
+from .errors import Refused, UsageFault
+from .record import Record
+
+PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = "pending", "in_progress", "completed", "failed", "blocked"
+STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
+COMPLEXITIES = ("simple", "medium", "complex")
+BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
+SPLIT = "split"
+LONGEST_ID = 12
+#: The approach of an attempt that followed nothing but the task's own words.
+AS_DESCRIBED = "as described"
+#: (from, to) pairs that the rules know; everything else is refused (rule: task states).
+MOVES = frozenset(
+    (
+        (PENDING, IN_PROGRESS),
+        (IN_PROGRESS, COMPLETED),
+        (IN_PROGRESS, FAILED),
+        (FAILED, PENDING),
+        (FAILED, BLOCKED),
+        (PENDING, BLOCKED),
+        (IN_PROGRESS, BLOCKED),
+        (BLOCKED, PENDING),
+        (BLOCKED, COMPLETED),
+        (COMPLETED, PENDING),
+    )
+)
+
+
+class Evidence(Record):
+    """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, the tree it saw.
+
+    files: {path relative to the project: digest, "" for absent} of the files it vouches for.
+    """
+
+    passed: bool
+    exit: int
+    log: str
+    seconds: float
+    at: str
+    head: str | None = None
+    files: dict = {}
+    line: int = 0
+    tier: str = ""  # of core/tiers, "" in journals older than tiers
+
+
+class Task(Record):
+    """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its ancestors."""
+
+    id: str
+    subject: str
+    verify: str = ""
+    checks_before: tuple = ()  # commands that `verify` has taken the place of
+    active_form: str = ""
+    description: str = ""
+    blocked_by: tuple = ()
+    parent: str | None = None
+    depth: int = 0
+    complexity: str = "medium"
+    criteria: tuple = ()
+    files: tuple = ()
+    scaffold: bool = False
+    group: str | None = None
+    kind: str = "work"
+    native: str | None = None
+    status: str = PENDING
+    block_kind: str | None = None
+    block_text: str = ""
+    attempts: int = 0
+    stuck_count: int = 0
+    panel_for: int = 0  # the attempt that the newest panel looked at
+    fix_cycles: int = 0  # failed verifications within the present attempt
+    failing: int = 0  # failed verifications in a row, over all attempts
+    wave: int | None = None
+    handed: int = 0  # the journal line that gave it to an agent
+    action: str | None = None  # what the clamp table said of the newest failure
+    history: tuple = ()
+    evidence: Evidence | None = None
+    runs: int = 0  # verifications ever run: the number of the newest evidence file
+    stale: bool = False
+    interrupted: bool = False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
+    handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
+    # under a supervisor (core/journal/supervised.py); the newest reply of each role within the present attempt, with its line
+    turn: str = ""  # the kind of reply that the present attempt waits for
+    coded: dict | None = None
+    tested: dict | None = None
+    judged: dict | None = None
+    fixes: int = 0
+    revisions: int = 0
+    diagnosed: int = 0  # the attempt that the newest diagnosis looked at
+    diagnosis: dict | None = None
+
+    @property
+    def panel_due(self) -> bool:
+        """A failure stands that no panel has looked at: the next start is refused until one is recorded."""
+        return self.stuck_count > 0 and self.panel_for < self.attempts
+
+    def metadata(self, loop: str, verification: str | None) -> dict:
+        """What the native list keeps of it (rule: task record)."""
+        return {"wave": self.wave, "loopId": loop, "verification": verification, "stuckCount": self.stuck_count}
+
+    def to_json(self, loop: str, verification: str | None) -> dict:
+        """The task as `--json` prints it, with the record's documented names; `verification`: its criterion's type."""
+        evidence = self.evidence
+        return {
+            "id": self.id,
+            "subject": self.subject,
+            "activeForm": self.active_form,
+            "description": self.description,
+            "verify": self.verify,
+            "blockedBy": list(self.blocked_by),
+            "parent": self.parent,
+            "depth": self.depth,
+            "complexity": self.complexity,
+            "criteria": list(self.criteria),
+            "files": list(self.files),
+            "scaffold": self.scaffold,
+            "group": self.group,
+            "kind": self.kind,
+            "status": self.status,
+            "block": {"kind": self.block_kind, "text": self.block_text} if self.block_kind else None,
+            "attempts": self.attempts,
+            "history": list(self.history),
+            "evidence": None
+            if evidence is None
+            else {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log, "at": evidence.at},
+            "metadata": self.metadata(loop, verification),
+        }
+
+
+def moved(task: Task, to: str, **changes: object) -> Task:
+    """The task in another state. Raises Refused where the rules know no such move."""
+    if (task.status, to) not in MOVES:
+        raise Refused(f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}")
+    return task._replace(status=to, **changes)  # type: ignore[arg-type]
+
+
+def number(task_id: str) -> int:
+    """3 for `T-003`; raises UsageFault for anything that is not a task id."""
+    if task_id[:2].upper() == "T-" and task_id[2:].isdigit() and task_id.isascii() and len(task_id) <= LONGEST_ID:
+        return int(task_id[2:])
+    raise UsageFault(f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list")
+
+
+def make_id(count: int) -> str:
+    """`T-003` for 3; four digits from 1000 on."""
+    return f"T-{count:03d}"

@@ -1,0 +1,1 @@
+"""What earlier work taught: decisions, learnings, and finding them again."""

@@ -1,0 +1,1 @@
+"""Tasks and their order: what is handed in, split, started, failed."""

@@ -1,0 +1,77 @@
+"""The plan as people see it: outline numbers of its tasks, its phase, its status.
+
+A number is group and position, `1.2`; groups count in the order of their first task, a subtask of 1.2 is 1.2.1. It is
+given once (core/trail) and stands for the task's id wherever one is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..journal import supervised
+from . import approval
+
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+
+SCAFFOLD, EXECUTE = "SCAFFOLD", "EXECUTE"
+NEEDS_CLARIFICATION, DRAFT, APPROVED, IN_PROGRESS, COMPLETE = (
+    "NEEDS_CLARIFICATION",
+    "DRAFT",
+    "APPROVED",
+    "IN_PROGRESS",
+    "COMPLETE",
+)
+#: Heading of tasks that name no group.
+UNGROUPED = "Tasks"
+_NUMBER = re.compile(r"[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){1,12}", re.ASCII)
+
+
+def numbers(state: LoopState) -> dict[str, str]:
+    """{task id: "1.2"} of the tasks there are, in the ledger's order."""
+    return {one: state.trail.outline[one] for one in state.tasks if one in state.trail.outline}
+
+
+def number(state: LoopState, task_id: str) -> str:
+    """The outline number of a task; its id where it has none."""
+    return state.trail.outline.get(task_id, task_id)
+
+
+def is_number(word: str) -> bool:
+    """Whether a word looks like an outline number."""
+    return _NUMBER.fullmatch(word.strip()) is not None
+
+
+def named(state: LoopState, word: str) -> str | None:
+    """The id of the task that an outline number stands for, removed ones included; None for an unknown number."""
+    return state.trail.ids.get(word.strip())
+
+
+def groups(state: LoopState) -> dict[str, str]:
+    """{"1": heading} of the groups, in their order."""
+    return {str(place): name or UNGROUPED for name, place in state.trail.groups.items()}
+
+
+def phase(state: LoopState) -> str:
+    """SCAFFOLD while a task marked `scaffold` is open, else EXECUTE."""
+    return SCAFFOLD if any(state.tasks[one].scaffold for one in state.open) else EXECUTE
+
+
+def plan_status(state: LoopState) -> str:
+    """What plan.md says of the plan (rule: Files, plan.md)."""
+    if state.tasks and not state.open:
+        return COMPLETE
+    if state.waves:
+        return IN_PROGRESS
+    if state.session.question is not None or state.session.awaiting and not state.tasks:
+        return NEEDS_CLARIFICATION
+    if not state.tasks or state.session.awaiting:
+        return DRAFT
+    settled = approval.on_evidence(state) or state.supervised.standing == supervised.SETTLED
+    return APPROVED if settled else DRAFT
+
+
+def iteration(state: LoopState) -> int:
+    """1 for the first plan, one more for each that revised it."""
+    return 1 + state.supervised.revisions

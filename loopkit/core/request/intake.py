@@ -1,0 +1,129 @@
+"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders: (state, input) → journal lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..journal import score, stage, stages, trail, verdict
+from ..journal.errors import Refused
+from ..journal.events import Change
+from . import aspects, clarify, shape
+
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+
+
+def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list) -> list[Change]:
+    """Confirmed and dismissed learnings, by their 1-based place in the list that was shown."""
+    stage.running(state)
+    stage.require(state, stages.INTENT, doing="recall")
+    for place in (*confirm, *dismiss):
+        if not 1 <= place <= len(titles):
+            raise Refused(f"there is no learning {place}", f"see loopkit recall, it shows {len(titles)}")
+    both = sorted(set(confirm) & set(dismiss))
+    if both:
+        raise Refused(f"learning {both[0]} is both confirmed and dismissed", "give it once")
+    chosen = [titles[place - 1] for place in confirm]
+    away = [titles[place - 1] for place in dismiss]
+    return [("recall_answered", {"shown": titles, "confirmed": chosen, "dismissed": away})]
+
+
+def scored(state: LoopState, values: dict) -> list[Change]:
+    """Scores of the request; the loop goes on to shape where spec and fit suffice."""
+    stage.running(state)
+    stage.require(state, stages.INTENT, doing="scoring")
+    known = (state.scores or {}).get("values") or {}  # what was scored before stands unless it is given again
+    values = {name: known.get(name) if values.get(name) is None else values[name] for name in score.DIMENSIONS}
+    clarify.check_scores(state, values)
+    result = score.score(values, len(state.recall_surfaced))
+    row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
+    changes: list[Change] = [("scored", row)]
+    try:
+        stage.check_leave_intent(row, state.overruled)
+    except Refused as error:
+        if state.session.unattended and state.clarified is not None:  # assumptions were made, they do not suffice
+            low = ", ".join(name for name in score.DIMENSIONS if values[name] < 2)
+            why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
+            changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
+        return changes
+    return [*changes, stage.move(state, stages.SHAPE)]
+
+
+def overruled(state: LoopState, why: str) -> list[Change]:
+    """The person lets a spec under the minimum pass; fit under its minimum stays blocked."""
+    stage.running(state)
+    stage.require(state, stages.INTENT, doing="overruling the spec score")
+    if not why.strip():
+        raise Refused("no reason given", 'loopkit score --overrule "<why>"')
+    if state.session.unattended:
+        raise Refused("nobody can be asked, and only the person overrules", "next: loopkit clarify")
+    if state.scores is None:
+        raise Refused("not scored yet", "next: loopkit score")
+    changes: list[Change] = [("spec_overruled", {"why": why})]
+    try:
+        stage.check_leave_intent(state.scores, why)
+    except Refused:
+        return changes
+    return [*changes, stage.move(state, stages.SHAPE)]
+
+
+def shaped(state: LoopState, text: str) -> list[Change]:
+    """A SHAPE.md that parses; the loop goes on to tasks unless the person has to confirm first.
+
+    Once there are tasks, only a proof may grow stronger (shape.stronger).
+    """
+    stage.running(state)
+    parsed = shape.parse(text)
+    row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
+    row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(clarify.words(state))
+    if state.tasks and state.stage in (stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW):
+        return [("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})]
+    stage.require(state, stages.SHAPE, stages.DECOMPOSE, doing="shaping")
+    changes: list[Change] = [("shape_saved", row)]
+    needs = score.needs(state.shape)
+    if "shape" in needs:
+        if not state.session.unattended:
+            return changes
+        if "wave" in needs:
+            why = "the shape asks a person to confirm each step, and nobody can be asked"
+            return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": why})]
+        changes.append(("confirmed", {"what": "shape", "default": True}))
+    if state.stage == stages.SHAPE:
+        changes.append(stage.move(state, stages.DECOMPOSE))
+    return changes
+
+
+def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
+    """The line that drops the person's yes to the tasks, and to the next wave, where these changes bring a check that it
+    was not given to. Where nobody can be asked it stands, as the default that it is."""
+    held = [what for what in ("tasks", stage.wave_key(state)) if what in state.confirmed]
+    if state.session.unattended or not held and not state.new_checks:
+        return []
+    found = []
+    for kind, data in changes:
+        if kind == "task_added" and data["task"].get("verify"):
+            found.append(data["task"]["id"])
+        elif kind == "task_changed" and data.get("verify"):
+            task = state.tasks.get(data["id"])
+            if task is not None and task.verify != data["verify"]:
+                found.append(task.id)
+        elif kind == "shape_saved":
+            known = {name: one.command for name, one in state.criteria.items()}
+            rows = [row for row in data["criteria"] if row.get("command")]
+            found += [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
+        elif kind == "decision_recorded" and trail.command_of(data):
+            found.append(f"D{data['number']}")
+    return [("confirmation_dropped", {"what": held, "ids": found})] if found else []
+
+
+def confirmed(state: LoopState, what: str) -> list[Change]:
+    """The person's yes to what is open; `what` is shape, tasks or wave."""
+    stage.running(state)
+    open_now = stage.confirmation(state)
+    if open_now != what:
+        raise Refused(f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status")
+    key = stage.wave_key(state) if what == "wave" else what
+    changes: list[Change] = [("confirmed", {"what": key, "default": False})]
+    if what == "shape" and state.stage == stages.SHAPE:
+        changes.append(stage.move(state, stages.DECOMPOSE))
+    return changes

@@ -1,0 +1,218 @@
+"""SHAPE.md: criteria, mustNot, verification. Strict: every fault is named with its line."""
+
+from __future__ import annotations
+
+import re
+
+from ..evidence import command
+from ..evidence.proofs import EXECUTION, TYPES, UNSEEN
+from ..journal import prose
+from ..journal.errors import Refused, UsageFault
+from . import aspects
+
+LEAST_MUST_NOTS = 2
+MOST_TEXT = 500
+#: Characters of one fault.
+LONGEST_REASON = 300
+#: Faults that one line of an error holds; `--json` has them all.
+SHOWN = 16
+
+#: What a shape's file is called.
+FILE = "SHAPE.md"
+FORM = """\
+# Shape: <title>
+aspects: <two to five>
+criteria:
+- C1: <what can be seen when it is done>
+mustNot:
+- M1: <what must not happen>
+- M2: <another>
+verification:
+| criterion | type | command |
+|---|---|---|
+| C1 | execution output | <command> |
+"""
+_SECTIONS = ("criteria", "mustNot", "verification")
+
+
+class ShapeFaults(Refused):
+    """A SHAPE.md that is not taken. `faults`: (line, reason) of each, in the order of the lines."""
+
+    def __init__(self, faults: list[tuple[int, str]]) -> None:
+        self.faults = faults
+        rows = [f"line {number}: {reason}" for number, reason in faults]
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        super().__init__(
+            "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more, "mend it and hand it in again; the form: loopkit shape"
+        )
+
+
+def parse(text: str) -> dict:
+    """{"title", "aspects", "criteria": [{id, text, type, command, must_not}]} of a SHAPE.md.
+
+    Raises ShapeFaults with the line and the reason of every fault; nothing is guessed.
+    """
+    reader = _Reader()
+    number = 0
+    for number, raw in enumerate(text.lstrip("\ufeff").splitlines(), 1):
+        reader.take(number, raw.strip())
+    return reader.finish(max(number, 1))
+
+
+class _Reader:
+    """Takes a SHAPE.md line by line; collects rows and faults."""
+
+    def __init__(self) -> None:
+        self.faults: list[tuple[int, str]] = []
+        self.title: str | None = None
+        self.aspects: list[str] | None = None
+        self.section = ""
+        self.heads: dict[str, int] = {}
+        self.rows: dict[str, dict] = {}
+        self.lines: dict[str, int] = {}
+        self.verified: dict[str, tuple] = {}
+
+    def fault(self, number: int, reason: str) -> None:
+        self.faults.append((number, prose.clean(reason, LONGEST_REASON)))
+
+    def take(self, number: int, line: str) -> None:
+        if not line or line.startswith("<!--") and line.endswith("-->"):
+            return
+        head = re.fullmatch(r"(?:##\s*)?(\w+)\s*:?", line)
+        if line.startswith("# "):
+            self._take_title(number, line)
+        elif re.match(r"aspects\s*:", line):
+            self._take_aspects(number, line.partition(":")[2])
+        elif head and head[1] in _SECTIONS:
+            self.section = head[1]
+            if head[1] in self.heads:
+                self.fault(number, f"{head[1]} stands twice, first in line {self.heads[head[1]]}")
+            self.heads.setdefault(head[1], number)
+        elif line.startswith("##") or head and line.endswith(":"):
+            self.fault(number, f"unknown section {line[:40]!r}; there are {', '.join(_SECTIONS)}")
+            self.section = ""
+        elif self.section == "verification":
+            self._take_verification(number, line)
+        elif self.section:
+            self._take_row(number, line)
+        else:
+            self.fault(number, f"text outside {', '.join(_SECTIONS)}: {line[:40]!r}")
+
+    def _take_title(self, number: int, line: str) -> None:
+        if self.title is not None:
+            self.fault(number, "a second title")
+            return
+        self.title = re.sub(r"^Shape:\s*", "", line[2:].strip())
+        if not self.title:
+            self.fault(number, "the title is empty: `# Shape: …`")
+
+    def _take_aspects(self, number: int, text: str) -> None:
+        if self.aspects is not None:
+            self.fault(number, "aspects stands twice")
+            return
+        self.aspects = [one.strip().lower() for one in text.split(",") if one.strip()]
+        for reason in aspects.faults(self.aspects):
+            self.fault(number, reason)
+
+    def _take_row(self, number: int, line: str) -> None:
+        letter = "C" if self.section == "criteria" else "M"
+        found = re.fullmatch(rf"[-*]\s*({letter}[0-9]{{1,4}})\s*:\s*(.+)", line)
+        if not found:
+            self.fault(number, f"not `- {letter}1: …`: {line[:40]!r}")
+        elif found[1] in self.rows:
+            self.fault(number, f"{found[1]} stands twice, first in line {self.lines[found[1]]}")
+        elif len(found[2]) > MOST_TEXT:
+            self.fault(number, f"{found[1]} has {len(found[2])} characters, at most {MOST_TEXT}: one fact each")
+        else:
+            self.rows[found[1]] = {
+                "id": found[1],
+                "text": found[2].strip(),
+                "type": None,
+                "command": None,
+                "must_not": letter == "M",
+            }
+            self.lines[found[1]] = number
+
+    def _take_verification(self, number: int, line: str) -> None:
+        if len(line) < 2 or not (line.startswith("|") and line.endswith("|")):
+            self.fault(number, f"not a table row: {line[:40]!r}")
+            return
+        # a pipe inside a command is written \| as everywhere in Markdown
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line[1:-1])]
+        if cells[0].lower() == "criterion" or not line.strip("|-: "):
+            return
+        if len(cells) not in (2, 3):
+            self.fault(number, f"{len(cells)} columns instead of criterion, type, command")
+            return
+        self._take_proof(number, cells[0], cells[1], (cells[2] if len(cells) == 3 else "").strip("`").strip())
+
+    def _take_proof(self, number: int, name: str, given: str, text: str) -> None:
+        kind = given.lower()
+        text = "" if text in ("-", "–", "—") else text
+        if kind not in TYPES:
+            self.fault(number, f"unknown type {given[:40]!r}; one of {', '.join(TYPES)}")
+            return
+        if kind == EXECUTION and not text:
+            self.fault(number, "execution output needs a command")
+            return
+        if text:
+            try:
+                command.accept(text)
+            except UsageFault as error:
+                self.fault(number, error.what)
+                return
+        if name in self.verified:
+            self.fault(number, f"{name} stands twice in the table, first in line {self.verified[name][0]}")
+        else:
+            self.verified[name] = (number, kind, text or None)
+
+    def finish(self, last: int) -> dict:
+        """The parsed shape. Raises ShapeFaults; `last` is the number of the last line."""
+        for name, (number, _, _) in self.verified.items():
+            if name not in self.rows:
+                self.fault(number, f"{name[:40]} is no criterion and no mustNot")
+        for name, row in self.rows.items():
+            found = self.verified.get(name)
+            if found:
+                row["type"], row["command"] = found[1], found[2]
+            elif not row["must_not"]:
+                self.fault(self.lines[name], f"{name} has no row in the verification table")
+        if self.title is None:
+            self.fault(1, "no title: `# Shape: …`")
+        if not any(not row["must_not"] for row in self.rows.values()):
+            self.fault(self.heads.get("criteria", last), "no criterion: at least one `- C1: …` under criteria:")
+        count = sum(row["must_not"] for row in self.rows.values())
+        if count < LEAST_MUST_NOTS:
+            where = self.heads.get("mustNot", last)
+            self.fault(where, f"{count} mustNot, at least {LEAST_MUST_NOTS}: `- M1: …` under mustNot:")
+        if self.faults:
+            raise ShapeFaults(sorted(self.faults, key=lambda one: one[0]))
+        return {"title": self.title, "aspects": self.aspects or [], "criteria": list(self.rows.values())}
+
+
+def stronger(known: dict, rows: list[dict]) -> list[str]:
+    """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot gets a command.
+
+    known: {id: Criterion} of the shape that stands. Raises Refused where anything else is changed.
+    """
+    given = {row["id"]: row for row in rows}
+    found = []
+    for name in dict.fromkeys([*known, *given]):
+        old, new = known.get(name), given.get(name)
+        if old is None or new is None or old.text != new["text"] or old.must_not != new["must_not"]:
+            raise Refused(
+                f"{name} is {'new' if old is None else 'gone' if new is None else 'another'}",
+                "once there are tasks only a proof may grow stronger; start fresh to change the shape",
+            )
+        if (old.type, old.command) == (new["type"], new["command"]):
+            continue
+        seen = new["type"] is not None and new["type"] not in UNSEEN
+        if not (seen and (old.type is None or old.type in UNSEEN)):
+            raise Refused(
+                f"the proof of {name} is another, not a stronger one",
+                f"it was {old.type}: {old.command or 'no command'}; only what rests on {' or '.join(UNSEEN)} may change",
+            )
+        found.append(name)
+    if not found:
+        raise Refused("nothing is stronger than before", "the shape stands; see loopkit status")
+    return found

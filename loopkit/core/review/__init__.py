@@ -1,0 +1,1 @@
+"""What others say of the work: findings, experts, the gate."""

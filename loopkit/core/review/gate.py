@@ -1,0 +1,332 @@
+"""The gate: what must hold before a loop is complete, and the card it ends with."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..evidence import command, proofs, tiers
+from ..journal import stage, stages, verdict
+from ..journal import task as tasks
+from ..journal.errors import NotYet, Refused, UsageFault
+from ..plan import drafts, work
+from . import review
+
+if TYPE_CHECKING:
+    from ..journal.state import Criterion, LoopState
+
+#: The four points of each kind of work (rule: Gate and completion).
+POINTS = {
+    "build": {
+        "runs": "it runs",
+        "edge_cases": "edge cases were tried",
+        "rollback": "how to undo it is known",
+        "dependencies": "its dependencies were checked",
+    },
+    "debug": {
+        "root_cause": "the root cause, with evidence",
+        "fix_resolves": "the fix resolves it",
+        "prevention": "what prevents it from now on",
+        "similar": "faults of the same kind were searched for",
+    },
+    "refactor": {
+        "tests_unchanged": "the tests are unchanged",
+        "behaviour": "behaviour is the same",
+        "deletions": "what was to go is gone",
+        "abstractions": "no abstraction without need",
+    },
+}
+#: How quickly the work can be undone.
+REVERSALS = {"2A": "undone in under a minute", "2B": "in under five", "1": "in hours or more"}
+SIZES = (1, 3, 5, 8, 13)
+RESEARCH_UNDER = 70
+SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
+
+
+def check_criterion(state: LoopState, name: str, given: list) -> str:
+    """The stored command of a criterion or mustNot. Raises Refused for an unknown one or another command."""
+
+    stage.running(state)
+    criterion = state.criteria.get(name)
+    if criterion is None:
+        known = ", ".join(state.criteria) or "none yet"
+        raise Refused(f"there is no criterion or mustNot {name}", f"SHAPE.md has: {known}")
+    if not criterion.command:
+        raise Refused(
+            f"{name} has no command ({criterion.type or 'not verified'})", "answer for it in loopkit gate --file -"
+        )
+    if not command.same(criterion.command, given):
+        raise Refused(f"not the stored command of {name}", f"next: loopkit verify {name} -- {criterion.command}")
+    stage.check_seen(state, name)
+    if stage.unconfirmed(state) == "shape" and not state.session.unattended:
+        raise Refused("the person has not confirmed the shape", "next: loopkit confirm shape")
+    return criterion.command
+
+
+def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
+    """What follows the verification of a criterion; a mustNot that has come true pauses the loop at once."""
+
+    stage.running(state)  # the state may have moved while the check ran
+    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
+    changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
+    criterion = state.criteria[name]
+    if criterion.must_not and not outcome["passed"]:
+        reason = f"{name} has come true: {criterion.text} ({criterion.command} exits {outcome['exit']})"
+        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
+    return changes
+
+
+def open_points(
+    state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+) -> list[tuple[str, str | None]]:
+    """(what is missing, command) of everything the gate still waits for, in the order in which to do it; None where the
+    loop's own next step is meant.
+
+    digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence file is gone.
+    """
+    rows: list[tuple[str, str | None]] = []
+    for task_id in state.open:
+        rows.append((f"{task_id} is {state.tasks[task_id].status}", "loopkit wave next"))
+        break
+    for task in state.tasks.values():
+        if task.id in lost:
+            rows.append((f"{task.id}: its evidence file is gone", f"loopkit verify {task.id} -- {task.verify}"))
+    for task in work.unproven(state):
+        rows.append((f"{task.id} has no passing evidence", f"loopkit verify {task.id} -- {task.verify}"))
+    for task in work.stale(state, digest):
+        rows.append((f"{task.id}: its files changed after its evidence", f"loopkit verify {task.id} -- {task.verify}"))
+    if not review.passed(state):
+        rows.append(("the thorough review has not passed", None))
+    for row in state.criteria.values():
+        if row.type in proofs.UNSEEN and not row.must_not:
+            rows.append((f"{row.id} rests on {row.type} alone: give it a stronger proof", "loopkit shape --accept -"))
+        elif row.command:
+            why = "has lost its evidence file" if row.id in lost else _evidence_fault(state, row.id, digest)
+            if why:
+                rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
+    return rows
+
+
+def _waits(head: str, what: str, command: str | None) -> Refused:
+    return Refused(f"{head}: {what}", f"next: {command}") if command else NotYet(f"{head}: {what}")
+
+
+def _evidence_fault(state: LoopState, name: str, digest: Callable[[str], str]) -> str | None:
+    evidence = state.criterion_evidence.get(name)
+    if evidence is None:
+        return "has not been verified"
+    if evidence.line < state.last_completion:
+        return "was verified before the last task was completed"
+    if any(digest(path) != seen for path, seen in evidence.files.items()):
+        return "was verified before a task's files changed"
+    return None
+
+
+def told(state: LoopState) -> list:
+    """The criteria that no command verifies: they are answered for."""
+    return [row for row in state.criteria.values() if not row.command and not row.must_not]
+
+
+def watched(state: LoopState) -> list:
+    """The mustNots that no command verifies: the thorough review looks at them, the gate may be told of them."""
+    return [row for row in state.criteria.values() if not row.command and row.must_not]
+
+
+def _came_true(state: LoopState, name: str) -> bool:
+    """A review or the gate has said once that this mustNot had come true: the gate wants to hear how it is now."""
+    said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
+    return said.startswith("FAIL") or any(name in one.breaks for one in state.findings.values())
+
+
+def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
+    """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a remediation task.
+
+    A mustNot that is said to have come true pauses the loop beside that. Raises Refused where something was not
+    answered or verified yet (nothing is recorded then).
+    """
+
+    stage.running(state)
+    stage.require(state, stages.REVIEW, doing="the gate")
+    missing = open_points(state, digest, lost)
+    if missing:
+        raise _waits("the gate waits", *missing[0])
+    kind = given.get("kind")
+    if not isinstance(kind, str) or kind not in POINTS:
+        raise UsageFault(f"kind is {kind!r}", "use " + ", ".join(POINTS))
+    points, criteria, checks = _records(state, given, kind)
+    faults: list[_Fault] = []
+    for name, meaning in POINTS[kind].items():
+        good, words = _answer(points.get(name), f"point {name} ({meaning})")
+        if not good:
+            why = f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: {words}."
+            faults.append(_Fault(name, f"{meaning}: {words}", why, checks.get(name, "")))
+    breached = ""
+    for row in state.criteria.values():
+        what, proof = f"{row.id} {row.text}", row.command or checks.get(row.id, "")
+        if row.command:
+            good, words = state.criterion_evidence[row.id].passed, f"`{row.command}` does not pass"
+        elif row.must_not and not criteria.get(row.id) and not _came_true(state, row.id):
+            continue  # the thorough review looked at it
+        else:
+            good, words = _answer(criteria.get(row.id), f"{_noun(row)} {row.id} ({row.text[:60]})")
+            what = f"{what}: {words}"
+        if good:
+            continue
+        faults.append(_Fault(row.id, what, f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}.", proof))
+        if row.must_not and not row.command:
+            breached = breached or f"{row.id} has come true: {row.text} ({words})"
+    card = _card_fields(given)
+    changes, made = _mended(state, faults)
+    result = {
+        "passed": not faults,
+        "kind": kind,
+        "points": points,
+        "criteria": criteria,
+        "failed": [one.what for one in faults],
+        "tasks": made,
+        **card,
+    }
+    result["card"] = card_kind(state, card)
+    changes.append(("gate_result", result))
+    if faults:
+        changes.append(stage.move(state, stages.EXECUTING))
+    if breached:
+        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": breached}))
+    return changes
+
+
+#: name: the point or criterion · what: in a few words · why: what the one who mends it has to know · verify: a command
+_Fault = namedtuple("_Fault", "name what why verify")
+
+
+def _noun(row: Criterion) -> str:
+    return "mustNot" if row.must_not else "criterion"
+
+
+def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict]:
+    """The three records of an answer: points, criteria, verify. Raises UsageFault where one is none, or names nothing."""
+    points, criteria, checks = given.get("points"), given.get("criteria") or {}, given.get("verify") or {}
+    if not isinstance(points, dict):
+        raise UsageFault(
+            "points is no record",
+            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
+        )
+    if not isinstance(criteria, dict):
+        raise UsageFault("criteria is no record", 'give criteria: with C2: "PASS what was seen" lines')
+    if not isinstance(checks, dict):
+        raise UsageFault("verify is no record", "give verify: with lines like edge_cases: <command>")
+    for name, text in checks.items():
+        if name not in POINTS[kind] and name not in state.criteria:
+            raise UsageFault(f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}")
+        if not isinstance(text, str):
+            raise UsageFault(f"verify of {name} is no text", "give one command line")
+        command.accept(text)
+    return points, criteria, checks
+
+
+def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
+    """(changes, ids): a remediation task for each fault. One that was made for the very same fault is opened again: its
+    check passed and the fault is still there, so that it needs another check, unless the check is the criterion's own.
+    """
+    changes: list = []
+    ids = []
+    first = 0
+    for fault in faults:
+        subject = f"Gate: {fault.what}"[: drafts.LONGEST_SUBJECT]
+        same = [
+            one
+            for one in state.tasks.values()
+            if one.kind == "remediation" and one.subject == subject and one.status == tasks.COMPLETED
+        ]
+        if same:
+            old = same[-1]
+            changes.append(("task_reopened", {"id": old.id, "reason": "the gate found the same again"}))
+            row = state.criteria.get(fault.name)
+            if row is None or not row.command:
+                other = "" if old.verify == fault.verify else fault.verify
+                changes.append(("task_changed", {"id": old.id, "verify": other}))
+            ids.append(old.id)
+            continue
+        why = fault.why
+        if not fault.verify:
+            why += " First write a check that fails as long as this is so, and set it as the task's command."
+        made = work.remediation(state, subject, fault.verify, why, [], first)
+        if fault.name in state.criteria and not state.criteria[fault.name].must_not:
+            made[1]["task"]["criteria"] = [fault.name]
+        changes.append(made)
+        ids.append(made[1]["task"]["id"])
+        first += 1
+    return changes, ids
+
+
+def _answer(text: object, what: str) -> tuple[bool, str]:
+    """(passed, words) of `PASS how I know` or `FAIL why`. Raises Refused for anything else."""
+    words = str(text or "").strip()
+    word, rest = words[:4].upper(), words[4:].lstrip(" :,-–—")
+    if word not in ("PASS", "FAIL") or words[4:5].isalnum() or not rest:
+        raise Refused(f"no answer for {what}", 'write "PASS how you know" or "FAIL what is wrong"')
+    return word == "PASS", rest
+
+
+def _card_fields(given: dict) -> dict:
+    confidence, reversal, size = given.get("confidence"), str(given.get("reversal", "")), given.get("size")
+    if not isinstance(confidence, int) or isinstance(confidence, bool) or not 0 <= confidence <= 100:
+        raise UsageFault(f"confidence is {confidence!r}", "give 0 to 100")
+    if reversal not in REVERSALS:
+        known = ", ".join(f"{name}: {text}" for name, text in REVERSALS.items())
+        raise UsageFault(f"reversal is {reversal!r}", known)
+    if size not in SIZES:
+        raise UsageFault(f"size is {size!r}", f"points: {', '.join(map(str, SIZES))}")
+    texts = {key: str(given.get(key, "")).strip() for key in ("alternative", "risk")}
+    for key, text in texts.items():
+        if not text:
+            raise UsageFault(f"{key} is missing", "a short sentence")
+    return {"confidence": confidence, "reversal": reversal, "size": size, **texts}
+
+
+def card_kind(state: LoopState, card: dict) -> str:
+    """SHIP, MONITOR or RESEARCH (rule: Gate and completion)."""
+    if card["confidence"] < RESEARCH_UNDER:
+        return RESEARCH
+    types = {row.type for row in state.criteria.values() if not row.must_not}
+    if card["reversal"] == "1" or proofs.REVIEWED in types:
+        return MONITOR
+    return SHIP
+
+
+def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
+    """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
+
+    stage.running(state)
+    stage.require(
+        state, stages.REVIEW, stages.COMPLETE, doing="completing"
+    )  # the machine may have gone down in between
+    missing = open_points(state, digest, lost)
+    if missing:
+        raise _waits("not complete", *missing[0])
+    gate = state.gate
+    if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
+        raise Refused("the gate has not passed", "next: loopkit gate")
+    if gate["card"] == RESEARCH:
+        raise Refused(
+            f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}",
+            "find out more, then: loopkit gate --file -",
+        )
+    move = [] if state.stage == stages.COMPLETE else [stage.move(state, stages.COMPLETE)]
+    return [*move, ("loop_completed", {"card": gate["card"]})]
+
+
+def card(state: LoopState) -> dict:
+    """What the completion card shows."""
+    gate = state.gate or {}
+    types = [one for one in proofs.TYPES if any(row.type == one for row in state.criteria.values())]
+    names = {SHIP: "🟢", MONITOR: "🟡", RESEARCH: "🔴"}
+    return {
+        "name": gate.get("card", RESEARCH),
+        "mark": names[gate.get("card", RESEARCH)],
+        "verified": ", ".join(types) or "nothing",
+        "done": state.counts["completed"],
+        "total": len(state.tasks),
+        **{key: gate.get(key, "") for key in ("confidence", "reversal", "size", "alternative", "risk")},
+    }

@@ -1,0 +1,1 @@
+"""What is due next, and what a session or an agent is told of it."""

@@ -1,0 +1,91 @@
+"""What a session is told: the hold, the pause, the announcement at its start. Bounded whatever the tasks are called."""
+
+from __future__ import annotations
+
+from ..journal import prose, verdict
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from ..journal.session import Session
+
+#: Open tasks that are named (rule: Stop).
+SHOWN = 3
+#: Characters at most (rule: what Claude must read).
+HOLD_LENGTH, PAUSE_LENGTH = 500, 500
+#: What a hold keeps to where the next command lets it: it stays in the conversation each time. A longer command than
+#: the last is not cut, since nobody could run it: `loopkit status` prints it whole.
+USUAL_HOLD, LONGEST_NEXT = 224, 200
+
+
+def _open(work: dict, each: int) -> str:
+    """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they stand in quotes."""
+    rows = work["open"]
+    left = work["total"] - work["completed"] - len(rows)
+    named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
+    return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
+
+
+def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
+    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters.
+
+    tokens: those of the whole loop where some have no price, so that no sum of money would be true; else 0.
+    """
+    most = session.limit_iterations
+    money = f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
+    money = f", {tokens} tokens" if tokens else money
+    head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
+    head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
+    step = snapshot["next"] or ""
+    step = prose.clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
+    tail = f"next: {step}\nTo leave it: loopkit cancel"
+    shown = max(1, len(snapshot["tasks"]["open"]))
+    room = USUAL_HOLD - len(head) - len(tail) - len("\nOpen: \n") - len(" and 99 more; ; ")
+    each = max(12, min(80, room // shown - len("T-001 “”")))
+    return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
+
+
+def unpriced(models: list, limit: float) -> str:
+    """What the person reads once, when the first tokens without a price were counted."""
+    names = prose.clean(", ".join(models), 120)
+    return (
+        f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; iterations and time are. "
+        "Tokens are shown instead. For later loops: [prices] in .loop/config.toml"
+    )
+
+
+def paused(snapshot: dict, name: str, reason: str) -> str:
+    """What the person reads when the hook lets a session go before the work is done."""
+    said = f"Loop {snapshot['loop']} paused ({name}): {prose.clean(reason, 300)}."
+    if name == verdict.STALLED:
+        said += " A second opinion: /counsel:panel."
+    return (said + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
+
+
+def resume(snapshot: dict, session: Session, mine: bool) -> str:
+    """The announcement at a session's start, five lines. `mine`: this session owns the loop."""
+    work = snapshot["tasks"]
+    rows = []
+    for name, row in snapshot["reviews"].items():
+        if name == "thorough":
+            rows.append(f"thorough {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers'}")
+        else:
+            score = "–" if row["score"] is None else row["score"]
+            rows.append(f"{name} {score}/10 ({row['issues']} issues, {row['blockers']} blockers)")
+    if len(rows) > 4:
+        rows = [f"{len(rows) - 3} earlier", *rows[-3:]]
+    step = snapshot["next"] if mine and session.status == verdict.RUNNING else "loopkit resume"
+    known = {key: "–" if snapshot[key] is None else snapshot[key] for key in ("spec_score", "fit_score")}
+    return "\n".join(
+        (
+            "[LOOP RESUME] Active loop detected",
+            f"Stage: {session.stage} | Spec: {known['spec_score']}/10 | Fit: {known['fit_score']}",
+            f"Progress: {work['completed']}/{work['total']} tasks | Wave: {snapshot['wave']['number']}",
+            f"Reviews: {', '.join(rows) or 'none'}",
+            f"Next: {prose.clean(step or 'loopkit status', 200)}",
+        )
+    )
+
+
+def foreign(subjects: list) -> str:
+    """The hold for somebody else's task list: the first three subjects."""
+    return "pending tasks: " + "; ".join(prose.clean(subject, 120) for subject in subjects[:SHOWN])

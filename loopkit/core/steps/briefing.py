@@ -1,0 +1,356 @@
+"""What a role is told for a step: facts by scope and none beyond. Texts are as somebody wrote them, uncut; whoever
+renders them quotes and cuts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal import prose, settings, supervised
+from ..journal import task as tasks
+from ..memory import decisions
+from ..request import clarify
+from ..review import panel
+from . import planning
+
+if TYPE_CHECKING:
+    from ..journal.events import Change
+    from ..journal.state import LoopState
+    from ..journal.task import Evidence, Task
+    from .supervision import Step
+
+SCAFFOLD = "scaffold"
+SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
+
+#: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a subtask against its
+#: parent without the goal, a task by its own criteria, a plan without evidence, the goal by what was completed.
+FACTS: dict[str, tuple[str, ...]] = {
+    "plan": ("goal", "success", "must_nots", "review", "answers", "short", "plan_tasks", "done", "reasons", "sizes"),
+    "replan": (
+        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "advice", "said", "place", "reasons", "sizes"),
+    ),
+    "implementation": (
+        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "judged", "advice", "said", "reasons"),
+    ),
+    "fix": ("item", "parent", "must_nots", "work", "cycles", "advice", "said", "reasons"),
+    "test": ("item", "parent", "must_nots", "work"),
+    "diagnosis": ("goal", "item", "parent", "history", "work", "counts", "place", "late"),
+    "verification subtask": ("item", "parent", "work", "bands"),
+    "verification task": ("item", "goal", "work", "bands"),
+    "verification plan": ("goal", "success", "must_nots", "plan_tasks", "proposed", "reasons", "bands"),
+    "verification goal": ("goal", "success", "done", "bands"),
+}
+
+#: Attempts after which a diagnosis is advised against another retry.
+LATE = 2
+#: Characters of the line of a decision.
+LONGEST_REASON = 400
+#: Characters of a check that is quoted whole.
+LONGEST_CHECK = 1500
+#: Characters of a subject in an agent line.
+LONGEST_SUBJECT = 100
+
+
+def scope(state: LoopState, step: Step) -> str:
+    """What a step is about: subtask, task, plan or goal."""
+    if step.task in (supervised.OF_GOAL, supervised.OF_PLAN):
+        return GOAL if step.task == supervised.OF_GOAL else PLAN
+    if step.task is None:
+        return PLAN
+    return SUBTASK if state.tasks[step.task].parent in state.tasks else TASK
+
+
+def values(state: LoopState, step: Step, **extra: Any) -> dict:
+    """All that a brief of this step may hold, by name; what is out of its scope has no name here.
+
+    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), unfit (what was wrong with
+    the last reply, or ""), check (the line that verifies the task, or ""), and what `extra` brings.
+    """
+    about = scope(state, step)
+    name = f"{step.kind} {about}" if step.kind == supervised.VERIFICATION else step.kind
+    row: dict[str, Any] = {
+        "loop": state.name,
+        "approval": state.approval,
+        "role": role(state, step),
+        "kind": step.kind,
+        "scope": about,
+        "target": step.task,
+        "unfit": state.supervised.unfit.get(supervised.key(step.kind, step.task), ""),
+    }
+    task = state.tasks.get(step.task or "")
+    row["check"] = check(task) if task else ""
+    for fact in FACTS[name]:
+        row[fact] = _GIVEN[fact](state, task)
+    return {**row, **extra}
+
+
+# -- handing out
+
+
+def number(state: LoopState, step: Step) -> int:
+    """How often the step will have been asked for with the next time."""
+    return state.supervised.asked.get(supervised.key(step.kind, step.task), 0) + 1
+
+
+def asked(state: LoopState, step: Step) -> Change:
+    """The journal line that a step is handed out."""
+    row = {"role": role(state, step), "kind": step.kind, "task": step.task, "number": number(state, step)}
+    return ("role_asked", row)
+
+
+def reply(step: Step) -> str:
+    """The line that hands the answer to a step over."""
+    return f"loopkit reply {supervised.key(step.kind, step.task)} --file -"
+
+
+def role(state: LoopState, step: Step) -> str:
+    """The agent that does a step: its role, scaffold where a coder lays the ground for all others."""
+    task = state.tasks.get(step.task or "")
+    return SCAFFOLD if step.kind == supervised.IMPLEMENTATION and task is not None and task.scaffold else step.role
+
+
+def agent(state: LoopState, step: Step, brief: str) -> str:
+    """The line that hands a step to a subagent. brief: the path of what it reads."""
+    task = state.tasks.get(step.task or "")
+    what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
+    if task is not None:
+        what = f"{what} {task.id} ({prose.subject(task.subject, LONGEST_SUBJECT)})"
+    return f"agent loop:{role(state, step)}: {what}. Read `{brief}` first."
+
+
+_DOING = {
+    ("plan", ""): "Plan the work",
+    ("replan", ""): "Cut into smaller tasks:",
+    ("implementation", ""): "Do",
+    ("fix", ""): "Mend",
+    ("test", ""): "Test",
+    ("verification", ""): "Judge",
+    ("verification", supervised.OF_PLAN): "Review the plan",
+    ("verification", supervised.OF_GOAL): "Judge whether the goal is reached",
+    ("diagnosis", ""): "Diagnose the failure of",
+}
+
+
+def check(task: Task) -> str:
+    """The line that verifies a task, or where to find one that is too long to be copied."""
+    if len(task.verify) > LONGEST_CHECK:
+        return f"loopkit task show {task.id}   (its last line is the check, to be run as printed)"
+    return f"loopkit verify {task.id} -- {task.verify}"
+
+
+# -- facts: (state, the task of the step or None) → value
+
+
+def _goal(state: LoopState, task: Task | None) -> dict:
+    """text: the request, as it was clarified · told: [(what, words)] that the person added."""
+    told = clarify.told(state)
+    return {"text": told[0][1] if told else state.text.strip(), "told": told[1:]}
+
+
+def _success(state: LoopState, task: Task | None) -> list:
+    return [(one.id, one.text) for one in state.criteria.values() if not one.must_not]
+
+
+def _must_nots(state: LoopState, task: Task | None) -> list:
+    return [(one.id, one.text) for one in state.must_nots]
+
+
+def _about(state: LoopState, task: Task) -> dict:
+    return {
+        "id": task.id,
+        "subject": task.subject,
+        "description": task.description,
+        "criteria": [(one, state.criteria[one].text) for one in task.criteria if one in state.criteria],
+        "files": list(task.files),
+        "verify": task.verify,
+        "complexity": task.complexity,
+    }
+
+
+def _item(state: LoopState, task: Task | None) -> dict | None:
+    return None if task is None else _about(state, task)
+
+
+def _parent(state: LoopState, task: Task | None) -> dict | None:
+    parent = state.tasks.get((task.parent if task else None) or "")
+    return None if parent is None else _about(state, parent)
+
+
+def _plan_tasks(state: LoopState, task: Task | None) -> list[dict]:
+    """The list of tasks, without their details."""
+    return [
+        {
+            "id": one.id,
+            "subject": one.subject,
+            "complexity": one.complexity,
+            "criteria": list(one.criteria),
+            "verify": one.verify,
+            "after": list(one.blocked_by),
+            "status": one.status,
+        }
+        for one in state.tasks.values()
+        if one.kind == "work"
+    ]
+
+
+def _proposed(state: LoopState, task: Task | None) -> dict:
+    """What the planner said beside the tasks."""
+    plan = state.supervised.plan or {}
+    return {name: list(plan.get(name) or ()) for name in ("risks", "assumptions")} | {
+        "warning": plan.get("warning", "")
+    }
+
+
+def _done(state: LoopState, task: Task | None) -> list[dict]:
+    """Completed tasks with their evidence; one that was split stands for its subtasks."""
+    rows = []
+    for one in state.tasks.values():
+        if one.status != tasks.COMPLETED:
+            continue
+        seen = one.evidence
+        rows.append(
+            {
+                "id": one.id,
+                "subject": one.subject,
+                "verify": one.verify,
+                "evidence": None if seen is None else _seen(seen),
+                "score": (one.judged or {}).get("score"),
+                "summary": (one.coded or {}).get("summary", ""),
+                "files": list((one.coded or {}).get("files") or one.files),
+            }
+        )
+    return rows
+
+
+def _history(state: LoopState, task: Task | None) -> list[dict]:
+    """Every failed attempt: attempt, approach, result, error, at; score and feedback where it was judged."""
+    rows = task.history if task else ()
+    return [{"score": None, "feedback": "", **one} for one in rows]
+
+
+def _work(state: LoopState, task: Task | None) -> dict:
+    """What the present (or, once it has failed, the newest) attempt left: what the coder says, what the tester saw, the
+    newest check that ran; `fresh`: since the coder's report."""
+    if task is None:
+        return {"coded": None, "tested": None, "evidence": None}
+    since = (task.coded or {}).get("line", 0)
+    seen, tested = task.evidence, task.tested
+    return {
+        "coded": task.coded,
+        "tested": None if tested is None else {**tested, "fresh": tested["line"] > since},
+        "evidence": None if seen is None else {**_seen(seen), "fresh": seen.line > since},
+    }
+
+
+def _seen(evidence: Evidence) -> dict:
+    return {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log}
+
+
+def _judged(state: LoopState, task: Task | None) -> dict | None:
+    """The judgement that asks for a revision within the present attempt."""
+    judged = task.judged if task else None
+    return judged if judged and judged.get("band") == "revise" else None
+
+
+def _cycles(state: LoopState, task: Task | None) -> tuple[int, int]:
+    """(this fix, at most)."""
+    return (task.fixes if task else 0) + 1, settings.of(state, "max_fix_cycles")
+
+
+def _diagnosis(state: LoopState, task: Task | None) -> dict | None:
+    found = task.diagnosis if task else None
+    return found if found and (found.get("reasoning") or found.get("blockers")) else None
+
+
+def _advice(state: LoopState, task: Task | None) -> dict | None:
+    return panel.advice(state, task.id) if task else None
+
+
+def _said(state: LoopState, task: Task | None) -> str:
+    """What the person answered when a recovery asked last."""
+    return state.course.answer
+
+
+def _counts(state: LoopState, task: Task | None) -> dict:
+    """completed, failed, pending, total."""
+    done, failed = state.counts[tasks.COMPLETED], state.counts[tasks.FAILED]
+    return {"completed": done, "failed": failed, "pending": state.counts[tasks.PENDING], "total": len(state.tasks)}
+
+
+def _place(state: LoopState, task: Task | None) -> dict:
+    """depth: number of the task's own ancestors · most: where no replan follows · attempts: failed ones so far, and
+    most_attempts of them on one level."""
+    return {
+        "depth": task.depth if task else 0,
+        "most": settings.of(state, "max_replan_depth"),
+        "attempts": task.attempts if task else 0,
+        "most_attempts": settings.of(state, "max_step_attempts"),
+    }
+
+
+def _late(state: LoopState, task: Task | None) -> bool:
+    return task is not None and task.attempts >= LATE
+
+
+def _review(state: LoopState, task: Task | None) -> dict | None:
+    """The review that sent the plan back: score, feedback, issues, missing."""
+    return state.supervised.review if state.supervised.standing == supervised.REVISE else None
+
+
+def _answers(state: LoopState, task: Task | None) -> list[dict]:
+    return [one for one in state.supervised.questions if one["answer"] is not None]
+
+
+def _short(state: LoopState, task: Task | None) -> dict | None:
+    """The judgement that the goal is not reached by what was planned: more tasks are wanted."""
+    return state.supervised.goal if supervised.short(state.supervised) else None
+
+
+def _bands(state: LoopState, task: Task | None) -> dict:
+    """Scores from which on work is approved, or revised within the attempt."""
+    return {
+        "approve": settings.of(state, "approval_threshold"),
+        "revise": settings.of(state, "revision_threshold"),
+    }
+
+
+def _reasons(state: LoopState, task: Task | None) -> list[str]:
+    """Live decisions and anti-patterns that touch the files of the task, a line each; all of them for a plan."""
+    if task is None:
+        rows = [*decisions.live(state), *state.trail.anti_patterns]
+    else:
+        rows = decisions.touching(state, task.files)
+    return [decisions.line(one, LONGEST_REASON) for one in rows]
+
+
+def _sizes(state: LoopState, task: Task | None) -> dict:
+    """How many tasks a plan has without and with a warning, and how many subtasks a replan: (least, most) each."""
+    wide = (planning.LEAST, planning.MOST)
+    return {"expected": (planning.FEW, planning.MANY), "accepted": wide, "subtasks": wide}
+
+
+_GIVEN = {
+    "goal": _goal,
+    "success": _success,
+    "must_nots": _must_nots,
+    "item": _item,
+    "parent": _parent,
+    "plan_tasks": _plan_tasks,
+    "proposed": _proposed,
+    "done": _done,
+    "history": _history,
+    "work": _work,
+    "judged": _judged,
+    "cycles": _cycles,
+    "diagnosis": _diagnosis,
+    "advice": _advice,
+    "said": _said,
+    "counts": _counts,
+    "place": _place,
+    "late": _late,
+    "review": _review,
+    "answers": _answers,
+    "short": _short,
+    "bands": _bands,
+    "reasons": _reasons,
+    "sizes": _sizes,
+}

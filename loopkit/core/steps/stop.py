@@ -1,0 +1,83 @@
+"""May this session stop now? The rows of the Stop hook's table, in order; the first that fits decides."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..journal import limits, pricing, verdict
+from . import announce
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from ..journal.session import Session
+
+#: row: number in the table · decision: allow or hold · record: data of the journal line to append, or None ·
+#: text: what Claude reads (hold) or the person reads (allow), "" for silence · notice: what the person reads once,
+#: beside a hold.
+Decision = namedtuple("Decision", "row decision record text notice", defaults=("",))
+
+#: Name of the notice that no money limit can be kept.
+NO_PRICE = "no_price"
+
+SILENT = "silent"
+
+
+def first_rows(session: Session, snapshot: dict, session_id: str, background: bool) -> Decision | None:
+    """Rows 2 to 4, which need nothing but the state. None: go on with `last_rows`.
+
+    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background: anything still
+    running.
+    """
+    if session.owner != session_id or not session_id:
+        return Decision(2, "allow", None, "")
+    if session.status != verdict.RUNNING or session.question is not None or snapshot["confirm"]:
+        return Decision(2, "allow", None, "")
+    if session.stage == "intent":
+        return Decision(2, "allow", None, "")
+    if background:
+        return Decision(3, "allow", None, "")
+    if session.stage == "complete":
+        return Decision(4, "allow", None, "")
+    return None
+
+
+def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float) -> Decision:
+    """Rows 5 to 9.
+
+    forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the transcript ·
+    seen: what the transcript gave (`usage` {model: figures}, `offsets`, `message_ids`, `transcript_offset`) ·
+    now: POSIX seconds.
+    """
+    work = snapshot["tasks"]
+    mark = work["fingerprint"]
+    record = {"decision": "allow", "fingerprint": mark}
+    record.update((key, value) for key, value in seen.items() if value)
+    usage = dict(session.usage)
+    for model, figures in (seen.get("usage") or {}).items():
+        usage[model] = pricing.add(usage.get(model, ()), figures)
+    usd, tokens, unpriced = pricing.cost(usage, session.prices)
+    most = (session.limit_iterations, session.limit_usd, session.limit_seconds)
+    turn = session.iteration + 1
+
+    over = limits.reached(turn, usd, session.seconds(now), most)
+    if over:
+        return _end(5, record, over[0], over[1], snapshot)
+    still_open = work["total"] - work["completed"]
+    if still_open and not work["workable"] and work["blocked_on"]:
+        named = "; ".join(f"{row['id']} {row['subject']}: {row['text']}" for row in work["blocked_on"])
+        return _end(6, record, verdict.WAITING, f"only a person can go on: {named}", snapshot)
+    if session.hold_count >= session.max_idle_stops and session.hold_fingerprint == mark:
+        return _end(7, record, verdict.STALLED, f"{session.hold_count} turns without any progress", snapshot)
+    if forced and session.hold_quiet and not active:
+        return Decision(8, "allow", None, "")
+    record["decision"] = "hold"
+    text = announce.hold(snapshot, session, turn, usd, tokens if unpriced else 0)
+    notice = ""
+    if unpriced and session.limit_usd is not None and NO_PRICE not in session.notices:
+        notice = announce.unpriced(unpriced, session.limit_usd)
+    return Decision(9, "hold", record, text, notice)
+
+
+def _end(row: int, record: dict, name: str, reason: str, snapshot: dict) -> Decision:
+    record["verdict"], record["reason"] = name, reason
+    return Decision(row, "allow", record, announce.paused(snapshot, name, reason))

@@ -1,0 +1,195 @@
+"""Waves: which tasks go together, opening and closing them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..health import monitor, recovery
+from ..journal import score, settings, stage, stages, supervised, worktrees
+from ..journal import task as tasks
+from ..journal.course import FAILED, HELD_UP, PASSED, Batch, Outcome
+from ..journal.errors import NotYet, Refused
+from ..journal.events import Change
+from ..plan import approval, work
+from ..review import panel
+
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+    from ..journal.task import Task
+
+
+def choose(state: LoopState, most: int) -> list[Task]:
+    """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another.
+
+    While a scaffold task is free, only those are taken; where batches are reviewed, while one is open.
+    """
+    chosen: list[Task] = []
+    taken: set[str] = set()
+    scaffold = any(state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open)
+    first = state.scaffold_first if state.approval == approval.REVIEW else set()
+    for task_id in state.open:
+        task = state.tasks[task_id]
+        if len(chosen) == most:
+            break
+        if first and task_id not in first or scaffold and not task.scaffold:
+            continue
+        if not startable(state, task) or taken.intersection(task.files):
+            continue
+        chosen.append(task)
+        taken.update(task.files)
+    return chosen
+
+
+def startable(state: LoopState, task: Task) -> bool:
+    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing command."""
+    if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
+        return False
+    return state.is_free(task) and not task.panel_due and task.id not in state.narrow and bool(task.verify)
+
+
+def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool = False) -> list[Change]:
+    """Lines that open a wave with these tasks and start each; the stage follows. `apart`: each in a worktree."""
+    recovery.check(state)
+    number = len(state.waves) + 1
+    changes: list[Change] = []
+    if state.stage == stages.DECOMPOSE:
+        stage.check_leave_decompose(state, settings.MOST_TASKS)
+        if not supervised.planned(state):
+            raise NotYet("the plan has not been reviewed")
+    unconfirmed = state.stage == stages.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)
+    if "tasks" in score.needs(state.shape) and unconfirmed:
+        if not state.session.unattended:
+            raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
+        changes.append(("confirmed", {"what": "tasks", "default": True}))
+    if state.stage != stages.EXECUTING:
+        changes.append(stage.move(state, stages.EXECUTING))
+    if "wave" in score.needs(state.shape) and stage.wave_key(state) not in state.confirmed:
+        raise Refused(f"the person has not confirmed wave {number}", "next: loopkit confirm wave")
+    data = {"wave": number, "tasks": [task.id for task in chosen], "sequential": sequential}
+    data.update({"worktrees": True} if apart else {})
+    changes.append(("wave_opened", data))
+    changes += [("task_started", {"id": task.id, "wave": number}) for task in chosen]
+    return changes
+
+
+def lost(state: LoopState) -> list[str]:
+    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they were handed out.
+
+    One that only waits for its review needs no agent any more.
+    """
+    return [one for one in approval.at_work(state) if state.tasks[one].handed < state.idle_at]
+
+
+def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
+    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is.
+
+    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a completion that is
+    missing, a recovery that is due) comes first, and is all then.
+    """
+    stage.running(state)
+    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="opening a wave")
+    if state.wave is not None:
+        again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
+        for one in (*again, *back):
+            stage.check_seen(state, one)
+        changes: list[Change] = [("task_started", {"id": one, "wave": state.wave.number}) for one in back]
+        return [*changes, ("tasks_handed", {"ids": again})] if again else changes
+    before = work.belated(state) or recovery.settled(state)
+    if before:
+        return before
+    recovery.check(state)
+    if state.stage == stages.DECOMPOSE:
+        stage.check_leave_decompose(state, settings.MOST_TASKS)
+    if not state.open:
+        raise Refused("every task is completed", "next: loopkit review --thorough")
+    chosen = choose(state, settings.MOST_IN_WAVE)
+    sequential = sequential or any((panel.advice(state, task.id) or {}).get("sequential") for task in chosen)
+    sequential = sequential or panel.strategy(state, len(state.waves) + 1)
+    chosen = chosen[:1] if sequential else chosen
+    if not chosen:
+        raise NotYet(f"no task is ready ({len(state.open)} open)")
+    return opened(state, chosen, sequential, apart)
+
+
+def started(state: LoopState, task_id: str) -> list[Change]:
+    """`task start`: within the open wave, or in a wave of its own where none is open."""
+    stage.running(state)
+    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="starting a task")
+    task = work.find(state, task_id)
+    if task.status == tasks.IN_PROGRESS:
+        return []
+    work.check_start(state, task)
+    wave = state.wave
+    if wave is None:
+        return opened(state, [task], sequential=False)
+    if len([one for one in wave.tasks if one in state.running]) >= settings.MOST_IN_WAVE:
+        raise Refused(f"wave {wave.number} is full", "next: loopkit wave close")
+    return [("task_started", {"id": task.id, "wave": wave.number})]
+
+
+def closed(state: LoopState) -> list[Change]:
+    """`wave close`: a failure for every task of the wave that has no passing evidence; the last one leads to review."""
+    stage.running(state)
+    wave = state.wave
+    if wave is None:
+        raise Refused("no wave is open", "next: loopkit wave next")
+    worktrees.check_settled(state)
+    waiting = approval.undecided(state)
+    if waiting:
+        raise NotYet(f"nobody has judged {', '.join(waiting)}")
+    changes: list[Change] = []
+    failed, done, held_up = [], [], []
+    struck = {**state.course.broken, **state.course.struck}
+    for task_id in wave.tasks:
+        task = state.tasks.get(task_id)
+        if task is None:
+            continue
+        if task.status == tasks.COMPLETED:
+            done.append(task_id)
+        elif task.status == tasks.IN_PROGRESS and task.evidence is not None and task.evidence.passed:
+            changes += work.completed(state, task)  # the program died between the check and its completion
+            done.append(task_id)
+        elif task.status == tasks.IN_PROGRESS:
+            evidence = task.evidence
+            what = (
+                "no verification ran"
+                if task.fix_cycles == 0
+                else f"verification exits {evidence.exit if evidence else 1}"
+            )
+            changes += work.failure(state, task, "closed without passing evidence", what)
+            failed.append(task_id)
+            struck.setdefault(task_id, what)
+        elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
+            held_up.append(task_id)
+        elif task_id in state.course.failed:
+            failed.append(task_id)
+    failed += [one for one in state.course.broken if one in state.open and one not in (*failed, *held_up)]
+    over = any(change[0] == "loop_failed" for change in changes)
+    data = {"wave": wave.number, "completed": done, "failed": failed}
+    changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
+    finished = {data["id"] for kind, data in changes if kind == "task_completed"}
+    if not state.open.keys() - finished and not over:
+        changes.append(stage.move(state, stages.REVIEW))
+    return changes
+
+
+def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
+    """What each task came to, and what the detectors say of it with the batches before; for the line of a closed wave.
+
+    Tasks completed earlier and found broken in this wave count as failed in it (rule: Detectors).
+    """
+    outcomes = {one: Outcome(PASSED) for one in done}
+    for one in failed:
+        history = state.tasks[one].history
+        known = struck.get(one)
+        if not known and history and history[-1]["error"] != work.NO_ERROR:
+            from ..evidence import signature  # its patterns are only paid for where something failed
+
+            known = signature.of(str(history[-1]["error"]))
+        outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
+    outcomes.update((one, Outcome(HELD_UP)) for one in held_up)
+    batches = [*state.course.window, Batch(len(state.waves), outcomes)] if outcomes else []
+    said = monitor.judge(batches, state.course.used)
+    rows = {one: {key: value for key, value in row._asdict().items() if value} for one, row in outcomes.items()}
+    named = ("status", "confidence", "trend", "recommendation")
+    return {"outcomes": rows, **{name: getattr(said, name) for name in named}}

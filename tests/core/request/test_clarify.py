@@ -1,0 +1,175 @@
+"""Clarifying a vague request: rounds, marked assumptions, the echo, the full order; what it does to the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loopkit.core.journal import score, stages
+from loopkit.core.journal.errors import LoopError, Refused
+from loopkit.core.request import clarify, intake
+from tests.core.kit import Book
+
+GIVEN = {"echo": "Bring /search under 200 ms", "task": "t", "context": "c", "done": "d", "approved": "yes"}
+ALL = dict.fromkeys(score.DIMENSIONS, "A) the likeliest")
+
+
+def low(**data: Any) -> Book:
+    book = Book(**data)
+    book.score(1, 1, 0, 0, 0)
+    return book
+
+
+def test_answers_and_assumptions_are_recorded_and_marked() -> None:
+    book = low()
+    rest = {"scope": "/search only", "constraints": "[ASSUMPTION] no new dependency"}
+    answers = dict.fromkeys(("outcome", "success", "done"), "A)")
+    data = book.do(clarify.clarified, {**GIVEN, "answers": answers, "assumptions": rest})[0][1]
+    assert data["assumptions"] == {
+        "scope": "[ASSUMPTION] /search only",
+        "constraints": "[ASSUMPTION] no new dependency",
+    }
+    assert (data["round"], data["by"], data["echo"]) == (1, "person", GIVEN["echo"])
+    assert book.state.stage == stages.INTENT and not book.state.tasks
+
+
+@pytest.mark.parametrize(
+    "echo",
+    ["Bring p95 under 200 ms vs. today's 400 ms", "Accept U.S. addresses, e.g. with ZIP codes", "検索を速くする。"],
+)
+def test_one_sentence_may_hold_abbreviations(echo: str) -> None:
+    assert low().do(clarify.clarified, {**GIVEN, "echo": echo, "answers": ALL})[0][1]["echo"] == echo
+
+
+def test_two_rounds_of_questions_then_assumptions() -> None:
+    book = low()
+    for _ in range(clarify.MOST_ROUNDS):
+        book.do(clarify.clarified, {**GIVEN, "answers": ALL})
+    assert clarify.rounds_left(book.state) == 0
+    with pytest.raises(Refused, match="2 rounds of questions were asked"):
+        clarify.clarified(book.state, {**GIVEN, "answers": ALL})
+    book.do(clarify.clarified, {**GIVEN, "assumptions": ALL})  # no round of questions
+    assert book.state.rounds == clarify.MOST_ROUNDS
+
+
+def test_an_answer_of_an_earlier_round_stands() -> None:
+    book = low()
+    book.do(clarify.clarified, {**GIVEN, "answers": ALL})
+    book.score(1, 1, 1, 0, 0)
+    book.do(clarify.clarified, {**GIVEN, "assumptions": {"done": "x"}})
+    assert set(book.state.clarified["answers"]) == set(score.DIMENSIONS)
+
+
+def test_where_nobody_can_be_asked_all_is_assumption() -> None:
+    book = low(unattended=True)
+    assert clarify.rounds_left(book.state) == 0
+    with pytest.raises(Refused, match="nothing was answered"):
+        clarify.clarified(book.state, {**GIVEN, "answers": ALL})
+    data = book.do(clarify.clarified, {**GIVEN, "approved": "no", "assumptions": ALL})[0][1]
+    assert data["by"] == "nobody" and all(text.startswith(clarify.MARK) for text in data["assumptions"].values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"answers": {"outcome": "A"}}, "scope, constraints, success, done: neither answered nor assumed"),
+        ({"answers": {**ALL, "taste": "A"}}, "answers names 'taste'"),
+        ({"answers": "A"}, "answers is no record"),
+        ({"answers": {**ALL, "scope": ""}}, "scope is missing"),
+        ({"answers": ALL, "assumptions": {"scope": "x"}}, "scope is both"),
+        ({"answers": ALL, "echo": ""}, "echo is missing"),
+        ({"answers": ALL, "echo": "One. Two."}, "no single sentence"),
+        ({"answers": ALL, "echo": "検索を速くする。ベンチで示す"}, "no single sentence"),
+        ({"answers": ALL, "echo": "x" * 401}, "no single sentence"),
+        ({"answers": ALL, "task": ""}, "task is missing"),
+        ({"answers": ALL, "done": ["x"]}, "done is no text"),
+        ({"answers": ALL, "approved": "no"}, "the echo is not approved"),
+        ({"answers": ALL, "tsk": "x"}, "unknown field 'tsk'"),
+        ({"answers": ALL, "must_nots": "x"}, "must_nots is no list"),
+    ],
+)
+def test_what_a_record_must_hold(changes: dict, words: str) -> None:
+    with pytest.raises(LoopError) as caught:
+        clarify.clarified(low().state, {**GIVEN, **changes})
+    assert words in str(caught.value)
+
+
+ORDER = {
+    "objective": "o",
+    "non_goals": list("abc"),
+    "constraints": ["c"],
+    "acceptance": list("abcdefg"),
+    "must_nots": ["m", "n"],
+    "stop_conditions": list("xyz"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("non_goals", 3, 5),
+        ("acceptance", 7, 12),
+        ("stop_conditions", 3, 5),
+        ("must_nots", 2, 99),
+        ("constraints", 1, 99),
+    ],
+)
+def test_the_counts_of_a_full_order(name: str, least: int, most: int) -> None:
+    for count in (least, most):
+        assert clarify.order({**ORDER, name: ["x"] * count})[name] == ["x"] * count
+    for count in (least - 1, *([most + 1] if most < 99 else [])):
+        with pytest.raises(Refused, match=f"order has {count} {name}"):
+            clarify.order({**ORDER, name: ["x"] * count})
+
+
+def test_an_order_goes_with_the_record() -> None:
+    data = low().do(clarify.clarified, {**GIVEN, "answers": ALL, "order": ORDER})[0][1]
+    assert data["order"]["objective"] == "o"
+    with pytest.raises(LoopError, match="objective is missing"):
+        clarify.order({**ORDER, "objective": ""})
+
+
+def test_an_assumption_is_not_explicit() -> None:
+    book = low()
+    book.do(
+        clarify.clarified,
+        {**GIVEN, "answers": {k: v for k, v in ALL.items() if k != "done"}, "assumptions": {"done": "a bench"}},
+    )
+    with pytest.raises(Refused, match="done is an assumption"):
+        intake.scored(book.state, dict.fromkeys(score.DIMENSIONS, 2))
+    book.score(2, 2, 2, 2, 1)
+    assert (book.state.scores["spec"], book.state.stage) == (9, stages.SHAPE)
+
+
+def test_unattended_and_still_vague_it_waits_with_the_reason() -> None:
+    book = low(unattended=True)
+    assert book.state.session.status == "running"  # first it is clarified
+    book.do(clarify.clarified, {**GIVEN, "assumptions": ALL})
+    book.score(1, 1, 1, 1, 0)
+    session = book.state.session
+    assert (session.status, session.verdict) == ("paused", "waiting")
+    assert "spec 4/10 is under 5" in session.reason and "done" in session.reason
+    assert book.state.stage == stages.INTENT and not book.state.tasks
+
+
+def test_only_in_the_stage_intent() -> None:
+    with pytest.raises(Refused, match="clarifying belongs to stage intent"):
+        clarify.clarified(Book().shaped().state, {**GIVEN, "answers": ALL})
+
+
+def test_what_was_clarified_reaches_the_shape() -> None:
+    book = low()
+    assert clarify.told(book.state) == [] and clarify.words(book.state) == book.state.text
+    given = {**GIVEN, "echo": "Bring GET /search under 200 ms", "must_nots": ["Results change"], "order": ORDER}
+    answers = {name: "A)" for name in score.DIMENSIONS if name != "scope"}
+    book.do(clarify.clarified, {**given, "answers": answers, "assumptions": {"scope": "one endpoint"}})
+    told = clarify.told(book.state)
+    assert told[:3] == [
+        ("clarified", "Bring GET /search under 200 ms"),
+        ("assumed, scope", "[ASSUMPTION] one endpoint"),
+        ("must not", "Results change"),
+    ]
+    assert ("answered, done", "A)") in told
+    assert ("must not", "m") in told and ("stop conditions", "x") in told
+    assert "GET /search" in clarify.words(book.state)

@@ -1,0 +1,240 @@
+"""Panels: who is asked, how sure an expert may be, what a record must hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from loopkit.core.review.review.panel import Profile
+
+from loopkit.core.journal.errors import LoopError, Refused
+from loopkit.core.plan import work
+from loopkit.core.review.review import panel
+from loopkit.core.steps import waves
+from tests.core.kit import PANEL, Book, task
+
+
+def profile(name: str, depth: tuple = (), core: tuple = (), current: tuple = ()) -> Profile:
+    return Profile(name, name.title(), "", "?", "", "", list(depth), list(core), list(current))
+
+
+@pytest.mark.parametrize(
+    ("depth", "core", "current", "value"),
+    [
+        (("api",), (), (), 8),
+        ((), ("api",), (), 7),
+        ((), (), ("api",), 7),
+        (("api",), ("api",), (), 9),
+        (("api",), ("api",), ("api",), 9),  # at most 9
+        ((), (), (), 4),
+        (("ui",), (), (), 4),
+        (("api", "ui"), (), (), 8),
+    ],
+)
+def test_confidence(depth: tuple, core: tuple, current: tuple, value: int) -> None:
+    assert panel.confidence(profile("x", depth, core, current), ["api"]) == value
+
+
+def test_confidence_without_a_profile() -> None:
+    assert panel.confidence(None, ["api"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [(0, "silent"), (2, "silent"), (3, "weak"), (5, "weak"), (6, "firm"), (9, "firm")]
+)
+def test_standing(value: int, word: str) -> None:
+    assert panel.standing(value) == word
+
+
+def test_the_surest_are_chosen_and_each_adds_a_topic() -> None:
+    known = [
+        profile("a", depth=("api",)),
+        profile("b", depth=("api",)),
+        profile("c", core=("testing",)),
+        profile("d", depth=("ui",)),
+    ]
+    chosen = panel.choose(known, ["api", "testing"])
+    assert [one.name for one in chosen] == ["a", "c", "b"]
+    assert len(panel.choose(known, ["api"], 2)) == 2
+
+
+def test_there_may_be_fewer_than_wanted() -> None:
+    assert panel.choose([], ["api"]) == []
+
+
+def test_topics_of_a_text() -> None:
+    assert panel.topics_in("The API is slow in testing", "debugging") == ["debugging", "api", "performance", "testing"]
+
+
+# -- the record
+
+
+@pytest.fixture
+def stuck(executing: Book) -> Book:
+    executing.do(work.failed, "T-001", "it says no", None)
+    return executing
+
+
+def test_a_panel_records_error_diagnoses_ranking_consensus_and_fallback(stuck: Book) -> None:
+    given = {**PANEL, "recommendations": [{"approach": "b", "confidence": 3}, {"approach": "a", "confidence": 8}]}
+    data = stuck.do(panel.recorded, "T-001", given)[0][1]
+    assert (data["task"], data["attempt"], data["error"]) == ("T-001", 1, "it says no")
+    assert [one["approach"] for one in data["recommendations"]] == ["a", "b"]
+    assert [one["diagnosis"] for one in data["experts"]] == ["the path", "nothing"]
+    assert (data["consensus"], data["fallback"]) == ("use the other path", "ask for the old one")
+    assert not stuck.state.tasks["T-001"].panel_due
+
+
+def test_the_newest_advice_counts(stuck: Book) -> None:
+    stuck.panel("T-001")
+    stuck.do(panel.recorded, "T-001", {**PANEL, "consensus": "newer"})
+    assert panel.advice(stuck.state, "T-001")["consensus"] == "newer"
+    assert panel.advice(stuck.state, "T-002") is None
+
+
+def experts(count: int) -> list:
+    return [{"name": str(number), "question": f"q{number}", "diagnosis": "d"} for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
+def test_two_to_four_experts(stuck: Book, count: int) -> None:
+    given = {**PANEL, "experts": experts(count)}
+    if 2 <= count <= 4:
+        panel.recorded(stuck.state, "T-001", given)
+    else:
+        with pytest.raises(Refused, match=f"{count} expert"):
+            panel.recorded(stuck.state, "T-001", given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"experts": "many"}, "experts is no list"),
+        ({"experts": [1, 2]}, "experts is no list"),
+        ({"experts": [*experts(1), {"name": "x", "question": "y"}]}, "expert 2 has no diagnosis"),
+        ({"experts": [*experts(1), {"name": "x", "diagnosis": "y"}]}, "expert 2 has no question"),
+        ({"experts": [*experts(1), {**experts(1)[0], "question": " Q0 "}]}, "the same question"),
+        ({"recommendations": []}, "recommendations is missing"),
+        ({"recommendations": [{"confidence": 3}]}, "recommendations is missing"),
+        ({"recommendations": [{"approach": "a", "confidence": 10}]}, "confidence is 10"),
+        ({"recommendations": [{"approach": "a", "confidence": "high"}]}, "confidence is 'high'"),
+        ({"consensus": " "}, "consensus is missing"),
+        ({"fallback": ""}, "fallback is missing"),
+    ],
+)
+def test_what_a_record_must_hold(stuck: Book, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(LoopError) as caught:
+        panel.recorded(stuck.state, "T-001", {**PANEL, **changes})
+    assert words in str(caught.value)
+
+
+def test_an_unknown_task(stuck: Book) -> None:
+    with pytest.raises(Refused, match="no task T-009"):
+        panel.recorded(stuck.state, "T-009", PANEL)
+
+
+def test_a_topic_is_named_by_a_whole_word() -> None:
+    assert panel.topics_in("Build a rapid, required boat", "debugging") == ["debugging"]
+    assert panel.topics_in("The login page of the APIs is slow") == ["api", "ui", "auth", "performance"]
+
+
+# -- experts are those of the profiles; what they may claim is computed
+
+KNOWN = [
+    profile("debugger", depth=("debugging",), core=("error",)),
+    profile("tester", depth=("testing",), core=("debugging",)),
+    profile("gardener", depth=("ui",)),
+    profile("banned", depth=("debugging",)),
+]
+
+
+def asked(*names: str) -> dict:
+    rows = [{"name": name, "question": f"{name}?", "diagnosis": "d"} for name in names]
+    return {**PANEL, "experts": rows, "recommendations": [{"approach": "a", "confidence": 9}]}
+
+
+def test_confidence_is_computed_and_caps_what_is_claimed(stuck: Book) -> None:
+    given = asked("debugger", "gardener")
+    given["recommendations"] = [
+        {"approach": "by nobody", "confidence": 9},
+        {"approach": "by one who knows nothing of it", "confidence": 9, "by": "gardener"},
+        {"approach": "modest", "confidence": 2, "by": "debugger"},
+    ]
+    data = panel.recorded(stuck.state, "T-001", given, KNOWN)[0][1]
+    assert [(one["confidence"], one["standing"]) for one in data["experts"]] == [(8, "firm"), (4, "weak")]
+    assert [one["confidence"] for one in data["recommendations"]] == [8, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("debugger", "stranger"), "stranger has no profile: silent; ask: debugger"),
+        (("debugger", "banned"), "banned is on the blocklist; ask: debugger, tester"),
+        (("debugger", "debugger"), "the same"),
+    ],
+)
+def test_who_may_not_speak(names: tuple, words: str) -> None:
+    book = Book(settings={"blocklist": ["banned"]}).planned(task("a"))
+    book.wave()
+    book.do(work.failed, "T-001", "no", None)
+    with pytest.raises(Refused, match=words):
+        panel.recorded(book.state, "T-001", asked(*names), KNOWN)
+    assert "banned" not in [one.name for one in panel.allowed(KNOWN, book.state)]
+
+
+def test_a_recommendation_is_by_one_of_the_panel(stuck: Book) -> None:
+    given = {**asked("debugger", "tester"), "recommendations": [{"approach": "a", "confidence": 1, "by": "gardener"}]}
+    with pytest.raises(LoopError, match="a recommendation is by 'gardener'"):
+        panel.recorded(stuck.state, "T-001", given, KNOWN)
+
+
+def test_what_failed_is_not_advised_again(stuck: Book) -> None:
+    stuck.do(panel.recorded, "T-001", PANEL)
+    stuck.do(panel.recorded, "T-001", PANEL)  # the same failure: it may be written again
+    stuck.do(waves.closed)
+    stuck.wave()
+    stuck.do(work.failed, "T-001", "again", None)
+    with pytest.raises(Refused, match="this consensus stood before attempt 2, which failed"):
+        panel.recorded(stuck.state, "T-001", {**PANEL, "consensus": "Use the  other path."})
+    stuck.do(panel.recorded, "T-001", {**PANEL, "consensus": "something else", "dissent": "b: no"})
+    assert panel.advice(stuck.state, "T-001")["dissent"] == "b: no"
+
+
+def test_the_one_in_depth_comes_first() -> None:
+    known = [profile("broad", core=("api",), current=("testing",)), profile("deep", depth=("testing",))]
+    assert [one.name for one in panel.choose(known, ["api", "testing"])] == ["deep", "broad"]
+
+
+# -- the other calls
+
+
+def test_a_panel_on_a_dimension_gives_options() -> None:
+    book = Book()
+    options = [{"approach": f"reading {number}", "confidence": number} for number in range(3)]
+    data = book.do(panel.clarified, "outcome", {**PANEL, "recommendations": options})[0][1]
+    assert (data["call"], data["dimension"], len(data["recommendations"])) == ("clarify", "outcome", 3)
+    with pytest.raises(LoopError, match="no dimension 'taste'"):
+        panel.clarified(book.state, "taste", PANEL)
+    for wrong in (options[:1], options * 2):
+        with pytest.raises(Refused, match="option"):
+            panel.clarified(book.state, "outcome", {**PANEL, "recommendations": wrong})
+    with pytest.raises(Refused, match="belongs to stage intent"):
+        panel.clarified(Book().shaped().state, "outcome", {**PANEL, "recommendations": options})
+
+
+def test_a_panel_can_make_the_next_wave_sequential() -> None:
+    book = Book().planned(task("a"), task("b"))
+    book.do(panel.planned, {**PANEL, "sequential": True})
+    book.wave()
+    assert book.state.wave.tasks == ("T-001",) and book.state.wave.sequential
+    with pytest.raises(Refused, match="wave 1 is open"):
+        panel.planned(book.state, PANEL)
+    book.verify("T-001")
+    book.do(waves.closed)
+    book.wave()
+    assert not book.state.wave.sequential  # it was about that wave only
+
+
+def test_no_strategy_without_tasks() -> None:
+    with pytest.raises(Refused, match="no task is open"):
+        panel.planned(Book().shaped().state, PANEL)

@@ -1,0 +1,493 @@
+"""Reviews: light ones never block, the thorough one does until all is settled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loopkit.core.journal.errors import LoopError, Refused, UsageFault
+from loopkit.core.memory import decisions
+from loopkit.core.plan import work
+from loopkit.core.review.review import review
+from loopkit.core.steps import snapshot, waves
+from tests.core.kit import Book, task
+
+BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
+WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
+SUGGESTION = {"severity": "SUGGESTION", "issue": "a better name"}
+
+
+def closed_wave() -> Book:
+    book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
+    book.wave()
+    book.verify("T-001")
+    book.do(waves.closed)
+    return book
+
+
+def light(**changes: Any) -> dict:
+    return {"score": 8, "issues": 2, "blockers": 1, "experts": ["a", "b"], **changes}
+
+
+# -- light
+
+
+def test_a_light_review_is_stored_and_never_blocks() -> None:
+    book = closed_wave()
+    book.do(review.light, 1, light(score=0, blockers=5))
+    assert review.summary(book.state)["wave_1"] == {"score": 0, "issues": 2, "blockers": 5}
+    book.wave()
+    assert book.state.wave.tasks == ("T-002",)
+
+
+def test_the_next_wave_needs_no_review_at_all() -> None:
+    book = closed_wave()
+    book.wave()
+    assert review.summary(book.state) == {}
+
+
+def test_findings_give_the_counts() -> None:
+    book = closed_wave()
+    given = light(findings=[BLOCKER, WARNING, SUGGESTION])
+    del given["issues"], given["blockers"]
+    book.do(review.light, 1, given)
+    assert review.summary(book.state)["wave_1"] == {"score": 8, "issues": 2, "blockers": 1}
+    assert [one.source for one in book.state.findings.values()] == ["wave_1"] * 3
+
+
+def test_blockers_of_a_light_review_do_not_keep_the_gate_shut() -> None:
+    book = Book().worked()
+    book.do(review.light, 1, light(findings=[BLOCKER]))
+    book.review([])
+    assert review.passed(book.state)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4])
+def test_two_or_three_experts(count: int) -> None:
+    given = light(experts=[str(number) for number in range(count)])
+    if count in (2, 3):
+        review.light(closed_wave().state, 1, given)
+    else:
+        with pytest.raises(Refused, match=f"{count} expert"):
+            review.light(closed_wave().state, 1, given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"score": 11}, "score is 11"),
+        ({"score": None}, "score is None"),
+        ({"score": 7.5}, "score is 7.5"),
+        ({"issues": -1}, "issues is -1"),
+        ({"blockers": "1"}, "blockers is '1'"),
+        ({"experts": "a,b"}, "experts is not a list"),
+        ({"findings": {}}, None),
+        ({"findings": [{"severity": "BLOCKER"}]}, "finding 1 has no issue"),
+        ({"findings": [SUGGESTION, {"severity": "bad", "issue": "x"}]}, "finding 2 has severity 'bad'"),
+    ],
+)
+def test_a_light_review_is_checked(changes: dict, words: str | None) -> None:
+    if words is None:
+        review.light(closed_wave().state, 1, light(**changes))
+        return
+    with pytest.raises(UsageFault) as caught:
+        review.light(closed_wave().state, 1, light(**changes))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("wave", [0, 2, 99])
+def test_only_closed_waves_are_reviewed(wave: int) -> None:
+    with pytest.raises(Refused, match=f"wave {wave} is not closed"):
+        review.light(closed_wave().state, wave, light())
+
+
+# -- thorough
+
+
+def test_nothing_found_passes() -> None:
+    book = Book().reviewed()
+    row = review.summary(book.state)["thorough"]
+    assert (row["passed"], row["blockers_remaining"], row["findings_total"]) == (True, 0, 0)
+    assert (row["experts"], row["timestamp"]) == (["a", "b", "c"], book.events[-1].at)
+    assert book.state.stage == "review"
+
+
+def test_a_blocker_makes_a_task_leads_back_and_ends_with_none_left() -> None:
+    book = Book().reviewed(findings=[BLOCKER])
+    assert book.state.stage == "executing"
+    row = book.state.tasks["T-002"]
+    assert (row.kind, row.subject, row.verify, row.description) == (
+        "remediation",
+        "Mend: no doc",
+        "test -f doc.md",
+        "write it",
+    )
+    assert review.summary(book.state)["thorough"]["blockers_remaining"] == 1
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    assert review.blockers_left(book.state) == 0
+    assert not review.passed(book.state), "the review is repeated after new work"
+    book.review([])
+    assert review.passed(book.state)
+    assert book.state.thorough["round"] == 2
+
+
+def test_each_blocker_has_a_task_of_its_own() -> None:
+    book = Book().reviewed(findings=[BLOCKER, WARNING, {**BLOCKER, "issue": "no test"}])
+    assert [one.task for one in book.state.findings.values()] == ["T-002", None, "T-003"]
+    assert list(book.state.findings) == ["F-001", "F-002", "F-003"]
+
+
+def test_a_blocker_needs_a_command_for_its_task() -> None:
+    with pytest.raises(UsageFault, match="has no verify"):
+        Book().reviewed(findings=[{**BLOCKER, "verify": ""}])
+    with pytest.raises(UsageFault, match="without a shell"):
+        Book().reviewed(findings=[{**BLOCKER, "verify": "a | b"}])
+
+
+def test_guidance_that_would_break_a_must_not_is_refused_or_replaced() -> None:
+    given = {**WARNING, "violates": ["M2"]}
+    with pytest.raises(Refused, match="would break M2"):
+        Book().reviewed(findings=[given])
+    with pytest.raises(Refused, match="would break M2"):
+        Book().reviewed(findings=[{**given, "alternative": given["guidance"]}])
+    one = Book().reviewed(findings=[{**given, "alternative": "shorten it"}]).state.findings["F-001"]
+    assert (one.guidance, one.replaced, one.violates) == ("shorten it", "cut it", ("M2",))
+    with pytest.raises(UsageFault, match="an alternative but violates nothing"):
+        Book().reviewed(findings=[{**WARNING, "alternative": "shorten it"}])
+
+
+def test_the_task_of_a_blocker_gets_the_alternative() -> None:
+    book = Book().reviewed(
+        findings=[{**BLOCKER, "violates": ["M1"], "alternative": "add a new one", "reason": "why not"}]
+    )
+    assert book.state.tasks["T-002"].description == "add a new one\nwhy: why not"
+
+
+def test_guidance_that_sounds_like_a_must_not_is_asked_about() -> None:
+    given = {**WARNING, "guidance": "change the signature of the public route handler"}
+    with pytest.raises(Refused, match=r"sounds like M1 .* violates: \[M1\] with alternative:, or violates: \[\]"):
+        Book().reviewed(findings=[given])
+    Book().reviewed(findings=[{**given, "violates": []}])
+    Book().reviewed(findings=[{**given, "guidance": "document the route"}])
+    with pytest.raises(Refused, match="sounds like M2"):
+        review.light(closed_wave().state, 1, light(findings=[{**WARNING, "guidance": "add a dependency at runtime"}]))
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"violates": ["M9"]}, "violates of finding 1: there is no M9; SHAPE.md has: M1, M2"),
+        ({"violates": ["C1"]}, "violates of finding 1: there is no C1"),
+        ({"breaks": ["C7"]}, "breaks of finding 1: there is no C7; SHAPE.md has: C1, M1, M2"),
+        ({"breaks": ["M1"]}, "finding 1 says that M1 is broken, as WARNING; a broken mustNot is a BLOCKER"),
+        ({"brakes": ["M1"]}, "finding 1 has unknown fields: brakes; known: alternative, breaks"),
+        ({"category": "vibes"}, "finding 1 has category 'vibes'; use security"),
+        ({"breaks": "C1"}, "breaks of finding 1 is not a list of texts"),
+    ],
+)
+def test_a_finding_is_checked(extra: dict, words: str) -> None:
+    book = Book().worked()
+    with pytest.raises(LoopError) as caught:
+        review.thorough(book.state, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("extra", "place"),
+    [
+        ({"issue": "app/limits.py:31 the key is a header"}, "app/limits.py:31"),
+        ({"issue": "the key (limits.py:31) is a header"}, "limits.py:31"),
+        ({"issue": "src/a.ts is long, see b.ts:4"}, "b.ts:4"),
+        ({"issue": "README.md is out of date"}, "README.md"),
+        ({"issue": "it is slow, e.g. in 3.5 s, at 10:30 on host.example:80x"}, ""),
+        ({"issue": "http://a.example/x is dead"}, ""),
+        ({"issue": "Makefile:3 x", "place": "Makefile:4"}, "Makefile:4"),
+        ({"issue": "x", "files": ["a.py"]}, "a.py"),
+        ({"issue": "x", "files": ["a.py", "b.py"]}, ""),
+    ],
+)
+def test_the_place_of_a_finding(extra: dict, place: str) -> None:
+    assert Book().reviewed(findings=[{**SUGGESTION, **extra}]).state.findings["F-001"].place == place
+
+
+@pytest.mark.parametrize(
+    ("issue", "category"),
+    [
+        ("the token is logged", "security"),
+        ("the scan is quadratic", "performance"),
+        ("the error path is untested", "tests"),
+        ("no docstring", "docs"),
+        ("a variable is misnamed", "naming"),
+        ("tabs", "style"),
+        ("duplicated code", "structure"),
+        ("a library for one call", "dependencies"),
+        ("wrong result for zero", "correctness"),
+        ("hm", "other"),
+    ],
+)
+def test_the_category_of_a_finding(issue: str, category: str) -> None:
+    assert review.category_of(issue) == category
+    assert Book().reviewed(findings=[{**SUGGESTION, "issue": issue}]).state.findings["F-001"].category == category
+    given = {**SUGGESTION, "issue": issue, "category": "Style"}
+    assert Book().reviewed(findings=[given]).state.findings["F-001"].category == "style"
+
+
+# -- a mustNot that has come true
+
+
+def test_a_broken_must_not_pauses_at_once_and_is_mended_after_resume() -> None:
+    book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["M2"], "place": "requirements.txt:3"}])
+    assert (book.state.session.status, book.state.session.verdict) == ("paused", "must_not_breached")
+    assert "M2 has come true: A runtime dependency is added; F-001 (requirements.txt:3)" in book.state.session.reason
+    with pytest.raises(Refused, match="paused"):
+        book.wave()
+    book.line("resumed")
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    book.review([])
+    assert review.passed(book.state)
+
+
+def test_also_in_a_light_review_which_blocks_nothing_else() -> None:
+    book = closed_wave()
+    book.do(review.light, 1, light(findings=[{**BLOCKER, "breaks": ["C1", "M1"]}]))
+    assert book.state.session.verdict == "must_not_breached" and len(book.state.tasks) == 2
+    book.line("resumed")
+    book.wave()
+    assert book.state.wave.tasks == ("T-002",)
+
+
+def test_a_missed_criterion_pauses_nothing() -> None:
+    book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["C1"]}])
+    assert book.state.session.status == "running" and book.state.findings["F-001"].breaks == ("C1",)
+
+
+# -- giving it to agents
+
+
+def test_the_thorough_review_is_given_out_once() -> None:
+    book = Book().worked()
+    assert [kind for kind, _ in book.do(review.asked, ["a", "b", "c"])] == ["review_asked"]
+    assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 3
+    for number in range(3):
+        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+    assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 0
+    book.review([])
+    assert book.do(review.asked, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("iteration_ended", {"decision": "hold"}),
+        ("owner_changed", {"session_id": "session-two"}),
+        ("resumed", {}),
+    ],
+)
+def test_agents_that_are_lost_are_asked_again(line: tuple) -> None:
+    book = Book().worked()
+    book.do(review.asked, ["a", "b", "c"])
+    book.line(line[0], **line[1])
+    assert book.do(review.asked, ["a", "b", "c"])
+
+
+def test_whoever_has_reported_before_a_hold_need_not_look_twice() -> None:
+    book = Book().worked()
+    book.do(review.asked, ["a", "b", "c"])
+    for number in range(3):
+        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+    book.line("iteration_ended", decision="hold")
+    assert book.do(review.asked, ["a", "b", "c"]) == []
+    book.line("owner_changed", session_id="session-two")
+    assert book.do(review.asked, ["a", "b", "c"]), "the other session has not read the reports"
+
+
+def test_asking_is_progress_once_a_round() -> None:
+    book = Book().worked()
+    marks = [snapshot.fingerprint(book.state)]
+    for _ in range(3):
+        book.do(review.asked, ["a", "b", "c"])
+        book.line("iteration_ended", decision="hold")
+        marks.append(snapshot.fingerprint(book.state))
+    assert marks[0] != marks[1] == marks[2] == marks[3]
+
+
+def test_it_is_not_given_out_while_work_is_open(executing: Book) -> None:
+    with pytest.raises(Refused, match="wave 1 is open"):
+        executing.do(review.asked, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("how", ["approve", "discuss", "skip"])
+def test_a_warning_must_be_acknowledged(how: str) -> None:
+    book = Book().reviewed(findings=[WARNING])
+    assert not review.passed(book.state) and review.blockers_left(book.state) == 0
+    book.do(review.resolved, "f-001", how, "because", "")
+    assert review.passed(book.state)
+
+
+def test_a_warning_can_become_a_task() -> None:
+    book = Book().reviewed(findings=[WARNING])
+    with pytest.raises(UsageFault, match="needs a verification command"):
+        review.resolved(book.state, "F-001", "task", "", "")
+    book.do(review.resolved, "F-001", "task", "", "test -f short")
+    assert book.state.stage == "executing" and book.state.tasks["T-002"].kind == "remediation"
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    book.review([])
+    assert review.passed(book.state)
+
+
+def test_a_suggestion_informs() -> None:
+    assert review.passed(Book().reviewed(findings=[SUGGESTION]).state)
+
+
+@pytest.mark.parametrize("how", ["approve", "task", "discuss", "skip"])
+def test_a_blocker_is_settled_by_its_task_or_a_waiver_only(how: str) -> None:
+    book = Book().reviewed(findings=[BLOCKER])
+    with pytest.raises(Refused, match="F-001 is a blocker"):
+        review.resolved(book.state, "F-001", how, "x", "ls")
+
+
+def test_a_waiver_needs_a_reason() -> None:
+    book = Book().reviewed(findings=[BLOCKER])
+    with pytest.raises(Refused, match="no reason"):
+        review.resolved(book.state, "F-001", "waive", " ", "")
+    book.do(review.resolved, "F-001", "waive", "the person knows", "")
+    assert review.blockers_left(book.state) == 0
+
+
+def test_unattended_warnings_are_acknowledged_as_such() -> None:
+    book = Book(unattended=True).reviewed(findings=[WARNING])
+    assert review.passed(book.state)
+    assert book.state.findings["F-001"].resolution["how"] == "unattended"
+    book = Book(unattended=True).reviewed(findings=[BLOCKER])
+    assert not review.passed(book.state)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_three_or_four_experts(count: int) -> None:
+    given = {"experts": [str(number) for number in range(count)], "findings": []}
+    if count in (3, 4):
+        review.thorough(Book().worked().state, given)
+    else:
+        with pytest.raises(Refused, match=f"{count} expert"):
+            review.thorough(Book().worked().state, given)
+
+
+def test_the_same_expert_twice_is_one() -> None:
+    with pytest.raises(Refused, match="2 experts"):
+        review.thorough(Book().worked().state, {"experts": ["a", "b", "a"], "findings": []})
+
+
+def test_findings_must_be_said_even_if_there_are_none() -> None:
+    with pytest.raises(UsageFault, match="findings is missing"):
+        review.thorough(Book().worked().state, {"experts": ["a", "b", "c"]})
+
+
+def test_it_is_too_early_while_work_is_open(executing: Book) -> None:
+    with pytest.raises(Refused, match="wave 1 is open"):
+        executing.review([])
+
+
+def test_several_are_settled_at_once_or_none() -> None:
+    book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}, {**WARNING, "issue": "c", "files": ["c.py"]}])
+    with pytest.raises(Refused, match="no finding F-009; unsettled: F-001, F-002, F-003"):
+        review.resolved(book.state, ["F-001", "F-009"], "approve", "", "")
+    book.do(review.resolved, ["f-001", "F-002", "F-001"], "approve", "", "")
+    assert not review.passed(book.state)
+    book.do(review.resolved, ("F-003",), "task", "", "ls")
+    assert book.state.tasks["T-002"].files == ("c.py",) and book.state.stage == "executing"
+
+
+def test_several_become_a_task_each() -> None:
+    book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
+    book.do(review.resolved, ["F-001", "F-002"], "task", "", "ls")
+    assert [one.task for one in book.state.findings.values()] == ["T-002", "T-003"]
+
+
+def test_an_unknown_finding() -> None:
+    with pytest.raises(LoopError, match="no finding F-009"):
+        review.resolved(Book().reviewed().state, "F-009", "skip", "x", "")
+
+
+def test_removing_the_task_of_a_blocker_does_not_settle_it() -> None:
+    book = Book().reviewed(findings=[BLOCKER])
+    book.do(work.removed, "T-002")
+    assert review.blockers_left(book.state) == 1 and not review.passed(book.state)
+
+
+# -- decisions, lessons, other words for a severity
+
+DECISION = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+
+
+def decided(book: Book, **fields: Any) -> Book:
+    book.do(decisions.recorded, {**DECISION, **fields})
+    return book
+
+
+def against(severity: str = "BLOCKER", **fields: Any) -> dict:
+    return {"severity": severity, "issue": "export.py:3 the rows are written to a file", "verify": "ls", **fields}
+
+
+def test_a_contradiction_to_a_live_decision_is_a_blocker_that_names_it() -> None:
+    book = decided(Book().worked())
+    for severity in ("WARNING", "suggestion", "Minor"):
+        with pytest.raises(Refused, match="contradicts decision 001, as (WARNING|SUGGESTION)"):
+            book.review([against(severity, contradicts=[1])])
+    with pytest.raises(Refused, match="there is no decision 002"):
+        book.review([against(contradicts=2)])
+    book.review([against(contradicts=["001"])])
+    assert book.state.findings["F-001"].contradicts == (1,) and not review.passed(book.state)
+    assert book.state.findings["F-001"].task == "T-002"
+
+
+def test_superseding_settles_what_contradicts_it_and_nothing_else() -> None:
+    book = decided(Book().worked())
+    book.review([against(contradicts=[1]), against(contradicts=[1], breaks=["C1"]), against(issue="other")])
+    decided(book, title="Write a file", supersedes=1)
+    settled = [name for name, one in book.state.findings.items() if (one.resolution or {}).get("how") == "superseded"]
+    assert settled == ["F-001"]
+    with pytest.raises(Refused, match="decision 001 is SUPERSEDED by 00"):
+        book.do(review.findings, [against(contradicts=[1])])
+
+
+def test_a_contradiction_is_never_settled_by_a_decision_of_the_reviews() -> None:
+    book = decided(Book().worked())
+    book.review([against(issue="tabs at a.py:3")])
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    book.review([against(issue="spaces at a.py:3", contradicts=[1])])
+    assert book.state.findings["F-002"].resolution is None
+
+
+def test_source_severities_are_read_as_ours() -> None:
+    rows = [{"severity": word, "issue": "x"} for word in ("Critical", "Major", "Minor", "Suggestion")]
+    found = review.findings(Book().worked().state, rows)
+    assert [one["severity"] for one in found] == ["BLOCKER", "BLOCKER", "WARNING", "SUGGESTION"]
+
+
+def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
+    book = decided(Book().worked())
+    rows = [
+        against(category="security", guidance="g", reason="r"),
+        against(category="security"),
+        against("WARNING", category="tests"),
+        against(category="naming", issue="bad name in b.py"),
+    ]
+    book.review(rows)
+    found = book.state.trail.anti_patterns
+    assert [(one["number"], one["category"], one["source"]) for one in found] == [
+        (2, "security", "review"),
+        (3, "naming", "review"),
+    ]
+    assert (found[0]["why"], found[0]["avoid"], found[1]["files"]) == ("r", "g", ["b.py"])
+    given = {"score": 5, "experts": ["a", "b"], "findings": [against(category="security"), against(category="docs")]}
+    book.do(review.light, 1, given)
+    assert [one["category"] for one in book.state.trail.anti_patterns] == ["security", "naming", "docs"]

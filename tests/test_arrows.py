@@ -1,0 +1,100 @@
+"""Imports point one way: between the packages of loopkit, between the subjects of core, and within each of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1] / "loopkit"
+#: Each may import what stands before it.
+SUBJECTS = ("journal", "evidence", "request", "plan", "memory", "health", "review", "steps")
+PACKAGES = {
+    "core": (),
+    "store": ("core",),
+    "render": ("core",),
+    "engine": ("core", "store", "render"),
+    "hooks": ("core", "store"),
+    "cli": ("core", "store", "render", "engine"),
+}
+
+
+def imported(name: str, text: str) -> Iterator[str]:
+    """Modules of loopkit that a module's text imports, wherever in it, for types too: `core.plan.work`."""
+    parts = name.split(".")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = parts[: len(parts) - node.level] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                whole = ".".join([*base, alias.name])
+                yield whole if whole in MODULES else ".".join(base)
+
+
+def named(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+MODULES = {named(path): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+
+
+def back(name: str, text: str) -> list[str]:
+    """Imports of a module that point back."""
+    parts = name.split(".")
+    found = []
+    for other in imported(name, text):
+        there = other.split(".")
+        if (
+            there[0] != parts[0]
+            and parts[0] in PACKAGES
+            and there[0] in PACKAGES
+            and there[0] not in PACKAGES[parts[0]]
+        ):
+            found.append(other)
+        if parts[0] == there[0] == "core" and len(parts) == 3 and len(there) > 1 and there[1] in SUBJECTS:
+            if SUBJECTS.index(there[1]) > SUBJECTS.index(parts[1]):
+                found.append(other)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if "." in name))
+def test_no_import_points_back(name: str) -> None:
+    assert back(name, MODULES[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("core.journal.stage", "from ..steps import nextstep"),
+        ("core.plan.work", "def f():\n    from ..review.gate import POINTS"),
+        ("core.plan.work", "if TYPE_CHECKING:\n    from ..health import monitor"),
+        ("core.plan.work", "from ...store import place"),
+        ("store.place", "from ..engine import git"),
+        ("engine.git", "from ..cli import app"),
+    ],
+)
+def test_one_that_does_is_found(name: str, line: str) -> None:
+    assert len(back(name, MODULES[name] + "\n" + line + "\n")) == 1
+
+
+def test_every_module_of_core_belongs_to_a_subject() -> None:
+    parts = [name.split(".") for name in MODULES if name.startswith("core.")]
+    assert {part[1] for part in parts if len(part) == 3} == set(SUBJECTS)
+    assert [part for part in parts if len(part) == 2 and part[1] != "__init__"] == []
+
+
+def at_start(name: str, text: str) -> set[str]:
+    """What a module imports when it is imported itself: neither in a function nor for types alone."""
+    tree = ast.parse(text)
+    tree.body = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return set(imported(name, ast.unparse(tree))) - {name}
+
+
+def test_no_modules_wait_for_each_other() -> None:
+    graph = {name: at_start(name, text) for name, text in MODULES.items() if not name.endswith("__init__")}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
