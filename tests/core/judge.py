@@ -9,7 +9,7 @@ import yaml
 
 from loopkit.core.journal import score
 from loopkit.core.request import aspects, topics
-from loopkit.core.review.review import panel
+from loopkit.core.review import panel
 from loopkit.store import profiles
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.request import intake
-from loopkit.core.review.review import gate, panel, review
+from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import nextstep, waves
 
 S1, S2 = "session-one", "session-two"

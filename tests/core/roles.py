@@ -7,7 +7,7 @@ from typing import Any
 
 from loopkit.core.journal import supervised
 from loopkit.core.plan import work
-from loopkit.core.review.review import review
+from loopkit.core.review import review
 from loopkit.core.steps import nextstep, resumption, supervision, waves
 from loopkit.core.steps.supervision import Step
 from tests.core.kit import Book, outcome
@@ -149,7 +149,7 @@ class Roles(Book):
         elif command == "loopkit wave close":
             self.close()
         elif words[1] == "verify":
-            from loopkit.core.review.review import gate
+            from loopkit.core.review import gate
 
             self.do(gate.criterion_verified, words[2], outcome())
         elif words[1] == "panel":
@@ -161,13 +161,13 @@ class Roles(Book):
         elif words[1:3] == ["review", "--thorough"]:
             self.review([])
         elif words[1] == "gate":
-            from loopkit.core.review.review import gate
+            from loopkit.core.review import gate
             from tests.core.kit import GATE, same
 
             self.seen()
             self.do(gate.decided, GATE, same)
         elif words[1] == "complete":
-            from loopkit.core.review.review import gate
+            from loopkit.core.review import gate
             from tests.core.kit import same
 
             self.do(gate.completed, same)

@@ -11,7 +11,7 @@ from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts, work
-from loopkit.core.review.review import gate, review
+from loopkit.core.review import gate, review
 from loopkit.core.steps import planning
 from loopkit.core.steps.attempt import Misfit
 from tests.core.kit import SHAPE, Book, task

@@ -9,7 +9,7 @@ import pytest
 
 from loopkit.core.plan import work
 from loopkit.core.request import intake
-from loopkit.core.review.review import gate, panel, review
+from loopkit.core.review import gate, panel, review
 from loopkit.store import records
 from tests.core.kit import Book, same, task
 from tests.plugin.bundle import DOCUMENTS, PROFILES, PROSE, Call, calls, calls_with_here_document, rules

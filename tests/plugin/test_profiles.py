@@ -10,7 +10,7 @@ import pytest
 
 from loopkit.core.request import aspects
 from loopkit.core.request.topics import ASPECT_COUNT, TOPICS
-from loopkit.core.review.review import panel
+from loopkit.core.review import panel
 from loopkit.store import profiles
 from tests.plugin.bundle import PLUGINS, PROFILES, ROOT, split
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from loopkit.core.evidence import command
-from loopkit.core.review.review import gate
+from loopkit.core.review import gate
 from tests.plugin.bundle import DOCUMENTS, PLUGINS
 
 SKILLS = PLUGINS["hope"] / "skills"

@@ -12,7 +12,7 @@ from tests.plugin.bundle import DOCUMENTS, ROOT, rules
 
 FOLDERS = ("agents", "commands", "demo", "evals", "hooks", "loopkit", "plugins", "skills", "templates")
 #: Where such rules are told from others.
-APART = ROOT / "loopkit" / "core" / "permissions.py"
+APART = ROOT / "loopkit" / "core" / "evidence" / "permissions.py"
 SHIPPED = [
     *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.is_file()),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),

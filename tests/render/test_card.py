@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core.plan import work
-from loopkit.core.review.review import gate
+from loopkit.core.review import gate
 from loopkit.core.steps import waves
 from loopkit.render import card
 from tests.core.kit import GATE, SHAPE, Book, same, task

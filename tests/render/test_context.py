@@ -7,7 +7,7 @@ import pytest
 from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.review.review import batch_review, review
+from loopkit.core.review import batch_review, review
 from loopkit.core.steps import waves
 from loopkit.render import context, plan, report
 from tests.core.kit import Book, outcome, task

@@ -11,7 +11,7 @@ from loopkit.core.journal import fields
 from loopkit.core.journal.checkpointed import BEFORE
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import work
-from loopkit.core.review.review import gate
+from loopkit.core.review import gate
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import Book, outcome, task
 

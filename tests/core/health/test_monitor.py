@@ -12,7 +12,7 @@ from loopkit.core.journal.course import Batch, Course, Outcome
 from loopkit.core.journal.events import decode, encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
-from loopkit.core.review.review import review
+from loopkit.core.review import review
 from loopkit.core.steps import waves
 from loopkit.render import loopstate
 from tests.core.kit import Book, task

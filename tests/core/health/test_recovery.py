@@ -12,7 +12,7 @@ from loopkit.core.journal import stage
 from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
-from loopkit.core.review.review import gate, panel, review
+from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import nextstep, stop, supervision, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.render import briefs

@@ -11,7 +11,7 @@ import pytest
 
 from loopkit.core.journal.record import Record
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Point(Record):

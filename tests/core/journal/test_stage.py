@@ -11,7 +11,7 @@ from loopkit.core.journal import stage, stages
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
 from loopkit.core.request import intake
-from loopkit.core.review.review import gate, review
+from loopkit.core.review import gate, review
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import GATE, SHAPE, Book, same, task
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from loopkit.core.journal import fields
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
-from loopkit.core.review.review import review, settling
+from loopkit.core.review import review, settling
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import Book, outcome, task
 

@@ -7,7 +7,7 @@ import pytest
 from loopkit.core.journal.events import Event
 from loopkit.core.memory import learned, learning
 from loopkit.core.plan import work
-from loopkit.core.review.review import review
+from loopkit.core.review import review
 from loopkit.store import tables
 from tests.core.kit import Book, task
 

@@ -9,7 +9,7 @@ import pytest
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import outline, work
 from loopkit.core.request import intake
-from loopkit.core.review.review import panel
+from loopkit.core.review import panel
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import SHAPE, Book, task
 

@@ -10,7 +10,7 @@ import pytest
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
 from loopkit.core.plan import approval, outline, work
-from loopkit.core.review.review import batch_review, panel
+from loopkit.core.review import batch_review, panel
 from loopkit.core.steps import nextstep, resumption, supervision, waves
 from tests.core.kit import Book, task
 

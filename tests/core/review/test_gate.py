@@ -9,7 +9,7 @@ import pytest
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import work
 from loopkit.core.request import intake
-from loopkit.core.review.review import gate
+from loopkit.core.review import gate
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 

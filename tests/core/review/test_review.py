@@ -9,7 +9,7 @@ import pytest
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.review.review import review
+from loopkit.core.review import review
 from loopkit.core.steps import snapshot, waves
 from tests.core.kit import Book, task
 

@@ -8,7 +8,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import work
-from loopkit.core.review.review import review, settling
+from loopkit.core.review import review, settling
 from loopkit.core.steps import waves
 from tests.core.kit import Book
 

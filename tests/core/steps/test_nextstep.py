@@ -9,7 +9,7 @@ import pytest
 from loopkit.core.journal import score
 from loopkit.core.plan import work
 from loopkit.core.request import clarify, intake
-from loopkit.core.review.review import gate, review
+from loopkit.core.review import gate, review
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
