@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from loopkit.core.review.panel import Profile
 
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.plan import work
 from loopkit.core.review import panel
+from loopkit.core.review.panel import Profile
 from loopkit.core.steps import waves
 from tests.core.kit import PANEL, Book, task
 
