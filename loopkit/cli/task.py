@@ -15,6 +15,7 @@ from ..core.memory import decisions
 from ..core.plan import drafts, graph, work
 from ..core.request import clarify
 from ..core.review import panel
+from ..core.steps.waves import started
 from . import app
 
 #: Decisions and anti-patterns that a task shows at the most, the oldest first.
@@ -184,7 +185,7 @@ def show(call: app.App, task_id: str) -> None:
 def start(call: app.App, task_id: str) -> None:
     """Start a task: within the open wave, or in a wave of its own."""
     loop = call.own_loop()
-    changes = call.change(loop, waves.started, task_id)
+    changes = call.change(loop, started, task_id)
     task = work.find(loop.state, task_id)
     call.answer(loop, f"{task.id} {'started' if changes else 'runs already'} in wave {task.wave}")
 
