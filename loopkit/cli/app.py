@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,9 @@ from ..core.request import intake
 from ..core.steps import nextstep
 from ..store import atomic, inside, loops, place, prompts
 from ..store.loop import Loop
-from ..store.origin import Origin
+
+if TYPE_CHECKING:
+    from ..store.origin import Origin
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000

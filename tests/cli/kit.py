@@ -166,7 +166,8 @@ class Project:
 
     @property
     def lines(self) -> list[dict]:
-        return [json.loads(line) for line in self.ledger.read_text(encoding="utf-8").split("\n")[:-1]]
+        rows = self.ledger.read_text(encoding="utf-8").split("\n")[:-1]
+        return [json.loads(line) for line in rows if line != "#"]  # a hook saw the line before half written
 
     def of(self, kind: str) -> list[dict]:
         """The data of all journal lines of a type."""

@@ -148,6 +148,10 @@ class Headless:
         return f"{self.err.read_text(encoding='utf-8', errors='replace')}\n{self.model.story()}"
 
 
+#: Looks after which a line that cannot be seen is typed anew.
+TYPED_ANEW = 100
+
+
 class Terminal:
     """An interactive client in a tmux of its own."""
 
@@ -201,10 +205,18 @@ class Terminal:
         self.tmux("send-keys", "-t", "client", *names)
 
     def type(self, words: str) -> None:
-        """Type a line without Enter, and wait until it can be seen."""
-        self.tmux("send-keys", "-t", "client", "-l", words)
-        shown = words.strip()[-20:]
-        self.wait(f"{shown!r} in the input", lambda: shown in self.screen, 30)
+        """Type a line without Enter, and wait until it can be seen; what a busy client has not taken is typed anew."""
+        shown, tries = words.strip()[-20:], []
+
+        def seen() -> bool:
+            if len(tries) % TYPED_ANEW == 0:
+                if tries:
+                    self.keys("C-u")
+                self.tmux("send-keys", "-t", "client", "-l", words)
+            tries.append(True)
+            return shown in self.screen
+
+        self.wait(f"{shown!r} in the input", seen)
 
     def paste(self, words: str) -> None:
         """Paste text of any length and with any characters, as a terminal does."""

@@ -114,7 +114,8 @@ class Project:
 
     @property
     def lines(self) -> list[dict]:
-        return [json.loads(line) for line in self.ledger.read_text(encoding="utf-8").splitlines()]
+        rows = self.ledger.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in rows if line != "#"]  # a hook saw the line before half written
 
     def state(self) -> Any:
         return loops.fold(str(self.root), NAME)[0]
