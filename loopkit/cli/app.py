@@ -111,7 +111,7 @@ class App:
         self.__dict__.pop("_noted_project", None)
 
     @property
-    def readable(self) -> list[str]:
+    def input_folders(self) -> list[str]:
         """Folders whose files are input: the project's; in a session that of its own loop, or where it was opened, and
         not wherever it has wandered to."""
         opened = place.session_folder(self.environment)
@@ -404,7 +404,7 @@ def _in_project(call: App, source: str) -> str:
     is allowed in advance must not read what the client would not."""
     path = os.path.join(call.folder, source)
     if not _is_inside(call, path):
-        where = f"give a file inside {call.readable[0]}, or" if call.readable else "give"
+        where = f"give a file inside {call.input_folders[0]}, or" if call.input_folders else "give"
         raise UsageFault(f"{source} is outside the project", f"{where} - for standard input")
     return os.path.realpath(path)
 
@@ -412,7 +412,7 @@ def _in_project(call: App, source: str) -> str:
 def _is_inside(call: App, path: str) -> bool:
     """Whether a path really lies in the project, or in the linked worktree of it that we stand in."""
     real = os.path.realpath(path)
-    return any(place.inside(real, os.path.realpath(folder)) for folder in call.readable)
+    return any(place.inside(real, os.path.realpath(folder)) for folder in call.input_folders)
 
 
 def _too_large(source: str) -> UsageFault:

@@ -1,4 +1,4 @@
-"""Trees in a repository: as a commit, where two differ, and what two come to that began as one."""
+"""Git tree objects: commit, diff, three-way merge; the tree of a project that is a part of its repository."""
 
 from __future__ import annotations
 

@@ -158,11 +158,6 @@ def candidates(folder: str, environment: dict) -> list:
     return list(dict.fromkeys(within + above))
 
 
-def find(folder: str, environment: dict) -> str | None:
-    """The nearest `.loop` that serves `folder`, or None; store/loops.py tells which of several is meant."""
-    return next(iter(candidates(folder, environment)), None)
-
-
 def holds_loop(root: str) -> bool:
     """Whether a `.loop` holds a loop, or did: a snapshot, or a journal in one of its folders."""
     if os.path.exists(os.path.join(root, "workflow-state.json")):

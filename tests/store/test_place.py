@@ -16,6 +16,11 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
 
 
+def find(folder: str, environment: dict) -> str | None:
+    """The nearest `.loop` of those that may serve a folder."""
+    return next(iter(place.candidates(folder, environment)), None)
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "proj & co"
@@ -27,16 +32,16 @@ def repository(tmp_path: Path) -> Path:
 
 def test_found_from_any_sub_directory(repository: Path) -> None:
     root = repository / ".loop"
-    assert place.find(str(repository), {}) is None
+    assert find(str(repository), {}) is None
     root.mkdir()
     for folder in (repository, repository / "deep", repository / "deep" / "er"):
-        assert place.find(str(folder), {}) == str(root)
+        assert find(str(folder), {}) == str(root)
 
 
 def test_found_from_a_linked_worktree(repository: Path, tmp_path: Path) -> None:
     git(repository, "worktree", "add", "-q", str(tmp_path / "w"))
     (repository / ".loop").mkdir()
-    assert place.find(str(tmp_path / "w"), {}) == str(repository / ".loop")
+    assert find(str(tmp_path / "w"), {}) == str(repository / ".loop")
     assert place.main_tree(str(tmp_path / "w"), {}) == str(repository)
     assert place.work_tree(str(tmp_path / "w"), {}) == str(tmp_path / "w")
 
@@ -49,11 +54,11 @@ def test_a_worktree_s_checked_out_shapes_hide_no_loop(repository: Path, tmp_path
     git(repository, "commit", "-qm", "shape")
     git(repository, "worktree", "add", "-q", str(tmp_path / "w"))
     assert (tmp_path / "w" / ".loop").is_dir()
-    assert place.find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
+    assert find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
     (kept.parent / "ledger.jsonl").write_text("")
-    assert place.find(str(tmp_path / "w"), {}) == str(repository / ".loop")
+    assert find(str(tmp_path / "w"), {}) == str(repository / ".loop")
     (tmp_path / "w" / ".loop" / "workflow-state.json").write_text("{}")
-    assert place.find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
+    assert find(str(tmp_path / "w"), {}) == str(tmp_path / "w" / ".loop")
 
 
 def test_a_new_one_stands_at_the_main_trees_root(repository: Path, tmp_path: Path) -> None:
@@ -66,17 +71,17 @@ def test_a_new_one_stands_at_the_main_trees_root(repository: Path, tmp_path: Pat
 def test_the_variable_comes_first(repository: Path, tmp_path: Path) -> None:
     (repository / ".loop").mkdir()
     given = {"LOOPKIT_DIR": str(tmp_path / "other")}
-    assert place.find(str(repository), given) is None
+    assert find(str(repository), given) is None
     (tmp_path / "other").mkdir()
-    assert place.find(str(repository), given) == place.future(str(repository), given) == str(tmp_path / "other")
+    assert find(str(repository), given) == place.future(str(repository), given) == str(tmp_path / "other")
 
 
 def test_a_loop_of_the_home_folder_does_not_serve_what_is_below_it(tmp_path: Path) -> None:
     (tmp_path / ".loop").mkdir()
     (tmp_path / "project").mkdir()
     given = {"HOME": str(tmp_path)}
-    assert place.find(str(tmp_path / "project"), given) is None
-    assert place.find(str(tmp_path), given) == str(tmp_path / ".loop")
+    assert find(str(tmp_path / "project"), given) is None
+    assert find(str(tmp_path), given) == str(tmp_path / ".loop")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,7 @@ def test_all_that_may_serve_nearest_first(repository: Path, tmp_path: Path) -> N
 
 def test_a_file_of_that_name_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / ".loop").write_text("")
-    assert place.find(str(tmp_path), {}) is None
+    assert find(str(tmp_path), {}) is None
 
 
 def test_data_folder() -> None:

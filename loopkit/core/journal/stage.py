@@ -1,4 +1,4 @@
-"""The stage machine: intent → shape → decompose → executing → review → complete, and what each move needs."""
+"""The stage machine (intent → shape → decompose → executing → review → complete), and what every decider asks first."""
 
 from __future__ import annotations
 
