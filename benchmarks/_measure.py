@@ -21,7 +21,8 @@ _WHAT = 38
 
 
 class Program(NamedTuple):
-    """A program to be timed: arguments, folder, environment, bytes on standard input, and what puts things back first."""
+    """A program to be timed: arguments, folder, environment, bytes on standard input, and what puts
+    things back first."""
 
     argv: list[str]
     cwd: Path
@@ -33,7 +34,8 @@ class Program(NamedTuple):
 def once(program: Program, stdout: Path | None = None) -> float:
     """Seconds from the start of a program to its end; its output goes to the file, or nowhere.
 
-    As little of our own as can be lies between the two clocks. Raises RuntimeError where the exit code is not 0.
+    As little of our own as can be lies between the two clocks. Raises RuntimeError where the exit
+    code is not 0.
     """
     program.before()
     with tempfile.TemporaryFile() as given:
@@ -44,10 +46,18 @@ def once(program: Program, stdout: Path | None = None) -> float:
         try:
             actions = [
                 (os.POSIX_SPAWN_DUP2, given.fileno(), 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(stdout or os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+                (
+                    os.POSIX_SPAWN_OPEN,
+                    1,
+                    str(stdout or os.devnull),
+                    os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+                    0o644,
+                ),
             ]
             began = time.perf_counter()
-            child = os.posix_spawnp(program.argv[0], program.argv, dict(program.env), file_actions=actions)
+            child = os.posix_spawnp(
+                program.argv[0], program.argv, dict(program.env), file_actions=actions
+            )
             _, status = os.waitpid(child, 0)
             taken = time.perf_counter() - began
         finally:
@@ -66,7 +76,8 @@ def output(program: Program) -> bytes:
 
 
 def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, float]:
-    """Median seconds of each program. Every round runs each of them once, so that a busy moment hits all."""
+    """Median seconds of each program. Every round runs each of them once, so that a busy moment
+    hits all."""
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for program in programs.values():  # caches warm
         once(program)
@@ -93,39 +104,61 @@ def head(note: str) -> None:
 
 
 def row(
-    what: str, ours: float, reference: float, target: float | None, unit: Callable[[float], str] = milliseconds
+    what: str,
+    ours: float,
+    reference: float,
+    target: float | None,
+    unit: Callable[[float], str] = milliseconds,
 ) -> None:
-    """One line: both figures, ours divided by the reference, the target for that, and whether it is kept."""
+    """One line: both figures, ours divided by the reference, the target for that, and whether it is
+    kept."""
     ratio = ours / reference if reference else float(ours > 0)
     said = f"≤ {target:<4g} {'ok' if ratio <= target else 'OVER'}" if target is not None else ""
-    print(f"{what[:_WHAT]:{_WHAT}} {unit(ours):>10} {unit(reference):>10} {ratio:>6.2f}  {said}".rstrip())
+    figures = f"{unit(ours):>10} {unit(reference):>10} {ratio:>6.2f}"
+    print(f"{what[:_WHAT]:{_WHAT}} {figures}  {said}".rstrip())
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder of our own for as long as it is needed; loops that are started meanwhile are known there only."""
+    """A folder of our own for as long as it is needed; loops that are started meanwhile are known
+    there only."""
     with tempfile.TemporaryDirectory(prefix="loopkit-bench-") as name:
         os.environ["XDG_STATE_HOME"] = os.path.join(name, "state")
         yield Path(name).resolve()
 
 
 def data_folder() -> Path:
-    """A data folder in which bin/loopkit is prepared: LOOPKIT_DATA, else the one that script/setup keeps.
+    """A data folder in which bin/loopkit is prepared: LOOPKIT_DATA, else the one that script/setup
+    keeps.
 
     Ends the benchmark with a line of advice where there is none.
     """
     given = os.environ.get("LOOPKIT_DATA")
-    cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    kept = [Path(given)] if given else [*Path(cache).glob("data-*"), *Path(cache, "loopkit-tests").glob("data-*")]
+    cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.environ.get(
+        "XDG_CACHE_HOME", os.path.expanduser("~/.cache")
+    )
+    kept = (
+        [Path(given)]
+        if given
+        else [*Path(cache).glob("data-*"), *Path(cache, "loopkit-tests").glob("data-*")]
+    )
     for data in kept:
         stamp = data / "env" / "requirements.lock"
         if stamp.exists() and filecmp.cmp(stamp, ROOT / "requirements.lock", shallow=False):
             return data
-    print("no prepared environment of bin/loopkit: run script/bench, which makes one", file=sys.stderr)
+    print(
+        "no prepared environment of bin/loopkit: run script/bench, which makes one", file=sys.stderr
+    )
     raise SystemExit(0)
 
 
 def clean(home: Path, data: Path, **more: str) -> dict[str, str]:
     """An environment without a trace of the session that measures."""
     state = {name: value for name, value in os.environ.items() if name == "XDG_STATE_HOME"}
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LOOPKIT_DATA": str(data), **state, **more}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LOOPKIT_DATA": str(data),
+        **state,
+        **more,
+    }

@@ -1,9 +1,11 @@
-"""Whether checkpoints stay as fast as they were, and how they compare to `git stash create` on the same tree.
+"""Whether checkpoints stay as fast as they were, and how they compare to `git stash create` on the
+same tree.
 
     .venv/bin/python benchmarks/checkpoints.py [CHECKPOINTS]
 
-A repository of 5,000 files, 20 of them changed and 20 new ones beside them. Ours is what the command does but
-for the start of its interpreter: the tree, the commit, the ref, the journal's line.
+A repository of 5,000 files, 20 of them changed and 20 new ones beside them. Ours is what the
+command does but for the start of its interpreter: the tree, the commit, the ref, the journal's
+line.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from loopkit.engine import checkpoints
 from loopkit.store.loop import Loop
 
 FILES, FOLDER = 5000, 50
-#: Files that differ from the commit, and as many new ones; one of each is written before every checkpoint.
+#: Files that differ from the commit, and as many new ones; one of each is written before every
+#: checkpoint.
 CHANGED = 20
 #: Checkpoints at each end.
 END = 20
@@ -42,11 +45,15 @@ def made(project: Path, environment: dict[str, str]) -> None:
 def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
     """One checkpoint, as `loopkit checkpoint` makes it."""
     lines, newest = loop.state.lines, loop.state.checkpointed.checkpoints[-1:]
-    snapshot = checkpoints.snapshot(project, environment, [loop.root], newest[0].plain if newest else None)
+    snapshot = checkpoints.snapshot(
+        project, environment, [loop.root], newest[0].plain if newest else None
+    )
     with loop.writing() as state:
         head, before, number = snapshot.place.head, rules.parent(state), rules.next_number(state)
         parent = before.sha if before else head
-        sha = checkpoints.commit(project, snapshot.tree, parent, rules.message("manual", ()), environment)
+        sha = checkpoints.commit(
+            project, snapshot.tree, parent, rules.message("manual", ()), environment
+        )
         assert checkpoints.keep(project, loop.name, number, sha, environment)
         facts = {
             "sha": sha,
@@ -56,7 +63,10 @@ def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
             "head": head,
             "plain": snapshot.plain,
         }
-        loop.record(rules.made(state, number, place=checkpoints.place_of(snapshot.place), **facts), _loops.BY)
+        loop.record(
+            rules.made(state, number, place=checkpoints.place_of(snapshot.place), **facts),
+            _loops.BY,
+        )
 
 
 class Repository:
@@ -64,7 +74,11 @@ class Repository:
 
     def __init__(self, project: Path) -> None:
         names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(project), **dict.fromkeys(names, "bench")}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(project),
+            **dict.fromkeys(names, "bench"),
+        }
         self.project = project
         project.mkdir()
         made(project, self.environment)
@@ -85,7 +99,9 @@ class Repository:
 
     def stash(self) -> None:
         words = ["git", "stash", "create"]
-        subprocess.run(words, cwd=self.project, env=self.environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            words, cwd=self.project, env=self.environment, check=True, stdout=subprocess.DEVNULL
+        )
 
 
 def main() -> int:
@@ -110,7 +126,8 @@ def main() -> int:
         assert len(set(trees)) == len(trees) == count
     last, first, late, early = (statistics.median(times) for times in taken)
     _measure.head(
-        f"{count:,} checkpoints of {FILES:,} files; medians of the last {end}, side by side with the first {end} of\n"
+        f"{count:,} checkpoints of {FILES:,} files; medians of the last {end}, side by side with "
+        f"the first {end} of\n"
         "another repository like it, and with git stash create on the same trees"
     )
     _measure.row("the last ones against the first ones", last, first, 1.5)

@@ -1,4 +1,5 @@
-"""What a command costs, in units of `python -c "import click"` in the environment that bin/loopkit prepared.
+"""What a command costs, in units of `python -c "import click"` in the environment that bin/loopkit
+prepared.
 
 .venv/bin/python benchmarks/cli.py [ROUNDS]
 """

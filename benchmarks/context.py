@@ -1,9 +1,11 @@
-"""What Claude has to read: holds, announcements, `/loop:start` with its skills, the descriptions of every session.
+"""What Claude has to read: holds, announcements, `/loop:start` with its skills, the descriptions of
+every session.
 
     .venv/bin/python benchmarks/context.py
 
-Four characters count as one token. The client's own count is used where LOOPKIT_TEST_CLIENT names one, or script/test
-has put one into its cache; its figures are then printed beside those of the commit before.
+Four characters count as one token. The client's own count is used where LOOPKIT_TEST_CLIENT names
+one, or script/test has put one into its cache; its figures are then printed beside those of the
+commit before.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from loopkit.core.steps import snapshot as snapshots
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 #: Skills that are loaded only where there is something to recall, or was something to learn.
 ON_DEMAND = ("recall", "learn")
-#: Tokens of all descriptions: this much for the first entries, and a little for each that came later (as in
-#: tests/plugin/test_markdown.py).
+#: Tokens of all descriptions: this much for the first entries, and a little for each that came
+#: later (as in tests/plugin/test_markdown.py).
 FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
 
 
@@ -41,7 +43,8 @@ def body(path: Path) -> str:
 
 
 def skills_of(command: Path) -> list[Path]:
-    """The skills that a command names as `plugin:skill`, and those that they name in turn, each once."""
+    """The skills that a command names as `plugin:skill`, and those that they name in turn, each
+    once."""
     found: list[Path] = []
     left = [command]
     while left:
@@ -55,25 +58,40 @@ def skills_of(command: Path) -> list[Path]:
 
 
 def worst_hold(home: Path) -> tuple[str, str]:
-    """The hold and the announcement of a loop whose tasks have very long subjects and whose numbers are large."""
+    """The hold and the announcement of a loop whose tasks have very long subjects and whose numbers
+    are large."""
     project = home / "project"
     project.mkdir()
     loop = _loops.started(project, "a request " * 2000)
     rows = [
-        {**_loops.row(number), "subject": f"{number} " + "a very long subject " * 48} for number in range(1, 10_001)
+        {**_loops.row(number), "subject": f"{number} " + "a very long subject " * 48}
+        for number in range(1, 10_001)
     ]
     loop.record(drafts.added(loop.state, rows), _loops.BY)
     changes: list = [("stage_moved", {"from": "decompose", "to": "executing"})]
     for wave in range(1, 41):
-        changes.append(("wave_opened", {"wave": wave, "tasks": [f"T-{wave:03d}"], "sequential": False}))
-        changes.append(("wave_closed", {"wave": wave, "completed": [f"T-{wave:03d}"], "failed": []}))
-        changes.append(("review_light", {"wave": wave, "score": 10, "issues": 100, "blockers": 100, "findings": []}))
+        changes.append(
+            ("wave_opened", {"wave": wave, "tasks": [f"T-{wave:03d}"], "sequential": False})
+        )
+        changes.append(
+            ("wave_closed", {"wave": wave, "completed": [f"T-{wave:03d}"], "failed": []})
+        )
+        changes.append(
+            (
+                "review_light",
+                {"wave": wave, "score": 10, "issues": 100, "blockers": 100, "findings": []},
+            )
+        )
     finding = {"id": "F-001", "severity": "BLOCKER", "issue": "wrong " * 200, "task": "T-9999"}
-    changes.append(("review_thorough", {"round": 1, "experts": ["a", "b", "c"], "findings": [finding]}))
+    changes.append(
+        ("review_thorough", {"round": 1, "experts": ["a", "b", "c"], "findings": [finding]})
+    )
     loop.record(changes, _loops.BY)
     snapshot = snapshots.build(loop.state, loop.offset)
     session = loop.state.session
-    return announce.hold(snapshot, session, 999_999, 24.99), announce.resume(snapshot, session, mine=True)
+    return announce.hold(snapshot, session, 999_999, 24.99), announce.resume(
+        snapshot, session, mine=True
+    )
 
 
 def forty_holds(home: Path) -> list[str]:
@@ -108,10 +126,16 @@ def forty_holds(home: Path) -> list[str]:
 
 def hook_output(home: Path, data: Path, project: Path, event: str, **given: object) -> str:
     """What a hook prints, and so what it puts into a session."""
-    common = {"session_id": _loops.SESSION, "cwd": str(project), "transcript_path": str(home / "none.jsonl")}
+    common = {
+        "session_id": _loops.SESSION,
+        "cwd": str(project),
+        "transcript_path": str(home / "none.jsonl"),
+    }
     program = ["sh", str(ROOT / "hooks" / "run"), event]
     environment = _measure.clean(home, data, CLAUDE_PROJECT_DIR=str(project))
-    return _measure.output(Program(program, project, environment, json.dumps({**common, **given}).encode())).decode()
+    return _measure.output(
+        Program(program, project, environment, json.dumps({**common, **given}).encode())
+    ).decode()
 
 
 def started(home: Path, data: Path) -> str:
@@ -120,14 +144,18 @@ def started(home: Path, data: Path) -> str:
     (project / ".git").mkdir(parents=True)
     environment = _measure.clean(home, data, CLAUDE_CODE_SESSION_ID=_loops.SESSION)
     argv = [str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
-    return _measure.output(Program(argv, project, environment, b"add rate limiting to the API")).decode()
+    return _measure.output(
+        Program(argv, project, environment, b"add rate limiting to the API")
+    ).decode()
 
 
 def client() -> str | None:
     """The real client: LOOPKIT_TEST_CLIENT, else the pinned one in the cache of script/test."""
     given = os.environ.get("LOOPKIT_TEST_CLIENT")
     cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.path.expanduser("~/.cache/loopkit-tests")
-    version = json.loads((ROOT / "tests" / "package.json").read_text())["dependencies"]["@anthropic-ai/claude-code"]
+    version = json.loads((ROOT / "tests" / "package.json").read_text())["dependencies"][
+        "@anthropic-ai/claude-code"
+    ]
     path = given or os.path.join(cache, version, "node_modules", ".bin", "claude")
     return path if os.access(path, os.X_OK) else None
 
@@ -135,7 +163,12 @@ def client() -> str | None:
 def entries() -> list[Path]:
     """The Markdown files whose descriptions every session reads."""
     patterns = ("commands/*.md", "agents/*.md", "skills/*/SKILL.md")
-    return [path for folder in PLUGINS.values() for pattern in patterns for path in sorted(folder.glob(pattern))]
+    return [
+        path
+        for folder in PLUGINS.values()
+        for pattern in patterns
+        for path in sorted(folder.glob(pattern))
+    ]
 
 
 def always_on(counted: dict[str, _details.Plugin]) -> tuple[float, str]:
@@ -150,7 +183,9 @@ def always_on(counted: dict[str, _details.Plugin]) -> tuple[float, str]:
     return tokens(text), "front matter / 4"
 
 
-def beside_before(program: str | None, counted: dict[str, _details.Plugin], home: Path) -> list[str]:
+def beside_before(
+    program: str | None, counted: dict[str, _details.Plugin], home: Path
+) -> list[str]:
     """The client's figures of this tree and of the commit before, as lines."""
     if program is None or not counted:
         return ["claude plugin details: no client here (script/test installs one)"]
@@ -169,8 +204,12 @@ def main() -> int:
         everyday = forty_holds(home)
         empty = home / "empty"
         (empty / ".git").mkdir(parents=True)
-        nothing = hook_output(home, data, empty, "session_start", hook_event_name="SessionStart", source="startup")
-        nothing += hook_output(home, data, empty, "stop", hook_event_name="Stop", stop_hook_active=False)
+        nothing = hook_output(
+            home, data, empty, "session_start", hook_event_name="SessionStart", source="startup"
+        )
+        nothing += hook_output(
+            home, data, empty, "stop", hook_event_name="Stop", stop_hook_active=False
+        )
         in_project = hook_output(home, data, home / "project", "session_start", source="resume")
         injected = json.loads(in_project)["hookSpecificOutput"]["additionalContext"]
         printed = started(home, data)
@@ -185,7 +224,9 @@ def main() -> int:
     read = tokens(body(start)) + sum(tokens(body(path)) for path in skills)
     _measure.head("reference: the most that is allowed; characters, or tokens of four characters")
     _measure.row("a hold, at its longest", len(held), 500, 1, characters)
-    _measure.row(f"{len(everyday)} holds of a loop of ten tasks", tokens("".join(everyday)), 2500, 1, count)
+    _measure.row(
+        f"{len(everyday)} holds of a loop of ten tasks", tokens("".join(everyday)), 2500, 1, count
+    )
     _measure.row("an announcement, at its longest", len(announced), 1200, 1, characters)
     _measure.row("the same, as its hook injects it", len(injected), 1200, 1, characters)
     _measure.row(f"/loop:start and {len(skills)} skills", read, 4000, 1, count)
@@ -194,7 +235,8 @@ def main() -> int:
     _measure.row(f"{len(entries())} descriptions, in every session", described, most, 1, count)
     _measure.row("injected where no loop is", len(nothing), 0, 0, characters)
     print(
-        f"descriptions counted by: {counted_by}; start.md {tokens(body(start)):.0f}, what it prints {tokens(printed):.0f}, ",
+        f"descriptions counted by: {counted_by}; start.md {tokens(body(start)):.0f}, what it "
+        f"prints {tokens(printed):.0f}, ",
         end="",
     )
     print(", ".join(f"{path.parent.name} {tokens(body(path)):.0f}" for path in skills))

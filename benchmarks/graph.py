@@ -1,9 +1,10 @@
-"""Waves of a large graph against the standard library's graphlib on the same graph, and the memory it takes.
+"""Waves of a large graph against the standard library's graphlib on the same graph, and the memory
+it takes.
 
     .venv/bin/python benchmarks/graph.py [ROUNDS]
 
-Each round starts a fresh process for either; it makes the same graph, then lets `core.graph.waves` or `graphlib` cut it
-into layers. Memory is the process's peak, the graph included.
+Each round starts a fresh process for either; it makes the same graph, then lets `core.graph.waves`
+or `graphlib` cut it into layers. Memory is the process's peak, the graph included.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MEMORY = 400e6
 
 
 def make() -> dict[str, tuple[str, ...]]:
-    """{task: tasks it waits for}, always the same: three earlier tasks each, most of them made shortly before."""
+    """{task: tasks it waits for}, always the same: three earlier tasks each, most of them made
+    shortly before."""
     chance = random.Random(1)
     names = [f"T-{number:03d}" for number in range(1, TASKS + 1)]
     each = DEPENDENCIES // TASKS
@@ -61,14 +63,17 @@ def library(blocked_by: dict[str, tuple[str, ...]]) -> list[list[str]]:
 
 
 def child(name: str) -> None:
-    """Prints seconds, peak memory in kB, number of layers, and a figure that is the same for the same layers."""
+    """Prints seconds, peak memory in kB, number of layers, and a figure that is the same for the
+    same layers."""
     blocked_by = make()
     cut = {"ours": ours, "graphlib": library}[name]
     gc.collect()
     began = time.perf_counter()
     layers = cut(blocked_by)
     taken = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (
+        1024 if sys.platform == "darwin" else 1
+    )
     place = {task: number for number, layer in enumerate(layers) for task in layer}
     print(taken, peak, len(layers), sum(int(task[2:]) * number for task, number in place.items()))
 
@@ -91,7 +96,8 @@ def main() -> int:
     assert len(same) == 1, same
     layers = same.pop()[0]
     _measure.head(
-        f"{TASKS:,} tasks, {DEPENDENCIES:,} dependencies, {layers} layers; reference: graphlib.TopologicalSorter"
+        f"{TASKS:,} tasks, {DEPENDENCIES:,} dependencies, {layers} layers; reference: "
+        "graphlib.TopologicalSorter"
     )
     middle = {name: statistics.median(times) for name, times in taken.items()}
     _measure.row("waves", middle["ours"], middle["graphlib"], 2)

@@ -1,9 +1,10 @@
-"""What a hook costs, in units of a bare interpreter that imports json, and how little that grows with the loop.
+"""What a hook costs, in units of a bare interpreter that imports json, and how little that grows
+with the loop.
 
 .venv/bin/python benchmarks/hooks.py [ROUNDS] [--against DIR]
 
-DIR is the folder of another plugin with a Stop hook (hooks/hooks.json); its hook and ours run in turn, with a loop and
-without one. It is taken to keep its loop as `.claude/ralph-loop.local.md`.
+DIR is the folder of another plugin with a Stop hook (hooks/hooks.json); its hook and ours run in
+turn, with a loop and without one. It is taken to keep its loop as `.claude/ralph-loop.local.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def hook(event: str, project: Path, home: Path, data: Path, **given: object) -> 
         for path, size in ledgers.items():
             os.truncate(path, size)
 
-    common = {"session_id": _loops.SESSION, "cwd": str(project), "transcript_path": str(project.parent / "turn.jsonl")}
+    common = {
+        "session_id": _loops.SESSION,
+        "cwd": str(project),
+        "transcript_path": str(project.parent / "turn.jsonl"),
+    }
     return Program(
         ["sh", str(_measure.ROOT / "hooks" / "run"), event],
         project,
@@ -53,7 +58,9 @@ Answer the 101st request of a minute to /search with 429.
 
 def theirs(plugin: Path, project: Path, home: Path, data: Path, armed: bool) -> Program:
     """The Stop hook of another plugin as the client starts it: its command, through a shell."""
-    entries = json.loads((plugin / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]["Stop"]
+    entries = json.loads((plugin / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"][
+        "Stop"
+    ]
     command = entries[0]["hooks"][0]["command"]
     state = project / ".claude" / "ralph-loop.local.md"
 
@@ -72,13 +79,22 @@ def fill(folder: Path, files: int) -> None:
     folder.mkdir(parents=True)
     for number in range(1, files + 1):
         status = "pending" if number % 5 == 0 else "completed"
-        record = {"id": str(number), "subject": f"part {number}", "description": "", "status": status}
+        record = {
+            "id": str(number),
+            "subject": f"part {number}",
+            "description": "",
+            "status": status,
+        }
         file = folder / f"{number}.json"
         file.write_text(json.dumps({**record, "blocks": [], "blockedBy": []}), encoding="utf-8")
 
 
 def main() -> int:
-    against = Path(sys.argv.pop(sys.argv.index("--against") + 1)).resolve() if "--against" in sys.argv else None
+    against = (
+        Path(sys.argv.pop(sys.argv.index("--against") + 1)).resolve()
+        if "--against" in sys.argv
+        else None
+    )
     if against is not None:
         sys.argv.remove("--against")
     data = _measure.data_folder()
@@ -96,9 +112,20 @@ def main() -> int:
 
         def stop(number: int, at: Path) -> Program:
             given = {"hook_event_name": "Stop", "stop_hook_active": False, "background_tasks": []}
-            return hook("stop", projects[number], at, data, **given, last_assistant_message="One task is done.")
+            return hook(
+                "stop",
+                projects[number],
+                at,
+                data,
+                **given,
+                last_assistant_message="One task is done.",
+            )
 
-        programs = {"bare": Program([python, "-I", "-S", "-c", "import json"], home, _measure.clean(home, data))}
+        programs = {
+            "bare": Program(
+                [python, "-I", "-S", "-c", "import json"], home, _measure.clean(home, data)
+            )
+        }
         programs |= {f"stop {number}": stop(number, home) for number in projects}
         programs["listed 50"] = stop(50, listed)
         for files in (5, 5000):
@@ -113,7 +140,9 @@ def main() -> int:
             (bare / "project" / ".git").mkdir(parents=True)
             fill(bare / ".claude" / "tasks" / "team", files)
             one = hook("stop", bare / "project", bare, data, **given)
-            programs[f"foreign {files}"] = one._replace(env={**one.env, "CLAUDE_CODE_TASK_LIST_ID": "team"})
+            programs[f"foreign {files}"] = one._replace(
+                env={**one.env, "CLAUDE_CODE_TASK_LIST_ID": "team"}
+            )
         if against is not None:
             programs["theirs armed"] = theirs(against, projects[50], home, data, True)
             programs["theirs idle"] = theirs(against, projects[0], home, data, False)
@@ -123,17 +152,25 @@ def main() -> int:
             said = _measure.output(program)
             assert bool(said) == (name not in ("bare", "stop 0", "theirs idle")), (name, said)
         times = _measure.in_turn(programs, _measure.rounds(101))
-    _measure.head(f"reference: {python} -I -S -c 'import json'; of the last row: Stop with 50 tasks")
+    _measure.head(
+        f"reference: {python} -I -S -c 'import json'; of the last row: Stop with 50 tasks"
+    )
     _measure.row("Stop, no loop in the project", times["stop 0"], times["bare"], 0.5)
     _measure.row("Stop, held, 50 open tasks", times["stop 50"], times["bare"], 1.5)
     _measure.row("the same, with the client's task list", times["listed 50"], times["bare"], None)
     _measure.row("SessionStart, announced, 50 tasks", times["start 50"], times["bare"], 2)
     _measure.row("Stop, held, 10,000 open tasks", times["stop 10000"], times["stop 50"], 1.2)
     _measure.row("5,000 files in its list, against 5", times["files 5000"], times["files 5"], 2)
-    _measure.row("5,000 files in a foreign list, against 5", times["foreign 5000"], times["foreign 5"], 2)
+    _measure.row(
+        "5,000 files in a foreign list, against 5", times["foreign 5000"], times["foreign 5"], 2
+    )
     if against is not None:
-        _measure.row("Stop, held, against the other plugin", times["stop 50"], times["theirs armed"], 0.3)
-        _measure.row("Stop, no loop, against the other plugin", times["stop 0"], times["theirs idle"], 0.3)
+        _measure.row(
+            "Stop, held, against the other plugin", times["stop 50"], times["theirs armed"], 0.3
+        )
+        _measure.row(
+            "Stop, no loop, against the other plugin", times["stop 0"], times["theirs idle"], 0.3
+        )
     return 0
 
 

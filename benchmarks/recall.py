@@ -1,5 +1,5 @@
-"""What recalling from 1,000 learnings costs: in units of reading them with plain Python, and as a command in units of
-`python -c "import click"` in bin/loopkit's environment.
+"""What recalling from 1,000 learnings costs: in units of reading them with plain Python, and as a
+command in units of `python -c "import click"` in bin/loopkit's environment.
 
 .venv/bin/python benchmarks/recall.py [ROUNDS]
 """
@@ -25,23 +25,51 @@ from loopkit.store.origin import Origin
 
 COUNT = 1_000
 #: A request with words that every learning has, that many have and that few have.
-REQUEST = "Add rate limiting to the search API: the 101st request of a minute from one client is answered with 429"
-_SUBJECTS = "search export import login billing report upload cache queue worker index mail page form table".split()
-_DEEDS = "limiting paging sorting parsing rendering retrying caching locking streaming testing migrating".split()
+REQUEST = (
+    "Add rate limiting to the search API: the 101st request of a minute from one client is "
+    "answered with 429"
+)
+_SUBJECTS = (
+    "search export import login billing report upload cache queue worker index mail page form table"
+).split()
+_DEEDS = (
+    "limiting paging sorting parsing rendering retrying caching locking streaming testing migrating"
+).split()
 
 
 def rows() -> list[dict]:
-    """Learnings of all kinds, the same ones each time: some 300 bytes each, a vocabulary of some thousands of words."""
+    """Learnings of all kinds, the same ones each time: some 300 bytes each, a vocabulary of some
+    thousands of words."""
     pick = random.Random(7)
-    spare = [f"{start}{end}" for start in ("ab", "co", "de", "lu", "ma", "po", "ri", "ta") for end in range(500)]
+    spare = [
+        f"{start}{end}"
+        for start in ("ab", "co", "de", "lu", "ma", "po", "ri", "ta")
+        for end in range(500)
+    ]
     found = []
     for number in range(COUNT):
-        context = f"{pick.choice(_DEEDS)} of the {pick.choice(_SUBJECTS)} api with {' '.join(pick.sample(spare, 4))}"
+        context = (
+            f"{pick.choice(_DEEDS)} of the {pick.choice(_SUBJECTS)} api with "
+            f"{' '.join(pick.sample(spare, 4))}"
+        )
         stamp = clock.stamp(1_790_000_000 + number * 60)
         said = " ".join(pick.sample(spare, 20))
-        row: dict = {"ts": stamp, "kind": "failure", "context": context, "failure": said, "prevention": said, "seen": 1}
+        row: dict = {
+            "ts": stamp,
+            "kind": "failure",
+            "context": context,
+            "failure": said,
+            "prevention": said,
+            "seen": 1,
+        }
         if number % 3 == 0:
-            row = {"ts": stamp, "kind": "discovery", "context": context, "discovery": said, "confidence": 0.9}
+            row = {
+                "ts": stamp,
+                "kind": "discovery",
+                "context": context,
+                "discovery": said,
+                "confidence": 0.9,
+            }
             row["applies_to"] = f"every request to {pick.choice(_SUBJECTS)}"
         found.append(row)
     return found
@@ -90,7 +118,8 @@ def main() -> int:
         times = _measure.in_turn(programs, rounds)
         size = file.stat().st_size
     _measure.head(
-        f'{COUNT:,} learnings, {size:,} bytes; references: json.loads of each line, {python} -c "import click"'
+        f"{COUNT:,} learnings, {size:,} bytes; references: json.loads of each line, {python} -c "
+        '"import click"'
     )
     _measure.row("read and put in order", ours, read, None)
     _measure.row("loopkit recall", times["recall"], times["click"], None)

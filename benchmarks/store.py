@@ -1,8 +1,10 @@
-"""Whether adding a task stays as fast as it was: 10,000 tasks, one `record` each, the last ones against the first ones.
+"""Whether adding a task stays as fast as it was: 10,000 tasks, one `record` each, the last ones
+against the first ones.
 
     .venv/bin/python benchmarks/store.py [TASKS]
 
-Every record takes the lock, syncs the journal and rewrites the snapshot, as `loopkit task add` does.
+Every record takes the lock, syncs the journal and rewrites the snapshot, as `loopkit task add`
+does.
 """
 
 from __future__ import annotations
@@ -37,14 +39,30 @@ def main() -> int:
         began = time.perf_counter()
         again = store.Loop(loop.root, loop.name)
         folded = time.perf_counter() - began
-        assert again.state.counts == loop.state.counts and list(again.state.tasks) == list(loop.state.tasks)
+        assert again.state.counts == loop.state.counts and list(again.state.tasks) == list(
+            loop.state.tasks
+        )
     end = min(END, count // 2)
     _measure.head(
-        f"{count:,} tasks added one by one; reference: the first {end} of them, ours: the last {end}, medians"
+        f"{count:,} tasks added one by one; reference: the first {end} of them, ours: the last "
+        f"{end}, medians"
     )
-    _measure.row("a task, journal synced", statistics.median(taken[-end:]), statistics.median(taken[:end]), 1.3)
-    _measure.row("a task, processor time", statistics.median(worked[-end:]), statistics.median(worked[:end]), None)
-    print(f"the whole journal read again: {_measure.milliseconds(folded)}, {folded / count * 1e6:.0f} µs a task")
+    _measure.row(
+        "a task, journal synced",
+        statistics.median(taken[-end:]),
+        statistics.median(taken[:end]),
+        1.3,
+    )
+    _measure.row(
+        "a task, processor time",
+        statistics.median(worked[-end:]),
+        statistics.median(worked[:end]),
+        None,
+    )
+    print(
+        f"the whole journal read again: {_measure.milliseconds(folded)}, "
+        f"{folded / count * 1e6:.0f} µs a task"
+    )
     return 0
 
 

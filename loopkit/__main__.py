@@ -1,8 +1,8 @@
 """Start of the command-line program, inside the environment that bin/loopkit prepared.
 
-Before anything is imported, module search moves from the link `env` to the folder behind it, and a shared lock marks
-that folder as in use: a build for another lock file neither mixes versions into this process nor takes modules away,
-nor removes what was used of late.
+Before anything is imported, module search moves from the link `env` to the folder behind it, and a
+shared lock marks that folder as in use: a build for another lock file neither mixes versions into
+this process nor takes modules away, nor removes what was used of late.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import sys
 
 
 def pin_environment() -> int | None:
-    """Bind this process to the real folder of its environment; gives the descriptor that holds the mark."""
+    """Bind this process to the real folder of its environment; gives the descriptor that holds the
+    mark."""
     prefix = sys.prefix
     real = os.path.realpath(prefix)
     if real != prefix:
-        sys.path[:] = [real + p[len(prefix) :] if p.startswith(prefix + os.sep) else p for p in sys.path]
+        sys.path[:] = [
+            real + p[len(prefix) :] if p.startswith(prefix + os.sep) else p for p in sys.path
+        ]
     stamp = os.path.join(real, "pyvenv.cfg")
     try:
         os.utime(stamp)
@@ -33,10 +36,11 @@ def pin_environment() -> int | None:
 
 
 def discard_environment() -> bool:
-    """Let the next start build the environment anew. False where this is none of ours, or it cannot be changed.
+    """Let the next start build the environment anew. False where this is none of ours, or it cannot
+    be changed.
 
-    Needed when an environment is complete by its stamp and yet lacks a module, as after an upgrade of the interpreter
-    below it.
+    Needed when an environment is complete by its stamp and yet lacks a module, as after an upgrade
+    of the interpreter below it.
     """
     stamp = os.path.join(os.path.realpath(sys.prefix), "requirements.lock")
     try:

@@ -2,20 +2,23 @@
 
     python3 bootstrap.py ROOT DATA [LOCK]
 
-ROOT is the plugin folder (only read), DATA the folder that holds the environment, LOCK the lock file (default
-ROOT/requirements.lock). In DATA:
+ROOT is the plugin folder (only read), DATA the folder that holds the environment, LOCK the lock
+file (default ROOT/requirements.lock). In DATA:
 
-    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy of its lock file.
-                   Several versions of the plugin may share DATA: each takes the one of its own lock file
-    env            link to the one that was prepared last (a folder of its own where there are no links)
-    python         one line: the interpreter below it, for whoever needs only the standard library
-    pyc/           compiled modules (the program is started with this pycache prefix)
-    env.lock       held while building; the system lets go of it when the holder dies
-    prepare.log    what the installers printed at the last build
+    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy
+    of its lock file.
+                   Several versions of the plugin may share DATA: each takes the one of its own lock
+                   file
+    env            link to the one that was prepared last (a folder of its own where there are no
+    links) python         one line: the interpreter below it, for whoever needs only the standard
+    library pyc/           compiled modules (the program is started with this pycache prefix)
+    env.lock       held while building; the system lets go of it when the holder dies prepare.log
+    what the installers printed at the last build
 
-Killed at any point, the next call sweeps what was left and starts again, or finds the work done. Everything for
-people goes to standard error: progress, and on failure one line (what, where, what to do) and exit code 3.
-Standard library only, and readable by every Python 3 so that an old one can say what it lacks.
+Killed at any point, the next call sweeps what was left and starts again, or finds the work done.
+Everything for people goes to standard error: progress, and on failure one line (what, where, what
+to do) and exit code 3. Standard library only, and readable by every Python 3 so that an old one can
+say what it lacks.
 """
 
 import sys
@@ -24,7 +27,8 @@ OLDEST = (3, 11)
 
 if sys.version_info < OLDEST:
     sys.stderr.write(
-        "loopkit: Python %d.%d (%s) is too old: install Python %d.%d or newer, or uv, and run this again\n"
+        "loopkit: Python %d.%d (%s) is too old: install Python %d.%d or newer, or uv, and run "
+        "this again\n"
         % (sys.version_info[0], sys.version_info[1], sys.executable, OLDEST[0], OLDEST[1])
     )
     sys.exit(3)
@@ -42,21 +46,34 @@ from pathlib import Path
 
 WINDOWS = os.name == "nt"
 
-#: Seconds after which an environment that no program was started in is removed when another one is built.
+#: Seconds after which an environment that no program was started in is removed when another one is
+#: built.
 UNUSED = 30 * 86400
 
-# Settings of pip and uv that send an installation elsewhere or change what is installed. All others of a person (index,
-# proxy, certificates, cache) are left to work.
+# Settings of pip and uv that send an installation elsewhere or change what is installed. All others
+# of a person (index, proxy, certificates, cache) are left to work.
 REDIRECTING = (
-    *("CONSTRAINT", "DRY_RUN", "EDITABLE", "NO_DEPS", "OVERRIDE", "PREFIX", "PYTHON", "REQUIREMENT", "ROOT"),
+    *(
+        "CONSTRAINT",
+        "DRY_RUN",
+        "EDITABLE",
+        "NO_DEPS",
+        "OVERRIDE",
+        "PREFIX",
+        "PYTHON",
+        "REQUIREMENT",
+        "ROOT",
+    ),
     *("SYSTEM_PYTHON", "TARGET", "USER"),
 )
 
-# What each requirement is imported as. Importing all of them shows that the environment works, and compiles them.
+# What each requirement is imported as. Importing all of them shows that the environment works, and
+# compiles them.
 IMPORTS = ("click", "jinja2", "portalocker", "pydantic", "rich.console", "yaml")
 
 OFFLINE = re.compile(
-    r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|max retries|"
+    r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|max "
+    r"retries|"
     r"name (or service|resolution)|nodename nor servname|network is (unreachable|down|disabled)|"
     r"no route to host|proxy ?error|tcp connect|tim(ed|e) ?out|temporary failure|tunnel",
     re.IGNORECASE,
@@ -64,7 +81,8 @@ OFFLINE = re.compile(
 
 
 class CannotPrepare(Exception):
-    """The environment could not be built. The text is the line for the person: what, where, what to do."""
+    """The environment could not be built. The text is the line for the person: what, where, what to
+    do."""
 
 
 class NoNetwork(CannotPrepare):
@@ -79,7 +97,8 @@ class DiskFull(CannotPrepare):
 
 
 def say(text: str) -> None:
-    """Print one line of progress on standard error; where nobody listens that is no reason to stop."""
+    """Print one line of progress on standard error; where nobody listens that is no reason to
+    stop."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"loopkit: {text}\n")
         sys.stderr.flush()
@@ -87,7 +106,8 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for it; it ends with the process, however that ends."""
+    """Hold an exclusive lock on `path`, waiting for it; it ends with the process, however that
+    ends."""
     with open(path, "ab") as file:
         if WINDOWS:
             _lock_on_windows(file.fileno())
@@ -100,7 +120,8 @@ def held(path: Path) -> Iterator[None]:
                 say("another loopkit is preparing the environment, waiting for it")
                 fcntl.flock(file, fcntl.LOCK_EX)
             except OSError as error:
-                # A file system without locks: better a first use that must not happen twice at once than none.
+                # A file system without locks: better a first use that must not happen twice at once
+                # than none.
                 if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                     raise
         yield
@@ -130,13 +151,16 @@ def python_of(env: Path) -> Path:
 def is_complete(env: Path, lock: bytes) -> bool:
     """Whether `env` was built to its end from this lock file and its interpreter is still there."""
     try:
-        return (env / "requirements.lock").read_bytes() == lock and os.access(python_of(env), os.X_OK)
+        return (env / "requirements.lock").read_bytes() == lock and os.access(
+            python_of(env), os.X_OK
+        )
     except OSError:
         return False
 
 
 def complete(data: Path, lock: bytes) -> "Path | None":
-    """The complete environment in `data` of this lock file, the current one first; None where there is none."""
+    """The complete environment in `data` of this lock file, the current one first; None where there
+    is none."""
     for env in (data / "env", *sorted(data.glob("envs/*"))):
         if is_complete(env, lock):
             return env
@@ -144,7 +168,8 @@ def complete(data: Path, lock: bytes) -> "Path | None":
 
 
 def base_interpreter() -> str:
-    """Path of the interpreter below this one, links resolved: when its version goes, so does the path."""
+    """Path of the interpreter below this one, links resolved: when its version goes, so does the
+    path."""
     base = getattr(sys, "_base_executable", None) or sys.executable
     real = os.path.realpath(base)
     return real if os.path.basename(real).startswith("python") else base
@@ -174,7 +199,8 @@ class Builder:
         self.log = data / "prepare.log"
 
     def build(self, env: Path) -> None:
-        """Fill `env` with an interpreter and the packages of the lock file: with uv, else with venv and pip.
+        """Fill `env` with an interpreter and the packages of the lock file: with uv, else with venv
+        and pip.
 
         Raises CannotPrepare; `env` is then in any state.
         """
@@ -187,16 +213,24 @@ class Builder:
         except DiskFull:
             raise
         except CannotPrepare as first:
-            # uv does not read pip's settings: an index that only pip knows of is a reason to try pip too.
+            # uv does not read pip's settings: an index that only pip knows of is a reason to try
+            # pip too.
             shutil.rmtree(env, ignore_errors=True)
             try:
                 self._with_pip(env)
             except CannotPrepare as second:
-                raise (second if isinstance(second, NoNetwork) or not isinstance(first, NoNetwork) else first) from None
+                raise (
+                    second
+                    if isinstance(second, NoNetwork) or not isinstance(first, NoNetwork)
+                    else first
+                ) from None
 
     def _with_uv(self, env: Path) -> None:
         assert self.uv
-        self._run("uv venv", [self.uv, "venv", "--quiet", "--no-project", "--python", base_interpreter(), str(env)])
+        self._run(
+            "uv venv",
+            [self.uv, "venv", "--quiet", "--no-project", "--python", base_interpreter(), str(env)],
+        )
         self._run(
             "uv pip install",
             [self.uv, "pip", "install", "--quiet", "--no-progress", "--python", str(python_of(env))]
@@ -209,24 +243,40 @@ class Builder:
         if self._works([python, "-I", "-c", "import venv, ensurepip"]):
             self._run("python -m venv", [python, "-I", "-m", "venv", str(env)])
             pip = [str(python_of(env)), "-I", "-m", "pip"]
-        elif self._works([python, "-I", "-c", "import venv, pip; assert int(pip.__version__.split('.')[0]) >= 23"]):
+        elif self._works(
+            [
+                python,
+                "-I",
+                "-c",
+                "import venv, pip; assert int(pip.__version__.split('.')[0]) >= 23",
+            ]
+        ):
             self._run("python -m venv", [python, "-I", "-m", "venv", "--without-pip", str(env)])
             pip = [python, "-I", "-m", "pip", "--python", str(python_of(env))]
         else:
             raise CannotPrepare(
-                f"{python} cannot make environments (its venv or ensurepip module is missing): install python3-venv "
+                f"{python} cannot make environments (its venv or ensurepip module is missing): "
+                "install python3-venv "
                 "(Debian, Ubuntu) or uv, and run this again"
             )
         self._run(
             "pip install",
             pip
-            + ["install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--no-user"]
+            + [
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-input",
+                "--no-compile",
+                "--no-user",
+            ]
             + ["--require-hashes", "--only-binary", ":all:", "--requirement", str(self.lock)],
         )
         self._try_imports(env)
 
     def _try_imports(self, env: Path) -> None:
-        """Import every requirement; the compiled modules land where the program will look for them."""
+        """Import every requirement; the compiled modules land where the program will look for
+        them."""
         python = python_of(Path(os.path.realpath(env)))
         cache = f"pycache_prefix={self.data / 'pyc'}"
         code = "import " + ", ".join(IMPORTS)
@@ -247,8 +297,8 @@ class Builder:
         return run.returncode == 0
 
     def _run(self, name: str, command: "list[str]") -> None:
-        """Run one step with its output in the log. Its working directory is the data folder, so that no settings
-        of the project that a person is in apply."""
+        """Run one step with its output in the log. Its working directory is the data folder, so
+        that no settings of the project that a person is in apply."""
         with open(self.log, "ab") as log:
             log.write(f"$ {' '.join(command)}\n".encode("utf-8", "surrogateescape"))
             log.flush()
@@ -277,30 +327,38 @@ class Builder:
 def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotPrepare:
     """The error for a failed step, from what it printed.
 
-    step: its name for people. code: its exit code. output: all it printed. data, log: the places to name.
+    step: its name for people. code: its exit code. output: all it printed. data, log: the places to
+    name.
     """
     if re.search(r"no space left|disk quota|errno 28\b|os error 28\b", output, re.IGNORECASE):
         return DiskFull(data)
     if re.search(r"peer certificate|certificate_verify_failed", output, re.IGNORECASE):
         return CannotPrepare(
-            f"the package index shows a certificate that is not trusted here ({step}): name your network's "
+            f"the package index shows a certificate that is not trusted here ({step}): name your "
+            "network's "
             f"certificates in SSL_CERT_FILE or PIP_CERT and run this again; details in {log}"
         )
     if OFFLINE.search(output):
         return NoNetwork(
-            f"cannot reach the package index for the first-use set-up ({step}): connect to the network, or set "
+            f"cannot reach the package index for the first-use set-up ({step}): connect to the "
+            "network, or set "
             f"PIP_INDEX_URL or HTTPS_PROXY, and run this again; details in {log}"
         )
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    wrong = [line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)] or lines[-1:]
+    wrong = [
+        line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)
+    ] or lines[-1:]
     said = f" ({wrong[-1][:160]})" if wrong else ""
-    return CannotPrepare(f"{step} failed with exit code {code}{said}: details in {log}; mend that and run this again")
+    return CannotPrepare(
+        f"{step} failed with exit code {code}{said}: details in {log}; mend that and run this again"
+    )
 
 
 def prepare(data: Path, lock: Path) -> None:
     """Make `data`/env the environment of the lock file, unless it is so already.
 
-    Raises CannotPrepare with a line for the person, OSError where the data folder cannot be written.
+    Raises CannotPrepare with a line for the person, OSError where the data folder cannot be
+    written.
     """
     wanted = lock.read_bytes()
     data.mkdir(parents=True, exist_ok=True)
@@ -315,7 +373,11 @@ def prepare(data: Path, lock: Path) -> None:
             sweep(data, current)
             new = envs / secrets.token_hex(4)
             begun = time.monotonic()
-            again = "the lock file changed" if (current / "requirements.lock").exists() else "first use, once"
+            again = (
+                "the lock file changed"
+                if (current / "requirements.lock").exists()
+                else "first use, once"
+            )
             uv = shutil.which("uv")
             say(f"preparing the environment with {'uv' if uv else 'pip'} ({again}) in {data} …")
             Builder(data, lock, uv).build(new)
@@ -352,8 +414,9 @@ def switch(current: Path, new: Path) -> None:
 
 
 def sweep(data: Path, current: Path) -> None:
-    """Remove the environments other than `current` that nobody runs in, and what was compiled for them: those that were
-    not built to their end, and those in which no program was started for long."""
+    """Remove the environments other than `current` that nobody runs in, and what was compiled for
+    them: those that were not built to their end, and those in which no program was started for
+    long."""
     kept = os.path.realpath(current)
     for env in (data / "envs").iterdir():
         if os.path.realpath(env) == kept or in_use(env) or is_recent(env):
@@ -364,7 +427,8 @@ def sweep(data: Path, current: Path) -> None:
 
 
 def is_recent(env: Path) -> bool:
-    """Whether `env` is complete for some lock file, and was built or used of late: each start renews its pyvenv.cfg."""
+    """Whether `env` is complete for some lock file, and was built or used of late: each start
+    renews its pyvenv.cfg."""
     try:
         age = time.time() - (env / "pyvenv.cfg").stat().st_mtime
         return age < UNUSED and is_complete(env, (env / "requirements.lock").read_bytes())
@@ -373,7 +437,8 @@ def is_recent(env: Path) -> bool:
 
 
 def in_use(env: Path) -> bool:
-    """Whether a running loopkit holds `env`: each one has a shared lock on its environment's pyvenv.cfg."""
+    """Whether a running loopkit holds `env`: each one has a shared lock on its environment's
+    pyvenv.cfg."""
     if WINDOWS:
         return False  # Windows itself refuses to remove what is in use.
     import fcntl
@@ -389,13 +454,16 @@ def in_use(env: Path) -> bool:
 
 
 def main(arguments: "list[str]") -> int:
-    """Run from the command line; the exit code (0 ready, 2 wrong call, 3 cannot, 130 interrupted)."""
+    """Run from the command line; the exit code (0 ready, 2 wrong call, 3 cannot, 130
+    interrupted)."""
     if len(arguments) not in (2, 3):
         sys.stderr.write("usage: bootstrap.py ROOT DATA [LOCK]\n")
         return 2
     # Absolute: the installers run in the data folder.
     root, data = Path(os.path.abspath(arguments[0])), Path(os.path.abspath(arguments[1]))
-    lock = Path(os.path.abspath(arguments[2])) if len(arguments) == 3 else root / "requirements.lock"
+    lock = (
+        Path(os.path.abspath(arguments[2])) if len(arguments) == 3 else root / "requirements.lock"
+    )
     try:
         prepare(data, lock)
     except CannotPrepare as error:
@@ -410,11 +478,15 @@ def main(arguments: "list[str]") -> int:
             say(f"cannot read {lock} ({error.strerror}): install the plugin again")
         else:
             say(
-                f"cannot write {where} ({error.strerror}): make the data folder {data} writable, or name another one "
+                f"cannot write {where} ({error.strerror}): make the data folder {data} writable, "
+                "or name another one "
                 "in LOOPKIT_DATA"
             )
     except Exception as error:  # a person gets a line, never a traceback
-        say(f"preparing {data} failed ({type(error).__name__}: {error}): remove that folder's envs/ and try again")
+        say(
+            f"preparing {data} failed ({type(error).__name__}: {error}): remove that folder's "
+            "envs/ and try again"
+        )
     else:
         return 0
     return 3

@@ -1,8 +1,8 @@
-"""What all tests share: an empty HOME, an environment without a trace of the session that runs them, a prepared
-data folder.
+"""What all tests share: an empty HOME, an environment without a trace of the session that runs
+them, a prepared data folder.
 
-script/test sets LOOPKIT_TEST_CACHE, LOOPKIT_TEST_CLIENT, LOOPKIT_TEST_DATA and LOOPKIT_TEST_WHEELS; a bare `pytest`
-finds the client that an earlier script/test left in the cache, and builds the rest.
+script/test sets LOOPKIT_TEST_CACHE, LOOPKIT_TEST_CLIENT, LOOPKIT_TEST_DATA and LOOPKIT_TEST_WHEELS;
+a bare `pytest` finds the client that an earlier script/test left in the cache, and builds the rest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def _remember_cache() -> None:
     """Note where the cache is, and the client in it, before HOME changes."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     cache = os.environ.setdefault("LOOPKIT_TEST_CACHE", f"{cache}/loopkit-tests")
-    version = json.loads((ROOT / "tests/package.json").read_text())["dependencies"]["@anthropic-ai/claude-code"]
+    version = json.loads((ROOT / "tests/package.json").read_text())["dependencies"][
+        "@anthropic-ai/claude-code"
+    ]
     client = Path(cache, version, "node_modules", ".bin", "claude")
     if client.exists():
         os.environ.setdefault("LOOPKIT_TEST_CLIENT", str(client))
@@ -88,7 +90,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder in which bin/loopkit is prepared; shared, so only read by tests."""
-    folder = Path(os.environ.get("LOOPKIT_TEST_DATA") or tmp_path_factory.getbasetemp().parent / "loopkit-data")
+    folder = Path(
+        os.environ.get("LOOPKIT_TEST_DATA")
+        or tmp_path_factory.getbasetemp().parent / "loopkit-data"
+    )
     subprocess.run([sys.executable, "-I", ROOT / "loopkit/bootstrap.py", ROOT, folder], check=True)
     return folder
 

@@ -1,6 +1,8 @@
-"""bin/loopkit and loopkit/bootstrap.py: the environment is prepared once, whatever happens, and found from anywhere.
+"""bin/loopkit and loopkit/bootstrap.py: the environment is prepared once, whatever happens, and
+found from anywhere.
 
-Most tests use a fake uv, which fills an environment with empty modules; two build real ones from downloaded wheels.
+Most tests use a fake uv, which fills an environment with empty modules; two build real ones from
+downloaded wheels.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ AWKWARD = 'Ünï cødé\'s "plug" $HOME `x` (y)'
 WARM = ("sh", "cmp", "readlink")
 COLD = (*WARM, "cat", "mkfifo")
 
-# Stands for loopkit.cli: tells where it runs. "lazy": says so, waits for a line, then imports another module.
+# Stands for loopkit.cli: tells where it runs. "lazy": says so, waits for a line, then imports
+# another module.
 PROGRAM = """
 import json, os, sys
 import click
@@ -83,7 +86,11 @@ class Setup:
         self.log = base / "uv.log"
         self.gate = base / "gate"
         self.broken = base / "broken"
-        self.env = {"PATH": str(self.path), "HOME": str(base / "home"), "LOOPKIT_DATA": str(self.data)}
+        self.env = {
+            "PATH": str(self.path),
+            "HOME": str(base / "home"),
+            "LOOPKIT_DATA": str(self.data),
+        }
         (base / "home").mkdir()
         self.path.mkdir()
         self.install(self.root)
@@ -129,10 +136,16 @@ class Setup:
     def command(self, *args: str) -> list[str]:
         return [str(self.root / "bin/loopkit"), *args]
 
-    def run(self, *args: str, command: list[str] | None = None, **how: Any) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *args: str, command: list[str] | None = None, **how: Any
+    ) -> subprocess.CompletedProcess[str]:
         how.setdefault("input", "")
         return subprocess.run(
-            (command or self.command()) + list(args), env=self.env, capture_output=True, encoding="utf-8", **how
+            (command or self.command()) + list(args),
+            env=self.env,
+            capture_output=True,
+            encoding="utf-8",
+            **how,
         )
 
     def start(self, *args: str) -> subprocess.Popen[str]:
@@ -217,7 +230,9 @@ def test_first_use_prepares_then_runs(faked: Setup) -> None:
     assert answer["data"] == str(faked.data)
     assert answer["click"].startswith(str(faked.data / "envs"))
     assert "preparing the environment with uv (first use, once)" in run.stderr
-    assert (faked.data / "env/requirements.lock").read_bytes() == (faked.root / "requirements.lock").read_bytes()
+    assert (faked.data / "env/requirements.lock").read_bytes() == (
+        faked.root / "requirements.lock"
+    ).read_bytes()
 
 
 def test_interpreter_for_hooks_is_a_real_one(ready: Setup) -> None:
@@ -261,7 +276,11 @@ def test_plugin_folder_is_only_read(faked: Setup) -> None:
 
 
 def test_python_settings_of_the_person_do_not_matter(faked: Setup) -> None:
-    faked.env |= {"PYTHONHOME": "/nowhere", "PYTHONPATH": str(faked.base), "PYTHONSTARTUP": "/nowhere"}
+    faked.env |= {
+        "PYTHONHOME": "/nowhere",
+        "PYTHONPATH": str(faked.base),
+        "PYTHONSTARTUP": "/nowhere",
+    }
     (faked.base / "click.py").write_text("raise SystemExit(99)")
     told(faked.run())
     told(faked.run())
@@ -295,7 +314,9 @@ def test_from_other_folders_by_relative_paths(ready: Setup) -> None:
         answer = told(ready.run(command=[program], cwd=cwd))
         assert answer["root"] == str(ready.root)
         assert answer["cwd"] == str(cwd)
-    assert told(ready.run(command=["sh", "loopkit"], cwd=ready.root / "bin"))["root"] == str(ready.root)
+    assert told(ready.run(command=["sh", "loopkit"], cwd=ready.root / "bin"))["root"] == str(
+        ready.root
+    )
     assert told(ready.run(command=["sh", "bin/loopkit"], cwd=ready.root))["root"] == str(ready.root)
 
 
@@ -319,7 +340,9 @@ def test_through_links(ready: Setup) -> None:
     (links / "folder").symlink_to(ready.root)
     for name in ("absolute", "second", "relative"):
         assert told(ready.run(command=[str(links / name)]))["root"] == str(ready.root)
-    assert Path(told(ready.run(command=[str(links / "folder/bin/loopkit")]))["root"]).samefile(ready.root)
+    assert Path(told(ready.run(command=[str(links / "folder/bin/loopkit")]))["root"]).samefile(
+        ready.root
+    )
 
 
 # The data folder
@@ -357,7 +380,9 @@ def test_no_home_at_all(setup: Setup) -> None:
 # Two at once, kills, changes
 
 
-def test_two_first_uses_build_once(faked: Setup, spawn: Callable[..., subprocess.Popen[str]]) -> None:
+def test_two_first_uses_build_once(
+    faked: Setup, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
     os.mkfifo(faked.gate)
     first = spawn("first")
     with open(faked.gate, "w"):  # opens when the first one's installation stands at the gate
@@ -451,7 +476,9 @@ def test_an_environment_that_is_used_is_kept_while_others_are_built(ready: Setup
     assert used in ready.environments() and second not in ready.environments()
 
 
-def test_rebuild_leaves_running_programs_alone(ready: Setup, spawn: Callable[..., subprocess.Popen[str]]) -> None:
+def test_rebuild_leaves_running_programs_alone(
+    ready: Setup, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
     (old,) = ready.environments()
     running = spawn("lazy")
     assert running.stdout and running.stdout.readline() == "started\n"
@@ -550,7 +577,10 @@ def test_python_too_old(setup: Setup, version: str) -> None:
 
 @pytest.mark.parametrize("version", ["3.11", "3.14", "3.20", "4.0"])
 def test_python_new_enough(setup: Setup, version: str) -> None:
-    setup.script("python3", f'case $2 in -c) printf "loopkit {version}" ;; *) echo "ran $1 $2" >&2; exit 3 ;; esac')
+    setup.script(
+        "python3",
+        f'case $2 in -c) printf "loopkit {version}" ;; *) echo "ran $1 $2" >&2; exit 3 ;; esac',
+    )
     assert "bootstrap.py" in setup.run().stderr
 
 
@@ -611,14 +641,24 @@ def test_no_network(setup: Setup, with_uv: bool) -> None:
             pytest.skip("no uv here")
         (setup.path / "uv").symlink_to(uv)
     # Port 9 of this machine: nobody listens. Retries would only wait.
-    setup.env |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1", "PIP_CONFIG_FILE": os.devnull}
-    setup.env |= {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0", "UV_NO_CONFIG": "1"}
+    setup.env |= {
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_RETRIES": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    setup.env |= {
+        "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple",
+        "UV_HTTP_RETRIES": "0",
+        "UV_NO_CONFIG": "1",
+    }
     line = refused(setup.run())
     assert "cannot reach the package index" in line
     assert str(setup.data / "prepare.log") in line
 
 
-def test_no_venv_module(setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_venv_module(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Like Debian without python3-venv, and without pip.
     setup.script("bare", "echo No module named ensurepip; exit 1")
     monkeypatch.setenv("PATH", str(setup.path))
@@ -632,13 +672,27 @@ def test_no_venv_module(setup: Setup, monkeypatch: pytest.MonkeyPatch, capsys: p
     ("kind", "output"),
     [
         ("NoNetwork", "error: Request failed after 3 retries\n  Caused by: dns error\n"),
-        ("NoNetwork", "WARNING: Retrying: NewConnectionError(... [Errno -3] Temporary failure in name resolution)"),
-        ("NoNetwork", "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool: Max retries exceeded"),
+        (
+            "NoNetwork",
+            "WARNING: Retrying: NewConnectionError(... [Errno -3] Temporary failure in name "
+            "resolution)",
+        ),
+        (
+            "NoNetwork",
+            "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool: Max "
+            "retries exceeded",
+        ),
         ("NoNetwork", "pip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out."),
-        ("CannotPrepare", "error sending request for url (x)\n  cause: invalid peer certificate: UnknownIssuer"),
+        (
+            "CannotPrepare",
+            "error sending request for url (x)\n  cause: invalid peer certificate: UnknownIssuer",
+        ),
         ("DiskFull", "OSError: [Errno 28] No space left on device"),
         ("DiskFull", "error: Disk quota exceeded (os error 122)"),
-        ("CannotPrepare", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n  more\n"),
+        (
+            "CannotPrepare",
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n  more\n",
+        ),
         ("CannotPrepare", ""),
     ],
 )
@@ -649,12 +703,23 @@ def test_failed_step_is_explained_in_one_line(kind: str, output: str, tmp_path: 
     assert "run this again" in str(error)
 
 
-def test_settings_that_redirect_an_installation_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PIP_TARGET", "PIP_USER", "UV_SYSTEM_PYTHON", "VIRTUAL_ENV", "PYTHONPATH", "PIP_INDEX_URL"):
+def test_settings_that_redirect_an_installation_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in (
+        "PIP_TARGET",
+        "PIP_USER",
+        "UV_SYSTEM_PYTHON",
+        "VIRTUAL_ENV",
+        "PYTHONPATH",
+        "PIP_INDEX_URL",
+    ):
         monkeypatch.setenv(name, "x")
     env = bootstrap.clean_environment()
     assert env["PIP_INDEX_URL"] == "x"
-    assert not {"PIP_TARGET", "PIP_USER", "UV_SYSTEM_PYTHON", "VIRTUAL_ENV", "PYTHONPATH"} & env.keys()
+    assert (
+        not {"PIP_TARGET", "PIP_USER", "UV_SYSTEM_PYTHON", "VIRTUAL_ENV", "PYTHONPATH"} & env.keys()
+    )
 
 
 # The real thing
@@ -663,27 +728,43 @@ def test_settings_that_redirect_an_installation_are_dropped(monkeypatch: pytest.
 @pytest.mark.parametrize("tool", ["uv", "pip"])
 def test_real_environment(setup: Setup, offline: None, tool: str) -> None:
     setup.env |= {
-        name: value for name, value in os.environ.items() if re.match(r"(PIP|UV)_(NO_INDEX|OFFLINE|FIND_LINKS)$", name)
+        name: value
+        for name, value in os.environ.items()
+        if re.match(r"(PIP|UV)_(NO_INDEX|OFFLINE|FIND_LINKS)$", name)
     }
-    setup.env |= {"PIP_USER": "1", "PIP_TARGET": str(setup.base / "elsewhere"), "UV_SYSTEM_PYTHON": "1"}
+    setup.env |= {
+        "PIP_USER": "1",
+        "PIP_TARGET": str(setup.base / "elsewhere"),
+        "UV_SYSTEM_PYTHON": "1",
+    }
     if tool == "uv":
         uv = shutil.which("uv")
         if not uv:
             pytest.skip("no uv here")
         (setup.path / "uv").symlink_to(uv)
-    (setup.root / "pyproject.toml").write_text("not [ toml")  # a project's own settings do not apply
+    (setup.root / "pyproject.toml").write_text(
+        "not [ toml"
+    )  # a project's own settings do not apply
     run = setup.run(cwd=setup.root)
     told(run)
     assert f"preparing the environment with {tool} " in run.stderr
     log = (setup.data / "prepare.log").read_text()
     assert ("uv pip install" in log, "-m pip install" in log) == (tool == "uv", tool == "pip")
     assert not (setup.base / "elsewhere").exists()
-    code = "import importlib.metadata as m; print({d.metadata['Name'].lower(): d.version for d in m.distributions()})"
+    code = (
+        "import importlib.metadata as m; print({d.metadata['Name'].lower(): d.version for d in "
+        "m.distributions()})"
+    )
     listed = subprocess.run(
-        [setup.data / "env/bin/python", "-I", "-c", code], capture_output=True, check=True, text=True
+        [setup.data / "env/bin/python", "-I", "-c", code],
+        capture_output=True,
+        check=True,
+        text=True,
     )
     installed = ast.literal_eval(listed.stdout)
-    locked = re.findall(r"^([\w.-]+)==(\S+) \\$", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    locked = re.findall(
+        r"^([\w.-]+)==(\S+) \\$", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
     assert locked
     for name, version in locked:
         assert {k.replace("_", "-"): v for k, v in installed.items()}.get(name) == version
@@ -707,7 +788,11 @@ def test_lock_files_agree_and_cover_what_is_asked_for() -> None:
         return set(re.findall(r"^[\w.-]+==[^\s;]+", (ROOT / name).read_text(), re.MULTILINE))
 
     assert pins("requirements.lock") <= pins("requirements-dev.lock")
-    asked = {line.lower() for line in (ROOT / "requirements.in").read_text().split("\n") if line and line[0] != "#"}
+    asked = {
+        line.lower()
+        for line in (ROOT / "requirements.in").read_text().split("\n")
+        if line and line[0] != "#"
+    }
     assert asked <= {pin.split("==")[0] for pin in pins("requirements.lock")}
     modules = {module.split(".")[0] for module in bootstrap.IMPORTS}
     assert modules == {{"pyyaml": "yaml"}.get(name, name) for name in asked}

@@ -15,7 +15,8 @@ from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
-#: Command name → module of this package that defines it as `command`; one line of help each, so that --help loads none.
+#: Command name → module of this package that defines it as `command`; one line of help each, so
+#: that --help loads none.
 COMMANDS = {
     "start": "Start a loop on a task",
     "recall": "Answer the learnings that fit the request",
@@ -74,14 +75,22 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
         context.exit()
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
+@click.group(
+    cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+)
 @click.option(
-    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version."
+    "--version",
+    is_flag=True,
+    callback=_version,
+    expose_value=False,
+    is_eager=True,
+    help="Print the version.",
 )
 def cli() -> None:
     """Autonomous loops for Claude Code: tasks that are done when their checks ran.
 
-    Exit codes: 0 done, 1 a rule says no, 2 usage, 3 damaged or unreadable state, 75 limit reached, 128 + n signal n.
+    Exit codes: 0 done, 1 a rule says no, 2 usage, 3 damaged or unreadable state, 75 limit reached,
+    128 + n signal n.
 
     Example: loopkit status
     """
@@ -111,11 +120,14 @@ def _give_up(number: int) -> None:
 
 
 def _unprinted(error: Exception) -> int:
-    """Standard output takes nothing any more: nobody reads it, or there is no room where it goes."""
+    """Standard output takes nothing any more: nobody reads it, or there is no room where it
+    goes."""
     if isinstance(error, BrokenPipeError):
         return 141
     return _say(
-        f"cannot print to standard output: {getattr(error, 'strerror', error)}; what was recorded stays", EXIT_DAMAGED
+        f"cannot print to standard output: {getattr(error, 'strerror', error)}; what was recorded "
+        "stays",
+        EXIT_DAMAGED,
     )
 
 
@@ -142,7 +154,9 @@ def _run(arguments: list[str] | None) -> int:
         if isinstance(error, OSError) and error.filename is None and error.errno in UNPRINTED:
             _give_up(1)
             return _unprinted(error)
-        return _say(f"{type(error).__name__}: {error}; please report it{_keep_traceback()}", EXIT_DAMAGED)
+        return _say(
+            f"{type(error).__name__}: {error}; please report it{_keep_traceback()}", EXIT_DAMAGED
+        )
 
 
 def _say(text: str, code: int) -> int:
@@ -151,7 +165,10 @@ def _say(text: str, code: int) -> int:
     line = printable(" ".join(text.split()))
     if sys.stderr is not None:  # print() would take standard output
         with contextlib.suppress(OSError):
-            print("loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"), file=sys.stderr)
+            print(
+                "loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"),
+                file=sys.stderr,
+            )
     return code
 
 

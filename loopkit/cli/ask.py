@@ -13,7 +13,8 @@ from . import app
 @app.command("ask", 'loopkit ask "Which of the two tables is the right one?"')
 @click.argument("text")
 def command(call: app.App, text: str) -> None:
-    """Record a question that only the person can answer; stops are let through until it is answered."""
+    """Record a question that only the person can answer; stops are let through until it is
+    answered."""
     loop = call.own_loop()
     if not text.strip():
         raise UsageFault("the question is empty", 'loopkit ask "…"')

@@ -1,4 +1,5 @@
-"""Reviews that decide, by the command line: of the plan, of a batch; who is asked, what is told, what is recorded."""
+"""Reviews that decide, by the command line: of the plan, of a batch; who is asked, what is told,
+what is recorded."""
 
 from __future__ import annotations
 
@@ -42,11 +43,17 @@ _SUBJECT = 100
 def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     """`review --plan`: ask for it, record it, or (`why`) let the plan pass as the person says."""
     if why is not None and source is not None:
-        raise UsageFault("both --file and --waive", "a review is handed in, or the person lets the plan pass")
+        raise UsageFault(
+            "both --file and --waive", "a review is handed in, or the person lets the plan pass"
+        )
     loop = call.own_loop()
     if why is not None:
         call.change(loop, batch_review.waived, why)
-        call.answer(loop, f"the plan passes as it is: {prose.clean(why, 300)}", {"outcome": supervised.CONTINUE})
+        call.answer(
+            loop,
+            f"the plan passes as it is: {prose.clean(why, 300)}",
+            {"outcome": supervised.CONTINUE},
+        )
         return
     if source is None:
         _ask_plan(call, loop)
@@ -58,14 +65,24 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
     lines += [prose.clean(one, 200) for one in data["issues"][:20]]
     lines += [f"missing: {prose.clean(one, 200)}" for one in data["missing"][:20]]
-    if data["outcome"] == supervised.APPROVED and batch_review.claimed(given) != batch_review.STATUSES[0]:
-        lines.append("the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan back")
+    if (
+        data["outcome"] == supervised.APPROVED
+        and batch_review.claimed(given) != batch_review.STATUSES[0]
+    ):
+        lines.append(
+            "the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan "
+            "back"
+        )
     if data["outcome"] == supervised.REVISE:
         lines.append("the planner is told all this")
     if data["outcome"] == supervised.ASKED:
         lines.append(app.quoted(changes[-1][1]["text"], 2000))
     lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
-    call.answer(loop, "\n".join(lines), {name: data[name] for name in ("outcome", "approved", "issues", "missing")})
+    call.answer(
+        loop,
+        "\n".join(lines),
+        {name: data[name] for name in ("outcome", "approved", "issues", "missing")},
+    )
 
 
 def _ask_plan(call: app.App, loop: Loop) -> None:
@@ -80,7 +97,9 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
         said = f"loop:{step.role} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
         call.answer(loop, said, {"asked": step.role}, [PLAN_REPLY])
         return
-    text = render.render(loop.state, step, shown(call, loop.folder), reply=PLAN_REPLY, form=PLAN_FORM)
+    text = render.render(
+        loop.state, step, shown(call, loop.folder), reply=PLAN_REPLY, form=PLAN_FORM
+    )
     try:
         path = shown(call, briefs.write(loop.folder, step, briefing.number(loop.state, step), text))
     except OSError as error:
@@ -98,15 +117,22 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
 
 
 def of_batch(
-    call: app.App, wave: int | None, scaffold: bool, source: str | None, brief: str | None, light: dict
+    call: app.App,
+    wave: int | None,
+    scaffold: bool,
+    source: str | None,
+    brief: str | None,
+    light: dict,
 ) -> None:
-    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the reviewer, or record.
+    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the
+    reviewer, or record.
 
     light: what was given as for a light review, which this is not.
     """
     if light:
         raise UsageFault(
-            "a batch review decides, so it needs verdicts", "hand it in with --file -; without it: its form"
+            "a batch review decides, so it needs verdicts",
+            "hand it in with --file -; without it: its form",
         )
     kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
     if brief is not None:
@@ -118,9 +144,15 @@ def of_batch(
     if source is None:
         _ask_batch(call, loop, wave, kind)
         return
-    changes = call.change(loop, batch_review.judged, wave, kind, app.read_record(call, source, dict))
+    changes = call.change(
+        loop, batch_review.judged, wave, kind, app.read_record(call, source, dict)
+    )
     data = changes[0][1]
-    call.answer(loop, "\n".join(_said(loop, data, changes)), {name: data[name] for name in ("verdicts", "findings")})
+    call.answer(
+        loop,
+        "\n".join(_said(loop, data, changes)),
+        {name: data[name] for name in ("verdicts", "findings")},
+    )
 
 
 def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
@@ -135,9 +167,15 @@ def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
     bare = [one for one in waiting if not approval.proven(loop.state.tasks[one])]
     said = f"one review of the whole batch: {', '.join(waiting)}"
     if bare:
-        said += f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for its report"
+        said += (
+            f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for "
+            "its report"
+        )
     number = loop.state.wave.number if loop.state.wave else 0
-    agent = f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief batch` first."
+    agent = (
+        f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief "
+        "batch` first."
+    )
     call.answer(loop, said, data, [agent, f"{own} --file -"])
 
 
@@ -160,7 +198,10 @@ def _said(loop: Loop, data: dict, changes: list) -> list[str]:
             lines.append(f"{prose.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
         elif kind == "paused":
             lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
-    lines += [f"{row['id']} {row['severity']}: {prose.clean(row['issue'], 120)}" for row in data["findings"][:12]]
+    lines += [
+        f"{row['id']} {row['severity']}: {prose.clean(row['issue'], 120)}"
+        for row in data["findings"][:12]
+    ]
     return lines
 
 
@@ -170,26 +211,43 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
 
     files = list(dict.fromkeys(path for one in waiting for path in state.tasks[one].files))
     lines = [
-        "run the build, the tests and lint (and UI tests where there are any) first: what fails, nothing is approved with it",
+        "run the build, the tests and lint (and UI tests where there are any) first: what fails, "
+        "nothing is approved with it",
         f"the request: {prose.clean(' '.join(state.text.split()), 600)}",
-        *[f"criterion {one.id}: {prose.clean(one.text, 200)}" for one in state.criteria.values() if not one.must_not],
+        *[
+            f"criterion {one.id}: {prose.clean(one.text, 200)}"
+            for one in state.criteria.values()
+            if not one.must_not
+        ],
         *[f"must not: {one.id} {prose.clean(one.text, 200)}" for one in state.must_nots],
     ]
     for task_id in waiting:
         lines += _told(state.tasks[task_id], approval.proven(state.tasks[task_id]))
     lines += reasons(state, files)
-    lines.append("other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is")
-    lines.append("answer in this form, what does not apply left out; nothing found: findings: []\n" + _form(waiting))
+    lines.append(
+        "other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is"
+    )
+    lines.append(
+        "answer in this form, what does not apply left out; nothing found: findings: []\n"
+        + _form(waiting)
+    )
     return lines
 
 
 def _told(task: tasks.Task, proven: bool) -> list[str]:
     """A task of the batch: what it was to do, where, what its check says."""
     text = " ".join(task.description.split())
-    lines = [f"{task.id} {prose.clean(task.subject, _SUBJECT)}" + (f": {prose.clean(text, 400)}" if text else "")]
+    lines = [
+        f"{task.id} {prose.clean(task.subject, _SUBJECT)}"
+        + (f": {prose.clean(text, 400)}" if text else "")
+    ]
     if task.files:
         lines.append(f"  files: {prose.clean(', '.join(task.files), 400)}")
-    lines.append(f"  its check {'passed' if proven else 'has not passed'}: {prose.clean(task.verify, 200)}")
+    lines.append(
+        f"  its check {'passed' if proven else 'has not passed'}: {prose.clean(task.verify, 200)}"
+    )
     if task.history:
-        lines.append(f"  failed before: {prose.clean(' '.join(task.history[-1]['error'].split()), 300)}")
+        lines.append(
+            f"  failed before: {prose.clean(' '.join(task.history[-1]['error'].split()), 300)}"
+        )
     return lines

@@ -27,9 +27,11 @@ _NOTICE = "no_checkpoints"
 @click.option("--label", metavar="TEXT", help="What it is, in a few words.")
 @click.option("--list", "listing", is_flag=True, help="Show those there are; change nothing.")
 def command(call: app.App, label: str | None, listing: bool) -> None:
-    """Keep the working files: tracked and untracked ones, not ignored ones, not .loop. Index and branch stay as they are.
+    """Keep the working files: tracked and untracked ones, not ignored ones, not .loop. Index and
+    branch stay as they are.
 
-    Checkpoints are made by themselves when execution starts, after the scaffold and after every wave.
+    Checkpoints are made by themselves when execution starts, after the scaffold and after every
+    wave.
     """
     if listing:
         _list(call)
@@ -41,7 +43,8 @@ def command(call: app.App, label: str | None, listing: bool) -> None:
 
 
 def make(call: app.App, loop: Loop, label: str | None = None) -> str:
-    """The checkpoint that is due by itself, as a line to print; "" if none is. Never raises: a failure is that line.
+    """The checkpoint that is due by itself, as a line to print; "" if none is. Never raises: a
+    failure is that line.
 
     label: one that is made although none is due. Without git this is said once in a loop.
     """
@@ -76,10 +79,14 @@ def take(call: app.App, loop: Loop, label: str, wave: int | None) -> Checkpoint:
     return loop.state.checkpointed.numbers[number]
 
 
-def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label: str, **facts: object) -> list[Change]:
-    """Put a tree on the loop's next free ref; gives the line to be recorded. The caller holds the lock.
+def kept(
+    call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label: str, **facts: object
+) -> list[Change]:
+    """Put a tree on the loop's next free ref; gives the line to be recorded. The caller holds the
+    lock.
 
-    A ref that is taken belongs to a checkpoint whose record was cut off, or to an older loop of this name.
+    A ref that is taken belongs to a checkpoint whose record was cut off, or to an older loop of
+    this name.
     """
     project, environment = call.project, call.environment
     before, now = rules.parent(state), snapshot.place.head
@@ -93,7 +100,9 @@ def kept(call: app.App, state: LoopState, snapshot: checkpoints.Snapshot, label:
             break
         number = max(number, checkpoints.highest(project, state.name, environment)) + 1
     else:
-        raise checkpoints.GitFault(f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more")
+        raise checkpoints.GitFault(
+            f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more"
+        )
     return rules.made(
         state,
         number,
@@ -118,7 +127,11 @@ def _said(one: Checkpoint, before: Checkpoint | None = None) -> str:
 def _row(loop: Loop, one: Checkpoint) -> dict:
     shown = ("number", "sha", "label", "tasks", "parent", "wave", "left_out", "at")
     row = {name: getattr(one, name) for name in shown}
-    return {**row, "ref": f"{checkpoints.REFS}{loop.name}/{one.number}", "good": rules.is_good(loop.state, one)}
+    return {
+        **row,
+        "ref": f"{checkpoints.REFS}{loop.name}/{one.number}",
+        "good": rules.is_good(loop.state, one),
+    }
 
 
 def _list(call: app.App) -> None:
@@ -139,7 +152,14 @@ def _list(call: app.App) -> None:
     more = len(lines) - SHOWN
     if more > 0:
         lines = [f"{more} older ones: loopkit checkpoint --list --json", *lines[more:]]
-    note = "good: nothing of its wave failed or is blocked by its review · saved: by a rollback, before it went back"
+    note = (
+        "good: nothing of its wave failed or is blocked by its review · saved: by a rollback, "
+        "before it went back"
+    )
     note += "\n* the newest on the line, ~ beside it; go back: loopkit rollback <number>"
-    said = "\n".join([*lines, note]) if lines else "no checkpoints; the first is made when a wave is opened"
+    said = (
+        "\n".join([*lines, note])
+        if lines
+        else "no checkpoints; the first is made when a wave is opened"
+    )
     call.answer(loop, said, {"checkpoints": rows}, [])

@@ -33,9 +33,15 @@ order:
 
 
 @app.command("clarify", "loopkit clarify --file -")
-@click.option("--file", "source", metavar="FILE", help="Answers and assumptions as block YAML; - for standard input.")
+@click.option(
+    "--file",
+    "source",
+    metavar="FILE",
+    help="Answers and assumptions as block YAML; - for standard input.",
+)
 def command(call: app.App, source: str | None) -> None:
-    """Show what is unclear about the request and how to ask; or record what was answered and what is assumed."""
+    """Show what is unclear about the request and how to ask; or record what was answered and what
+    is assumed."""
     loop = call.own_loop()
     if source is None:
         stage.running(loop.state)
@@ -54,10 +60,15 @@ def command(call: app.App, source: str | None) -> None:
 def _brief(state: LoopState) -> list[str]:
     lines = [f"request: {prose.clean(state.text.strip(), 300)}", "not explicit:"]
     for name in clarify.open_dimensions(state):
-        lines.append(f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name])))
+        lines.append(
+            f"  {name}: "
+            + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))
+        )
     left = clarify.rounds_left(state)
     if state.session.unattended:
-        lines.append(f"nobody can be asked: all of it goes under assumptions, each is marked {clarify.MARK}")
+        lines.append(
+            f"nobody can be asked: all of it goes under assumptions, each is marked {clarify.MARK}"
+        )
     elif left:
         lines.append(
             f"{prose.count(left, 'round')} of questions left; experts with options for one: "
@@ -66,5 +77,7 @@ def _brief(state: LoopState) -> list[str]:
     else:
         lines.append("no round of questions left: what is still open goes under assumptions")
     lines.append("skill hope:intent; hand in as block YAML:\n" + FORM)
-    lines.append(f"where the request is nearly explicit (spec {clarify.ORDER_FROM} or more) also:\n" + ORDER)
+    lines.append(
+        f"where the request is nearly explicit (spec {clarify.ORDER_FROM} or more) also:\n" + ORDER
+    )
     return lines

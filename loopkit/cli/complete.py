@@ -10,7 +10,8 @@ from .gate import digests, lost
 
 @app.command("complete", "loopkit complete")
 def command(call: app.App) -> None:
-    """Check everything once more and complete the loop; prints the completion card, and what else you should know."""
+    """Check everything once more and complete the loop; prints the completion card, and what else
+    you should know."""
     loop = call.own_loop()
     call.change(loop, gate.completed, digests(call), lost(loop))
     notes = card.notes(loop.state)

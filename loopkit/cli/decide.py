@@ -33,14 +33,27 @@ files: [<path>]"""
 
 
 @app.command("decide", "loopkit decide --file -")
-@click.option("--file", "source", metavar="FILE", help="The decision as block YAML; - for standard input.")
-@click.option("--avoid", is_flag=True, help="An anti-pattern instead: what was done, why it failed, what to do.")
-@click.option("--list", "listed", is_flag=True, help="All decisions and anti-patterns, with what became of them.")
+@click.option(
+    "--file", "source", metavar="FILE", help="The decision as block YAML; - for standard input."
+)
+@click.option(
+    "--avoid",
+    is_flag=True,
+    help="An anti-pattern instead: what was done, why it failed, what to do.",
+)
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    help="All decisions and anti-patterns, with what became of them.",
+)
 def command(call: app.App, source: str | None, avoid: bool, listed: bool) -> None:
-    """Record a decision with its reasons and the ways that were rejected; without --file: print the form.
+    """Record a decision with its reasons and the ways that were rejected; without --file: print the
+    form.
 
-    An `invalidated_if` that begins with `$ ` is a command; after each wave `loopkit verify D1 -- <command>` is offered,
-    and exit 0 says that the decision no longer holds. What changed your mind supersedes: nothing is rewritten.
+    An `invalidated_if` that begins with `$ ` is a command; after each wave `loopkit verify D1 --
+    <command>` is offered, and exit 0 says that the decision no longer holds. What changed your mind
+    supersedes: nothing is rewritten.
     """
     if listed:
         _list(call)
@@ -49,7 +62,9 @@ def command(call: app.App, source: str | None, avoid: bool, listed: bool) -> Non
         form = LESSON.format(sources=" | ".join(decisions.SOURCES)) if avoid else FORM
         loop = call.loop()
         words = "loopkit decide --avoid --file -" if avoid else "loopkit decide --file -"
-        call.answer(loop, f"hand in as block YAML, what does not apply left out:\n{form}", None, [words])
+        call.answer(
+            loop, f"hand in as block YAML, what does not apply left out:\n{form}", None, [words]
+        )
         return
     given = app.read_record(call, source, dict)
     loop = call.own_loop()
@@ -58,7 +73,12 @@ def command(call: app.App, source: str | None, avoid: bool, listed: bool) -> Non
     if not avoid:
         said += _followed(loop, data)
     # agents record theirs while others are still at work: nothing follows from it then
-    call.answer(loop, "\n".join(said), {"number": data["number"], "file": said[1]}, [] if loop.state.running else None)
+    call.answer(
+        loop,
+        "\n".join(said),
+        {"number": data["number"], "file": said[1]},
+        [] if loop.state.running else None,
+    )
 
 
 def shown(loop: Loop, row: dict) -> str:
@@ -75,11 +95,18 @@ def _followed(loop: Loop, data: dict) -> list[str]:
     lines = [f"superseded: {names}"]
     hanging = decisions.dependents(state, data["supersedes"])
     if hanging:
-        lines.append(f"still stands and depends on it: {', '.join(f'{one:03d}' for one in hanging)}; do they hold?")
+        lines.append(
+            f"still stands and depends on it: {', '.join(f'{one:03d}' for one in hanging)}; do "
+            "they hold?"
+        )
     for one in state.findings.values():
         if (one.resolution or {}).get("text") == f"decision {data['number']:03d}":
             task = state.tasks.get(one.task or "")
-            left = f"; loopkit task remove {one.task}, if nothing needs it" if task and task.id in state.open else ""
+            left = (
+                f"; loopkit task remove {one.task}, if nothing needs it"
+                if task and task.id in state.open
+                else ""
+            )
             lines.append(f"{one.id} is settled by it{left}")
     return lines
 
@@ -87,7 +114,9 @@ def _followed(loop: Loop, data: dict) -> list[str]:
 def _list(call: app.App) -> None:
     loop = call.loop()
     state = loop.state
-    rows = sorted([*state.decisions, *state.trail.anti_patterns], key=lambda one: one.get("number", 0))
+    rows = sorted(
+        [*state.decisions, *state.trail.anti_patterns], key=lambda one: one.get("number", 0)
+    )
     if not rows:
         call.answer(loop, "no decision yet", {"decisions": []}, ["loopkit decide --file -"])
         return
@@ -96,13 +125,20 @@ def _list(call: app.App) -> None:
         number = one.get("number", 0)
         lesson = decisions.is_lesson(one)
         status = "ANTI-PATTERN" if lesson else decisions.status(state, number)
-        gone = " (no longer holds)" if number in state.trail.invalidated and status == "DECISION" else ""
+        gone = (
+            " (no longer holds)"
+            if number in state.trail.invalidated and status == "DECISION"
+            else ""
+        )
         title = prose.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
         lines.append(f"{number:03d} {status}{gone}: {title}")
-        shapes.append({**{key: value for key, value in one.items() if key != "at"}, "status": status})
+        shapes.append(
+            {**{key: value for key, value in one.items() if key != "at"}, "status": status}
+        )
     if len(lines) > MOST_LISTED:
         lines = [
-            f"{prose.count(len(lines) - MOST_LISTED, 'earlier one')}: see .loop/{loop.name}/learnings/",
+            f"{prose.count(len(lines) - MOST_LISTED, 'earlier one')}: see "
+            f".loop/{loop.name}/learnings/",
             *lines[-MOST_LISTED:],
         ]
     call.answer(loop, "\n".join(lines), {"decisions": shapes}, [])

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _COLOURS = {"step": "bold cyan", "agent": "green", "hook": "yellow", "project": "bold"}
-#: Columns of a line, and lines of an output that are shown: enough for what happened, short enough to be read.
+#: Columns of a line, and lines of an output that are shown: enough for what happened, short enough
+#: to be read.
 _WIDTH, _MOST = 80, 5
 
 
@@ -27,8 +28,8 @@ _WIDTH, _MOST = 80, 5
 @click.option("--folder", metavar="DIR", help="Where to make the project; else a temporary folder.")
 @click.option("--verbose", is_flag=True, help="Everything that each step prints.")
 def command(call: app.App, folder: str | None, verbose: bool) -> None:
-    """Run a whole loop on a small project with failing tests: real edits, real checks, a failure, a panel, a blocker, the
-    gate. Needs git; no model, no network, nothing outside its folder."""
+    """Run a whole loop on a small project with failing tests: real edits, real checks, a failure, a
+    panel, a blocker, the gate. Needs git; no model, no network, nothing outside its folder."""
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True, stderr=call.as_json)
@@ -42,8 +43,14 @@ def command(call: app.App, folder: str | None, verbose: bool) -> None:
         return
     loop = f".loop/{result['loop']}"
     click.echo(result["card"].rstrip())
-    click.echo(f"\nLook at it, and remove the folder when you have seen enough:\n  cd {shlex.quote(result['project'])}")
-    click.echo(f"  evidence  {loop}/evidence/\n  journal   {loop}/ledger.jsonl\n  progress  .loop/PROGRESS.md")
+    click.echo(
+        "\nLook at it, and remove the folder when you have seen enough:\n  cd "
+        f"{shlex.quote(result['project'])}"
+    )
+    click.echo(
+        f"  evidence  {loop}/evidence/\n  journal   {loop}/ledger.jsonl\n  progress  "
+        ".loop/PROGRESS.md"
+    )
 
 
 class Teller:
@@ -70,7 +77,9 @@ class Teller:
 
     def _step(self, text: str) -> None:
         text = re.split(r"\.? Run `loopkit ", text)[0]
-        if text.startswith("agent "):  # what it writes is new, even where an earlier one wrote the same file
+        if text.startswith(
+            "agent "
+        ):  # what it writes is new, even where an earlier one wrote the same file
             self.told = {one for one in self.told if " writes " not in one}
         if text.startswith("agent loop:review") and not self.verbose:
             text = "agents loop:review, one for each expert"
@@ -89,10 +98,19 @@ class Teller:
 
     def _said(self, text: str) -> None:
         lines = [] if "<loop-complete>" in text else told(text) if self.verbose else story(text)
-        if not self.verbose and lines and lines[0].startswith("experts to ask") and lines[0] in self.told:
+        if (
+            not self.verbose
+            and lines
+            and lines[0].startswith("experts to ask")
+            and lines[0] in self.told
+        ):
             lines = []
         self.told.update(lines)
-        for said in (lines[0], lines[0].split(", evidence")[0]) if len(lines) == 1 and not self.verbose else ():
+        for said in (
+            (lines[0], lines[0].split(", evidence")[0])
+            if len(lines) == 1 and not self.verbose
+            else ()
+        ):
             if len(self.step) + 3 + len(said) <= _WIDTH and "\n" not in self.step:
                 self.console.print(" → " + said, markup=False)
                 self.step = ""
@@ -103,7 +121,9 @@ class Teller:
 
     def _other(self, kind: str, text: str) -> None:
         if kind == "project":
-            self.console.print(f"A small project with failing tests:\n  {text}", style=_COLOURS[kind], markup=False)
+            self.console.print(
+                f"A small project with failing tests:\n  {text}", style=_COLOURS[kind], markup=False
+            )
         elif kind == "agent":
             said, *why = text.splitlines()
             if self.verbose or " writes " not in said or said not in self.told:
@@ -125,7 +145,9 @@ class Teller:
         self.step = ""
 
     def _print(self, first: str, further: str, text: str, kind: str | None, most: int = 2) -> None:
-        self.console.print(fitted(first, further, text, most), style=_COLOURS.get(kind or ""), markup=False)
+        self.console.print(
+            fitted(first, further, text, most), style=_COLOURS.get(kind or ""), markup=False
+        )
 
 
 def told(text: str) -> list[str]:
@@ -144,7 +166,10 @@ def story(text: str) -> list[str]:
     if asked:
         experts = "experts to ask: " + ", ".join(asked)
         return [experts] if lines[0].startswith("ask ") else [lines[0], experts]
-    return [lines[0].split(", state in ")[0], *[line for line in lines[1:] if _TELLING.match(line)]][:_MOST]
+    return [
+        lines[0].split(", state in ")[0],
+        *[line for line in lines[1:] if _TELLING.match(line)],
+    ][:_MOST]
 
 
 #: Lines after the first that belong to the story: added tasks, findings, a review's end.
@@ -152,7 +177,8 @@ _TELLING = re.compile(r"T-\d+ added|F-\d+ |passed$|blockers left")
 
 
 def fitted(first: str, further: str, text: str, most: int) -> str:
-    """A text in at most so many lines of a terminal, cut between words; a long word, such as a path, stays whole."""
+    """A text in at most so many lines of a terminal, cut between words; a long word, such as a
+    path, stays whole."""
     text = re.sub(r"\.loop/\S+/evidence/", "", text.replace(shlex.quote(sys.executable), "python"))
     return textwrap.fill(
         text.strip(),

@@ -10,11 +10,18 @@ from ..store import place, profiles
 
 LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
 #: What the ending of a path says about its topic, where its words do not.
-_ENDINGS = {".md": "documentation", ".rst": "documentation", ".sql": "data", ".css": "ui", ".html": "ui"}
+_ENDINGS = {
+    ".md": "documentation",
+    ".rst": "documentation",
+    ".sql": "data",
+    ".css": "ui",
+    ".html": "ui",
+}
 
 
 def touched(state: LoopState, wave: int | None) -> list[str]:
-    """The topics of a wave's tasks, or (None) of the whole loop: from subjects, descriptions, files and criteria."""
+    """The topics of a wave's tasks, or (None) of the whole loop: from subjects, descriptions, files
+    and criteria."""
     if wave is None:
         chosen = list(state.tasks.values())
     else:
@@ -24,13 +31,22 @@ def touched(state: LoopState, wave: int | None) -> list[str]:
     for task in chosen[:50]:
         served = [state.criteria[name].text for name in task.criteria if name in state.criteria]
         words += [task.subject, task.description[:2000], *task.files, *served]
-        always += [topic for path in task.files for end, topic in _ENDINGS.items() if path.endswith(end)]
+        always += [
+            topic for path in task.files for end, topic in _ENDINGS.items() if path.endswith(end)
+        ]
     found = panel.topics_in("\n".join(words), *(state.aspects if wave is None else ()), *always)
-    return found if len(found) > 1 and wave is not None else list(dict.fromkeys([*found, "testing", "simplicity"]))
+    return (
+        found
+        if len(found) > 1 and wave is not None
+        else list(dict.fromkeys([*found, "testing", "simplicity"]))
+    )
 
 
-def chosen(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[tuple[panel.Profile, str, int]]:
-    """(profile, question of its own, confidence) of each expert of a review; the more topics, the more experts."""
+def chosen(
+    state: LoopState, bounds: tuple[int, int], wave: int | None = None
+) -> list[tuple[panel.Profile, str, int]]:
+    """(profile, question of its own, confidence) of each expert of a review; the more topics, the
+    more experts."""
     topics = touched(state, wave)
     free = panel.allowed(profiles.read(place.plugin_root()), state)
     count = bounds[1] if len(topics) >= bounds[1] else bounds[0]
@@ -43,7 +59,8 @@ def chosen(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -
 
 
 def lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
-    """One line for each expert of a review: role, confidence, question. `bounds` are the least and most of them.
+    """One line for each expert of a review: role, confidence, question. `bounds` are the least and
+    most of them.
 
     wave: whose tasks a light review is about; the newest where none is given.
     """

@@ -23,11 +23,16 @@ def digests(call: app.App) -> Callable[[str], str]:
 
 
 def lost(loop: Loop) -> frozenset[str]:
-    """Ids of completed tasks and of criteria whose evidence file is not where their journal line says."""
-    proofs = [(task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"]
+    """Ids of completed tasks and of criteria whose evidence file is not where their journal line
+    says."""
+    proofs = [
+        (task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"
+    ]
     proofs += list(loop.state.criterion_evidence.items())
     return frozenset(
-        name for name, proof in proofs if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
+        name
+        for name, proof in proofs
+        if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
     )
 
 
@@ -54,12 +59,15 @@ risk: "<what could still go wrong>\""""
 
 
 def form(loop: Loop, kind: str) -> str:
-    """The record to hand in, with the points of a kind of work and the criteria that no command verifies."""
+    """The record to hand in, with the points of a kind of work and the criteria that no command
+    verifies."""
     points = [
         f'  {name}: "<{meaning}: PASS how you know | FAIL what is wrong>"'
         for name, meaning in gate.POINTS[kind].items()
     ]
-    rows = [f'  {row.id}: "<PASS what was seen | FAIL what is wrong>"' for row in gate.told(loop.state)]
+    rows = [
+        f'  {row.id}: "<PASS what was seen | FAIL what is wrong>"' for row in gate.told(loop.state)
+    ]
     return FORM.format(
         kind=kind,
         points="\n".join(points),
@@ -70,20 +78,30 @@ def form(loop: Loop, kind: str) -> str:
 
 
 @app.command("gate", "loopkit gate --file -")
-@click.option("--file", "source", metavar="FILE", help="The answers as block YAML; - for standard input.")
+@click.option(
+    "--file", "source", metavar="FILE", help="The answers as block YAML; - for standard input."
+)
 def command(call: app.App, source: str | None) -> int:
-    """Show what the gate still waits for, or answer for it. It needs every task completed with evidence that fits, the
-    thorough review passed, every criterion seen, and four points answered for the kind of work."""
+    """Show what the gate still waits for, or answer for it. It needs every task completed with
+    evidence that fits, the thorough review passed, every criterion seen, and four points answered
+    for the kind of work."""
     loop = call.own_loop()
     if source:
-        changes = call.change(loop, gate.decided, app.read_record(call, source, dict), digests(call), lost(loop))
+        changes = call.change(
+            loop, gate.decided, app.read_record(call, source, dict), digests(call), lost(loop)
+        )
         result = next(change[1] for change in changes if change[0] == "gate_result")
         if result["card"] == gate.RESEARCH and result["passed"]:
-            why = f"confidence {result['confidence']} % is under {gate.RESEARCH_UNDER}: find out more, answer anew"
+            why = (
+                f"confidence {result['confidence']} % is under {gate.RESEARCH_UNDER}: find out "
+                "more, answer anew"
+            )
             call.answer(loop, f"RESEARCH: {why}", {"passed": True, "card": gate.RESEARCH})
             return 1
         if result["passed"]:
-            call.answer(loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]})
+            call.answer(
+                loop, f"gate passed: {result['card']}", {"passed": True, "card": result["card"]}
+            )
             return 0
         mend = f"{', '.join(result['tasks'])} to mend it"
         call.answer(
@@ -103,18 +121,26 @@ def command(call: app.App, source: str | None) -> int:
         )
         return 1
     if loop.state.stage != "review":
-        raise Refused(f"the loop is in {loop.state.stage}", "the gate comes after the thorough review")
+        raise Refused(
+            f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
+        )
     kind = aspects.kind_of(loop.state.text)
     lines = [f"every check is there; this looks like a {kind}: try its four points"]
     for other, points in gate.POINTS.items():
         if other != kind:
-            lines.append(f"if it is a {other}: " + ", ".join(f"{name} ({text})" for name, text in points.items()))
+            lines.append(
+                f"if it is a {other}: "
+                + ", ".join(f"{name} ({text})" for name, text in points.items())
+            )
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(loop.state)]
     watched = gate.watched(loop.state)
     lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
     if watched:
         names = ", ".join(row.id for row in watched)
-        lines.append(f"{names}: only if it has come true, under criteria: FAIL and what you saw; that stops the loop")
+        lines.append(
+            f"{names}: only if it has come true, under criteria: FAIL and what you saw; that "
+            "stops the loop"
+        )
     lines.append("hand in as block YAML:\n" + form(loop, kind))
     call.answer(loop, "\n".join(lines), {"kind": kind}, ["loopkit gate --file -"])
     return 0

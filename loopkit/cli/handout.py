@@ -1,4 +1,5 @@
-"""Handing steps out to roles: recorded, a brief written for each, an agent line and a reply line for each."""
+"""Handing steps out to roles: recorded, a brief written for each, an agent line and a reply line
+for each."""
 
 from __future__ import annotations
 
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:
-    """Ask these steps of their roles: the agent lines, then a line for each reply. No step: no line.
+    """Ask these steps of their roles: the agent lines, then a line for each reply. No step: no
+    line.
 
-    The briefs are written before anything is recorded, so that no line names a file that is not there. What another
-    command has handed out meanwhile is left to it. Raises Damaged where a brief cannot be written.
+    The briefs are written before anything is recorded, so that no line names a file that is not
+    there. What another command has handed out meanwhile is left to it. Raises Damaged where a brief
+    cannot be written.
     """
     if not steps:
         return []

@@ -17,12 +17,16 @@ from . import app, recall
 
 @app.command("learn", "loopkit learn --accept 1,3")
 @click.option("--accept", metavar="N,…", help="Keep the proposals of these numbers.")
-@click.option("--file", "source", metavar="FILE", help="Keep these, as block YAML; - for standard input.")
+@click.option(
+    "--file", "source", metavar="FILE", help="Keep these, as block YAML; - for standard input."
+)
 @click.option("--user", is_flag=True, help="Keep them for all projects of this user.")
 def command(call: app.App, accept: str | None, source: str | None, user: bool) -> None:
     """Show what the loop taught, or keep what the person chose of it. Nothing is kept unasked."""
     if accept and source:
-        raise UsageFault("--accept together with --file", "hand in the edited ones first, accept the rest then")
+        raise UsageFault(
+            "--accept together with --file", "hand in the edited ones first, accept the rest then"
+        )
     loop = None if source and not call.root else _loop(call, needed=not source)
     if not accept and not source:
         if user:
@@ -33,7 +37,10 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
     if source:
         rows = app.read_record(call, source, list)
         if not rows:
-            raise UsageFault("no learning was handed in", "each begins with `- kind:`; loopkit learn prints the form")
+            raise UsageFault(
+                "no learning was handed in",
+                "each begins with `- kind:`; loopkit learn prints the form",
+            )
     else:
         assert loop is not None
         rows = _chosen(proposals(loop), recall.numbers(accept))
@@ -46,7 +53,10 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
     mine = {"loop": loop.name} if loop is not None else {}
     kept = _keep(call, root, [{**stamp, **row, **mine} for row in rows])
     path = learnings.path_of(root, call.environment)
-    said = [f"kept in {_short(call, path)}: {len(kept)} of {len(rows)}" + ("" if kept else " (known already)")]
+    said = [
+        f"kept in {_short(call, path)}: {len(kept)} of {len(rows)}"
+        + ("" if kept else " (known already)")
+    ]
     said += ["  " + learning.told(row) for row in kept]
     if user and call.root and not learnings.user_too(call.origin(call.root)):
         said.append("recalled in a project whose .loop/config.toml has user = true under [recall]")
@@ -80,11 +90,16 @@ def _show(call: app.App, loop: store.Loop) -> None:
         for place, (row, is_kept) in enumerate(zip(rows, kept, strict=True), 1)
     ]
     if said:
-        said.append("the person decides (skill hope:learn): loopkit learn --accept N, or in better words:")
+        said.append(
+            "the person decides (skill hope:learn): loopkit learn --accept N, or in better words:"
+        )
     else:
         said.append(f"loop {loop.name} proposes nothing; what you know better is kept like this:")
     said += ["loopkit learn --file - (--user: for all your projects), as block YAML:", learned.FORM]
-    data = {"proposals": [{**row, "number": place} for place, row in enumerate(rows, 1)], "kept": kept}
+    data = {
+        "proposals": [{**row, "number": place} for place, row in enumerate(rows, 1)],
+        "kept": kept,
+    }
     _answer(call, loop, "\n".join(said), data)
 
 
@@ -102,7 +117,9 @@ def _answer(call: app.App, loop: store.Loop | None, said: str, data: dict) -> No
 def _chosen(rows: list[dict], numbers: list[int]) -> list[dict]:
     for place in numbers:
         if not 1 <= place <= len(rows):
-            raise Refused(f"there is no proposal {place}", f"see loopkit learn, it shows {len(rows)}")
+            raise Refused(
+                f"there is no proposal {place}", f"see loopkit learn, it shows {len(rows)}"
+            )
     if not numbers:
         raise UsageFault("no number was given", "write them like 1,3")
     return [rows[place - 1] for place in dict.fromkeys(numbers)]
@@ -132,7 +149,8 @@ def _keep(call: app.App, root: str | None, rows: list[dict]) -> list[dict]:
 
 
 def _known(call: app.App, root: str | None) -> list[dict]:
-    """The person's own lines of the project, or of the user where `root` is None. Raises Damaged."""
+    """The person's own lines of the project, or of the user where `root` is None. Raises
+    Damaged."""
     path = learnings.path_of(root, call.environment)
     try:
         return learnings.rows(path, call.origin(root) if root else None)
@@ -191,18 +209,22 @@ def _checked(given: object, place: int) -> dict:
     }
     kind = given.get("kind") if isinstance(given, dict) else None
     if not isinstance(given, dict) or kind not in models:
-        raise UsageFault(f"learning {place} has kind {str(kind)[:40]!r}", "use " + ", ".join(models))
+        raise UsageFault(
+            f"learning {place} has kind {str(kind)[:40]!r}", "use " + ", ".join(models)
+        )
     try:
         row = models[str(kind)].model_validate(given).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(one) for one in first["loc"])
         raise UsageFault(
-            f"learning {place}, {name}: {first['msg'].lower()}", "loopkit learn prints the form of each kind"
+            f"learning {place}, {name}: {first['msg'].lower()}",
+            "loopkit learn prints the form of each kind",
         ) from None
     for name, value in row.items():
         if isinstance(value, str) and tables.masks().masked(value) != value:
             raise Refused(
-                f"learning {place}, {name} looks like it holds a secret", "leave it out: others read this file"
+                f"learning {place}, {name} looks like it holds a secret",
+                "leave it out: others read this file",
             )
     return row

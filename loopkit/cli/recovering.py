@@ -1,4 +1,5 @@
-"""What commands do and say of a recovery: loopkit's own part is done, the person is asked, or the play is named."""
+"""What commands do and say of a recovery: loopkit's own part is done, the person is asked, or the
+play is named."""
 
 from __future__ import annotations
 
@@ -8,13 +9,14 @@ from ..core.health import recovery
 from ..store.loop import Loop
 from . import app
 
-#: lines: what is said of it · question: that the person is asked now, or None · exit: 1 where nobody can answer it ·
-#: done: whether loopkit has recorded anything.
+#: lines: what is said of it · question: that the person is asked now, or None · exit: 1 where
+#: nobody can answer it · done: whether loopkit has recorded anything.
 Settled = namedtuple("Settled", "lines question exit done")
 
 
 def settle(call: app.App, loop: Loop) -> Settled:
-    """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask the person.
+    """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask
+    the person.
 
     Without a person the question stays, and the command exits 1 (rule: Recovery).
     """
@@ -29,4 +31,6 @@ def settle(call: app.App, loop: Loop) -> Settled:
     play = recovery.due(loop.state)
     if play is not None and not changes:
         lines.append(f"recovery: {play.why}")
-    return Settled(lines, question, int(question is not None and loop.state.session.unattended), bool(changes))
+    return Settled(
+        lines, question, int(question is not None and loop.state.session.unattended), bool(changes)
+    )

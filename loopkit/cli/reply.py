@@ -17,19 +17,30 @@ from .task import weighed
 @app.command("reply", "loopkit reply test T-001 --file -")
 @click.argument("kind", metavar="KIND", type=click.Choice(supervised.KINDS))
 @click.argument("target", required=False)
-@click.option("--file", "source", required=True, metavar="FILE", help="The reply, unchanged; - for standard input.")
+@click.option(
+    "--file",
+    "source",
+    required=True,
+    metavar="FILE",
+    help="The reply, unchanged; - for standard input.",
+)
 def command(call: app.App, kind: str, target: str | None, source: str) -> int:
-    """Hand in the reply of an agent: plan, replan, implementation, fix, test, verification or diagnosis.
+    """Hand in the reply of an agent: plan, replan, implementation, fix, test, verification or
+    diagnosis.
 
-    It is block YAML or JSON in the form that the agent's brief shows. TARGET is a task; of a verification also `plan`
-    or `goal`; a plan has none. A reply that does not fit is asked for once more.
+    It is block YAML or JSON in the form that the agent's brief shows. TARGET is a task; of a
+    verification also `plan` or `goal`; a plan has none. A reply that does not fit is asked for once
+    more.
     """
     from ..engine import replies
 
     text = app.read_input(call, source)
     loop = call.own_loop()
     if approval.on_evidence(loop.state):
-        raise Refused("no role's reply is taken in this loop: evidence completes its tasks", "next: loopkit wave next")
+        raise Refused(
+            "no role's reply is taken in this loop: evidence completes its tasks",
+            "next: loopkit wave next",
+        )
     step = supervision.find(loop.state, kind, target)
     reply, error, instead = None, "", None
     try:
@@ -37,7 +48,9 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
     except replies.Unfit as fault:
         error = fault.error
         instead = replies.fallback(kind, text, _test_command(call))
-    changes = call.change(loop, supervision.answered, step.kind, step.task, reply, error, text, instead)
+    changes = call.change(
+        loop, supervision.answered, step.kind, step.task, reply, error, text, instead
+    )
     if all(change[0] == "reply_unfit" for change in changes):
         return _again(call, loop, step, changes[0][1]["error"])
     data: dict = {"kind": step.kind, "target": step.task}
@@ -48,7 +61,11 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
         if name in ("task_failed", "task_diagnosed"):
             data |= work.escalated(loop.state, row["id"], row)
         elif name in ("plan_reviewed", "task_judged", "goal_judged"):
-            data |= {key: row.get(key) for key in ("score", "level", "outcome", "band", "approved") if key in row}
+            data |= {
+                key: row.get(key)
+                for key in ("score", "level", "outcome", "band", "approved")
+                if key in row
+            }
     added = [row["task"] for name, row in changes if name == "task_added"]
     said += [f"{row['id']} added: {prose.clean(row['subject'], 100)}" for row in added]
     out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
@@ -60,8 +77,13 @@ def _again(call: app.App, loop: Loop, step: supervision.Step, error: str) -> int
     """The same step once more; its brief names what was wrong."""
     out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
     steps = handout.hand_out(call, loop, [step])
-    said = f"this {step.kind} does not fit: {prose.clean(error, 600)}\nasked for again; its brief says so"
-    call.answer(loop, said, {"kind": step.kind, "target": step.task, "error": error}, [*steps, *out])
+    said = (
+        f"this {step.kind} does not fit: {prose.clean(error, 600)}\nasked for again; its brief "
+        "says so"
+    )
+    call.answer(
+        loop, said, {"kind": step.kind, "target": step.task, "error": error}, [*steps, *out]
+    )
     return 1
 
 
@@ -69,7 +91,9 @@ def _test_command(call: app.App) -> str | None:
     """The project's own test command, if one is known."""
     from ..store import project
 
-    return next((one.command for one in project.checks(call.project) if one.kind == checks.TEST), None)
+    return next(
+        (one.command for one in project.checks(call.project) if one.kind == checks.TEST), None
+    )
 
 
 # -- what is said of each line
@@ -80,7 +104,11 @@ def _score(row: dict) -> str:
 
 
 def _proposed(loop: Loop, row: dict) -> str:
-    said = f"{len(row['replaces'])} tasks of the former plan replaced" if row["replaces"] else "plan recorded"
+    said = (
+        f"{len(row['replaces'])} tasks of the former plan replaced"
+        if row["replaces"]
+        else "plan recorded"
+    )
     return f"{said}; warning: {row['warning']}" if row["warning"] else said
 
 
@@ -92,11 +120,17 @@ def _reviewed(loop: Loop, row: dict) -> str:
         supervised.LOWER: "not approved, and no revision is left: the lower score is taken",
         supervised.PAUSED: "not approved, and no revision is left: the loop is paused",
     }
-    return f"plan, revision {row['revision']}: {_score(row)}, {words.get(row['outcome'], row['outcome'])}"
+    return (
+        f"plan, revision {row['revision']}: {_score(row)}, "
+        f"{words.get(row['outcome'], row['outcome'])}"
+    )
 
 
 def _coded(loop: Loop, row: dict) -> str:
-    return f"{row['id']} {row['kind']}: {row['status']}; {prose.clean(' '.join(row['summary'].split()), 160)}"
+    return (
+        f"{row['id']} {row['kind']}: {row['status']}; "
+        f"{prose.clean(' '.join(row['summary'].split()), 160)}"
+    )
 
 
 def _tested(loop: Loop, row: dict) -> str:
@@ -129,7 +163,9 @@ def _split(loop: Loop, row: dict) -> str:
 
 
 def _goal(loop: Loop, row: dict) -> str:
-    return f"goal: {_score(row)}, {'reached' if row['approved'] else 'not reached yet'}{_level(row)}"
+    return (
+        f"goal: {_score(row)}, {'reached' if row['approved'] else 'not reached yet'}{_level(row)}"
+    )
 
 
 def _completed(loop: Loop, row: dict) -> str:

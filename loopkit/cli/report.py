@@ -17,10 +17,12 @@ GATHER = "gather"
 
 @app.command("report", "loopkit report security-reviewer --file -")
 @click.argument("name")
-@click.option("--file", "source", required=True, metavar="FILE", help="The report; - for standard input.")
+@click.option(
+    "--file", "source", required=True, metavar="FILE", help="The report; - for standard input."
+)
 def command(call: app.App, name: str, source: str) -> None:
-    """Keep a long report in a file of the loop and print its path; an agent answers with the path and few lines.
-    What looks like a credential is left out of it.
+    """Keep a long report in a file of the loop and print its path; an agent answers with the path
+    and few lines. What looks like a credential is left out of it.
 
     One called `gather` also gives the relevant patterns of context.md: its first lines.
     """

@@ -21,16 +21,22 @@ SHOWN = 25
 @app.command("rollback", "loopkit rollback last-good --dry-run")
 @click.argument("target", required=False, metavar="[last-good|'~2'|NUMBER|SHA]")
 @click.option("--dry-run", is_flag=True, help="List what would change; change nothing.")
-@click.option("--force", is_flag=True, help="Also overwrite files that were committed after the checkpoint.")
+@click.option(
+    "--force", is_flag=True, help="Also overwrite files that were committed after the checkpoint."
+)
 @click.option("--undo", is_flag=True, help="Go back to what the newest rollback saved.")
 @click.option("--why", default="", metavar="TEXT", help="The reason, kept with the lesson.")
-def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo: bool, why: str) -> int:
-    """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD and branch stay as they
-    are, .loop and ignored files too. Tasks completed after the checkpoint are open again.
+def command(
+    call: app.App, target: str | None, dry_run: bool, force: bool, undo: bool, why: str
+) -> int:
+    """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD
+    and branch stay as they are, .loop and ignored files too. Tasks completed after the checkpoint
+    are open again.
     """
     if undo == bool(target):
         raise UsageFault(
-            "give a checkpoint, or --undo alone", "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo"
+            "give a checkpoint, or --undo alone",
+            "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo",
         )
     loop = call.own_loop()
     acting = _Rollback(call, loop.root, target, force, undo, why)
@@ -47,7 +53,9 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
 
     changes = call.change(loop, decide)
     again = [data["id"] for kind, data in changes if kind == "task_reopened"]
-    settled = recovering.settle(call, loop)  # after a flip-flop the person decides which way is right
+    settled = recovering.settle(
+        call, loop
+    )  # after a flip-flop the person decides which way is right
     row = {**acting.row(loop.state, acting.rows), "reopened": again, "question": settled.question}
     call.answer(loop, "\n".join([acting.told(again), *settled.lines]), row)
     return int(settled.exit)
@@ -56,7 +64,9 @@ def command(call: app.App, target: str | None, dry_run: bool, force: bool, undo:
 class _Rollback:
     """One rollback: what it is about, step by step. The caller holds the lock."""
 
-    def __init__(self, call: app.App, root: str, target: str | None, force: bool, undo: bool, why: str) -> None:
+    def __init__(
+        self, call: app.App, root: str, target: str | None, force: bool, undo: bool, why: str
+    ) -> None:
         self.call, self.root = call, root
         self.target, self.force, self.undo, self.why = target, force, undo, why
         self.project, self.environment = call.project, call.environment
@@ -65,8 +75,11 @@ class _Rollback:
         self.saved = 0
 
     def prepare(self, state: LoopState) -> None:
-        """Find the target and what differs from it; refuse. Raises Refused, UsageFault, GitFault, Late."""
-        self.goal: Checkpoint = rules.undone(state) if self.undo else rules.find(state, self.target or "")
+        """Find the target and what differs from it; refuse. Raises Refused, UsageFault, GitFault,
+        Late."""
+        self.goal: Checkpoint = (
+            rules.undone(state) if self.undo else rules.find(state, self.target or "")
+        )
         try:
             place = checkpoints.repository(self.project, self.environment)
         except checkpoints.Unavailable as error:
@@ -76,19 +89,25 @@ class _Rollback:
         checkpoints.check_there(self.project, self.goal.tree, self.goal.number, self.environment)
         self.snapshot = checkpoints.snapshot(self.project, self.environment, [self.root])
         self.spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
-        plan = checkpoints.planned(self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare)
+        plan = checkpoints.planned(
+            self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare
+        )
         self.rows = [(row.status, row.path) for row in plan.rows]
         self.left = sorted(f"{path} ({why})" for path, why in plan.left.items())
         rules.check_conflict(None, self._committed(), self.force)
 
     def _committed(self) -> list[str]:
-        """Affected files that were committed since the checkpoint, with something else than it holds."""
+        """Affected files that were committed since the checkpoint, with something else than it
+        holds."""
         now = checkpoints.head(self.project, self.environment)
         if now is None or now == self.goal.head:
             return []
         since = checkpoints.committed(self.project, self.goal.head, now, self.environment)
         tree = checkpoints.tree_of(self.project, now, self.environment)
-        other = {path for _, path in checkpoints.changed(self.project, self.goal.tree, tree, self.environment)}
+        other = {
+            path
+            for _, path in checkpoints.changed(self.project, self.goal.tree, tree, self.environment)
+        }
         return [path for _, path in self.rows if path in since and path in other]
 
     def save(self, state: LoopState) -> list[Change]:
@@ -101,7 +120,9 @@ class _Rollback:
     def restore(self, state: LoopState) -> list[Change]:
         """Put the target's tree back; gives the lines of the rollback."""
         self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
-        done = checkpoints.restore(self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare)
+        done = checkpoints.restore(
+            self.project, self.snapshot.tree, self.goal.tree, self.environment, self.spare
+        )
         written = set(done.paths)
         self.rows, self.left = [row for row in self.rows if row[1] in written], done.left
         return rules.rolled_back(state, self.goal, self.saved, done.paths, self.undo, self.why)
@@ -116,11 +137,14 @@ class _Rollback:
         return lines + ([f"  and {more} more"] if more > 0 else []) + self._untouched()
 
     def _untouched(self) -> list[str]:
-        """What is not touched, each file once: those that git ignores, then the others with the reason of each."""
+        """What is not touched, each file once: those that git ignores, then the others with the
+        reason of each."""
         end = f" ({checkpoints.IGNORED})"
         ignored = [one.removesuffix(end) for one in self.left if one.endswith(end)]
         others = [one for one in self.left if not one.endswith(end)]
-        lines = [f"left as they are, since git ignores them: {rules.named(ignored)}"] if ignored else []
+        lines = (
+            [f"left as they are, since git ignores them: {rules.named(ignored)}"] if ignored else []
+        )
         return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
 
     def _name(self) -> str:
@@ -130,20 +154,36 @@ class _Rollback:
         """What a dry run prints."""
         again = rules.reopened(state, self.goal)
         head = f"a rollback to {self._name()} would change {prose.count(len(self.rows), 'file')}"
-        return "\n".join([head + (f" and reopen {rules.named(again)}" if again else ""), *self._files()])
+        return "\n".join(
+            [head + (f" and reopen {rules.named(again)}" if again else ""), *self._files()]
+        )
 
     def told(self, again: list[str]) -> str:
         """What a rollback prints."""
-        lines = [f"rolled back to {self._name()}: {prose.count(len(self.rows), 'file')} restored", *self._files()]
+        lines = [
+            f"rolled back to {self._name()}: {prose.count(len(self.rows), 'file')} restored",
+            *self._files(),
+        ]
         if again:
             lines.append(f"open again: {rules.named(again)}")
         if self.undo:
-            lines.append("tasks that the rollback opened stay open: each is completed by its check, which runs anew")
-        lines.append(f"the files before are checkpoint {self.saved}; to have them back: loopkit rollback --undo")
+            lines.append(
+                "tasks that the rollback opened stay open: each is completed by its check, which "
+                "runs anew"
+            )
+        lines.append(
+            f"the files before are checkpoint {self.saved}; to have them back: loopkit rollback "
+            "--undo"
+        )
         return "\n".join(lines)
 
     def row(self, state: LoopState, rows: list[tuple[str, str]]) -> dict:
         """The same as a record."""
         files = [{"status": status, "path": path} for status, path in rows]
-        found = {"checkpoint": self.goal.number, "files": files, "left": self.left, "saved": self.saved or None}
+        found = {
+            "checkpoint": self.goal.number,
+            "files": files,
+            "left": self.left,
+            "saved": self.saved or None,
+        }
         return {**found, "reopened": rules.reopened(state, self.goal)}

@@ -25,7 +25,8 @@ def _dimensions(function: Callable) -> Callable:
 @_dimensions
 @click.option("--overrule", metavar="WHY", help="The person lets a low spec score pass.")
 def command(call: app.App, overrule: str | None, **values: int | None) -> int:
-    """Score the request in five dimensions, 0 to 2 each. A low score stays in intent until it is clearer."""
+    """Score the request in five dimensions, 0 to 2 each. A low score stays in intent until it is
+    clearer."""
     loop = call.own_loop()
     given = [name for name in score.DIMENSIONS if values[name] is not None]
     if overrule is not None:
@@ -45,9 +46,15 @@ def command(call: app.App, overrule: str | None, **values: int | None) -> int:
         low = [name for name in score.DIMENSIONS if scores["values"][name] < 2]
         call.answer(loop, f"{text}\nstays in intent: {error}\nunder 2: {', '.join(low)}", scores)
         return 1
-    call.answer(loop, "\n".join([text, "SHAPE.md (skill hope:shape):", *shape.brief(call, loop.state)]), scores)
+    call.answer(
+        loop,
+        "\n".join([text, "SHAPE.md (skill hope:shape):", *shape.brief(call, loop.state)]),
+        scores,
+    )
     return 0
 
 
 def _words(scores: dict) -> str:
-    return f"spec {scores['spec']}/10, fit {scores['fit']}, shape {scores['shape'] or 'none: blocked'}"
+    return (
+        f"spec {scores['spec']}/10, fit {scores['fit']}, shape {scores['shape'] or 'none: blocked'}"
+    )

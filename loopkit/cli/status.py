@@ -26,7 +26,8 @@ SHOWN_REVIEWS = 4
 def command(call: app.App, words: tuple, all_loops: bool) -> None:
     """Stage, scores, counts, reviews, times and the one next action. Changes nothing.
 
-    WHICH is a loop's number, a part of its name, or what it is about; without it the active one is shown.
+    WHICH is a loop's number, a part of its name, or what it is about; without it the active one is
+    shown.
     """
     if all_loops:
         _list(call)
@@ -57,17 +58,23 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
 
 def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     session, work = loop.state.session, snapshot["tasks"]
-    why = (f" ({session.verdict})" if session.verdict else "") + (f": {session.reason}" if session.reason else "")
+    why = (f" ({session.verdict})" if session.verdict else "") + (
+        f": {session.reason}" if session.reason else ""
+    )
     lines = [f"Loop {loop.name}: {snapshot['status']}{why}"]
-    lines.append(prose.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150))
+    lines.append(
+        prose.clean(loop.state.text.strip().splitlines()[0] if loop.state.text.strip() else "", 150)
+    )
     number = snapshot["wave"]["number"]
     lines.append(
-        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: {_or(snapshot['fit_score'])}"
+        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: "
+        f"{_or(snapshot['fit_score'])}"
         f" | Shape: {_or(snapshot['shape_chosen'])}"
     )
     lines.append(
         f"Tasks: {work['completed']}/{work['total']} completed, {work['in_progress']} running,"
-        f" {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: {number}"
+        f" {work['pending']} pending, {work['failed']} failed, {work['blocked']} blocked | Wave: "
+        f"{number}"
     )
     lines += [
         f"  {row['id']} {prose.clean(row['subject'], 70)}"
@@ -79,9 +86,12 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
     lines += [course] if course else []
     lines += supervision.lines(loop.state)
     for task_id in waves.lost(loop.state):
-        since = clock.human(max(0, int(app.now()) - clock.epoch(loop.state.tasks[task_id].handed_at)))
+        since = clock.human(
+            max(0, int(app.now()) - clock.epoch(loop.state.tasks[task_id].handed_at))
+        )
         lines.append(
-            f"Lost: {task_id}, given to an agent {since} ago that never reported; loopkit wave next gives it again"
+            f"Lost: {task_id}, given to an agent {since} ago that never reported; loopkit wave "
+            "next gives it again"
         )
     if loop.state.worktrees.rows:
         lines.append(f"Worktrees: {len(loop.state.worktrees.rows)}; see loopkit worktree list")
@@ -92,25 +102,32 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
         if name in earlier:
             continue
         if name == "thorough":
-            lines.append(
-                f"Thorough review: {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers left'}"
-            )
+            left = f"{row['blockers_remaining']} blockers left"
+            lines.append(f"Thorough review: {'passed' if row['passed'] else left}")
         else:
-            found = f"{prose.count(row['issues'], 'issue')}, {prose.count(row['blockers'], 'blocker')}"
+            found = (
+                f"{prose.count(row['issues'], 'issue')}, {prose.count(row['blockers'], 'blocker')}"
+            )
             lines.append(f"Review {name}: {_or(row['score'])}/10, {found}")
     spent, most = snapshot["spent"], snapshot["limits"]
     turns = limits.of(session.iteration, most["iterations"])
     money = limits.of(f"${spent['usd']:.2f}", None if most["usd"] is None else f"${most['usd']:g}")
     if spent["unpriced_models"]:
         unknown = ", ".join(spent["unpriced_models"])
-        money = f"at least {money}, {spent['tokens']} tokens (no price for {unknown}: no money limit can be kept)"
+        money = (
+            f"at least {money}, {spent['tokens']} tokens (no price for {unknown}: no money limit "
+            "can be kept)"
+        )
     hours = None if most["seconds"] is None else clock.human(most["seconds"])
     clock_now = limits.of(clock.human(session.seconds(time.time())), hours)
     lines.append(f"Iterations: {turns} | Cost: {money} | Time: {clock_now}")
     owner = "this session" if session.owner == call.session else f"session {session.owner}"
-    alive = "" if session.owner == call.session or place.alive(session.owner_pid) else " (not running)"
+    alive = (
+        "" if session.owner == call.session or place.alive(session.owner_pid) else " (not running)"
+    )
     lines.append(
-        f"Owner: {owner}{alive} | Started: {_local(session.started_at)} | Last change: {_local(session.last_updated)}"
+        f"Owner: {owner}{alive} | Started: {_local(session.started_at)} | Last change: "
+        f"{_local(session.last_updated)}"
     )
     if session.failure:
         lines.append(
@@ -119,7 +136,9 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
         )
     lines += app.asked(loop)
     if not loop.ours:
-        lines.append("It was not started here, so it does nothing. If you trust it: loopkit resume --adopt")
+        lines.append(
+            "It was not started here, so it does nothing. If you trust it: loopkit resume --adopt"
+        )
     elif snapshot["next"]:
         lines.append(f"next: {snapshot['next']}")
     elif session.status in verdict.FINAL:
@@ -133,10 +152,16 @@ def _list(call: app.App) -> None:
         click.echo(json.dumps(rows))
         return
     for row in rows:
-        line = f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, {row['stage']}"
+        line = (
+            f"{row['loop']:<42} {row['status']:<18} {row['completed']}/{row['tasks']} tasks, "
+            f"{row['stage']}"
+        )
         click.echo(prose.clean(line, 200))
     if not rows:
-        click.echo("no loops in this project" + ("" if call.root else f" ({os.path.basename(call.folder)})"))
+        click.echo(
+            "no loops in this project"
+            + ("" if call.root else f" ({os.path.basename(call.folder)})")
+        )
 
 
 def _or(value: object) -> object:

@@ -15,22 +15,26 @@ from ..store.origin import Item
 from . import app
 
 ALL = "all"
-#: Characters of a digest that are printed, and of a line at the most: more than is ever told of a learning.
+#: Characters of a digest that are printed, and of a line at the most: more than is ever told of a
+#: learning.
 SHORT, LONGEST = 12, 10_000
 
 
 @app.command("trust", "loopkit trust learnings decisions")
 @click.argument("words", nargs=-1, metavar="[settings|learnings|decisions|all]...")
 def command(call: app.App, words: tuple[str, ...]) -> None:
-    """Show the settings, learnings and decisions in .loop that came with the repository, or take them over, in a terminal.
+    """Show the settings, learnings and decisions in .loop that came with the repository, or take
+    them over, in a terminal.
 
-    They are used only once you have taken them over, as they stand now: what is changed later is a stranger's again. A
-    session of Claude Code sees how many there are, and no more.
+    They are used only once you have taken them over, as they stand now: what is changed later is a
+    stranger's again. A session of Claude Code sees how many there are, and no more.
     """
     known = (*origin.WORDS.values(), ALL)
     for word in words:
         if word not in known:
-            raise UsageFault(f"there is nothing called {word[:40]!r} to take over", "give " + ", ".join(known))
+            raise UsageFault(
+                f"there is nothing called {word[:40]!r} to take over", "give " + ", ".join(known)
+            )
     whose = call.origin(call.root) if call.root else None
     items = origin.along(whose) if whose else []
     if not words:
@@ -38,22 +42,33 @@ def command(call: app.App, words: tuple[str, ...]) -> None:
         return
     chosen = [one for one in items if ALL in words or origin.WORDS[one.kind] in words]
     if not chosen:
-        _answer(call, ["nothing of that came with the repository, or it is taken over already"], items, [])
+        _answer(
+            call,
+            ["nothing of that came with the repository, or it is taken over already"],
+            items,
+            [],
+        )
         return
     _check(call, chosen)
     try:
         trust.vouch(trust.TAKEN, [(one.digest, _noted(call, one)) for one in chosen])
     except OSError as error:
         raise unwritable(trust.contents(), error) from None
-    _answer(call, [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)], items, chosen)
+    _answer(
+        call,
+        [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)],
+        items,
+        chosen,
+    )
 
 
 def _check(call: app.App, chosen: list[Item]) -> None:
-    """Raises Refused in a session, where the person would not see what they take over, and for settings that no loop could
-    start with."""
+    """Raises Refused in a session, where the person would not see what they take over, and for
+    settings that no loop could start with."""
     if call.session:
         raise Refused(
-            "only the person takes over what came with the repository, and a session does not show what it is",
+            "only the person takes over what came with the repository, and a session does not "
+            "show what it is",
             f"they do it in a terminal of their own: {origin.program()} trust all",
         )
     for one in chosen:
@@ -90,8 +105,8 @@ def _show(call: app.App, items: list[Item]) -> None:
 
 
 def _listed(items: list[Item], contents: bool = False) -> list[str]:
-    """A line for each with its digest; in a terminal with what would be told of it or count, whole and indented: no name
-    and no word of theirs reaches a session."""
+    """A line for each with its digest; in a terminal with what would be told of it or count, whole
+    and indented: no name and no word of theirs reaches a session."""
     lines = []
     for one in items:
         name = f" {prose.clean(one.name, 200)}" if contents else ""
@@ -102,17 +117,21 @@ def _listed(items: list[Item], contents: bool = False) -> list[str]:
 
 
 def _meant(one: Item) -> list[str]:
-    """What an entry comes to once it is taken over: the settings that differ from the defaults, or the words that are
-    told."""
+    """What an entry comes to once it is taken over: the settings that differ from the defaults, or
+    the words that are told."""
     text = one.text or ""
     if one.kind == origin.SETTINGS:
         try:
             given, usual = (_flat(config.parsed(raw, one.name)) for raw in (text.encode(), b""))
         except LoopError as error:
             return [f"cannot be used: {error}"]
-        return [f"{key} = {value!r}" for key, value in given.items() if usual.get(key, ...) != value] or ["as usual"]
+        return [
+            f"{key} = {value!r}" for key, value in given.items() if usual.get(key, ...) != value
+        ] or ["as usual"]
     found = (
-        learned.decision(text, one.name) if one.kind == origin.DECISION else learned.entry(json.loads(text), one.name)
+        learned.decision(text, one.name)
+        if one.kind == origin.DECISION
+        else learned.entry(json.loads(text), one.name)
     )
     return [f"[{found.kind}] {found.title}: {found.text}"] if found is not None else []
 
@@ -121,7 +140,9 @@ def _flat(values: dict, above: str = "") -> dict:
     """Settings by their names with those of their tables in front."""
     rows = {}
     for key, value in values.items():
-        rows.update(_flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value})
+        rows.update(
+            _flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
+        )
     return rows
 
 
@@ -138,4 +159,8 @@ def _answer(call: app.App, said: list[str], items: list[Item], taken: list[Item]
 
 def _row(call: app.App, one: Item) -> dict:
     row = {"kind": one.kind, "digest": one.digest}
-    return row if call.session else {**row, "name": app.printable(one.name), "text": app.printable(one.text or "")}
+    return (
+        row
+        if call.session
+        else {**row, "name": app.printable(one.name), "text": app.printable(one.text or "")}
+    )

@@ -23,15 +23,18 @@ from .gate import next_check
 
 
 @app.command(
-    "verify", "loopkit verify T-003 -- pytest tests/test_store.py -q", context_settings={"ignore_unknown_options": True}
+    "verify",
+    "loopkit verify T-003 -- pytest tests/test_store.py -q",
+    context_settings={"ignore_unknown_options": True},
 )
 @click.argument("target")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
 def command(call: app.App, target: str, words: tuple) -> int:
-    """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0 says that it no longer
-    holds) and keep its output as evidence.
+    """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0
+    says that it no longer holds) and keep its output as evidence.
 
-    The command stands here so that whoever approves commands sees it; another than the stored one is refused.
+    The command stands here so that whoever approves commands sees it; another than the stored one
+    is refused.
     """
     loop = call.own_loop()
     if target[:2].upper() == "T-" or outline.is_number(target):
@@ -40,23 +43,39 @@ def command(call: app.App, target: str, words: tuple) -> int:
         return _criterion(call, loop, target.upper(), list(words))
     if target[:1].upper() == "D" and target[1:].isdigit() and target.isascii():
         return _decision(call, loop, target.upper(), list(words))
-    raise UsageFault(f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>")
+    raise UsageFault(
+        f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>"
+    )
 
 
-def _run(call: app.App, loop: Loop, name: str, line: str, files: list, tree: str | None = None) -> dict:
-    environment = {key: value for key, value in call.environment.items() if not key.startswith("LOOPKIT_REPAIRED")}
+def _run(
+    call: app.App, loop: Loop, name: str, line: str, files: list, tree: str | None = None
+) -> dict:
+    environment = {
+        key: value
+        for key, value in call.environment.items()
+        if not key.startswith("LOOPKIT_REPAIRED")
+    }
     seconds = settings.of(loop.state, "verify_seconds")
-    # a check may be `loopkit baseline --check -- …`, also where it is this checkout's bin/loopkit that runs
+    # a check may be `loopkit baseline --check -- …`, also where it is this checkout's bin/loopkit
+    # that runs
     own = os.path.join(place.plugin_root(), "bin")
     environment["PATH"] = os.pathsep.join([environment.get("PATH") or os.defpath, own])
     base = tree or call.project
     work = call.work_folder(loop.state, base)
-    return {**runner.run(base, work, loop.folder, name, line, files, seconds, environment), "folder": work}
+    return {
+        **runner.run(base, work, loop.folder, name, line, files, seconds, environment),
+        "folder": work,
+    }
 
 
 def _shown(call: app.App, loop: Loop, outcome: dict) -> str:
     folder = outcome["folder"]
-    where = "" if folder in (call.folder, call.project) else f" (run in {os.path.relpath(folder, call.folder)})"
+    where = (
+        ""
+        if folder in (call.folder, call.project)
+        else f" (run in {os.path.relpath(folder, call.folder)})"
+    )
     log = os.path.relpath(os.path.join(loop.folder, outcome["log"]), os.path.dirname(loop.root))
     note = f" ({outcome['note']})" if outcome["note"] else ""
     return f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{where}, evidence {log}"
@@ -67,16 +86,23 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
     row = worktrees.apart(loop.state, task.id)
     tree = worktree.place_of(call, loop, row) if row else None
     if tree and not os.path.isdir(tree):
-        raise Refused(f"the worktree of {task.id} is gone: {tree}", f"give the attempt up: loopkit task fail {task.id}")
+        raise Refused(
+            f"the worktree of {task.id} is gone: {tree}",
+            f"give the attempt up: loopkit task fail {task.id}",
+        )
     outcome = _run(call, loop, task.id, task.verify, list(task.files), tree)
     if row:
         outcome["worktree"] = row.path
 
     def decide(state: LoopState) -> list:
-        again = work.check_verify(state, target, words)  # the state may have moved while the check ran
+        again = work.check_verify(
+            state, target, words
+        )  # the state may have moved while the check ran
         now = worktrees.apart(state, again.id)
         if (now.path if now else None) != (row.path if row else None):
-            raise Refused(f"{again.id} was handed out anew while its check ran", "next: loopkit wave next")
+            raise Refused(
+                f"{again.id} was handed out anew while its check ran", "next: loopkit wave next"
+            )
         return work.verified(state, again, outcome)
 
     changes = call.change(loop, decide)
@@ -94,7 +120,9 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
             again = "has passed, its judgement is still to come"
         said = f"{task.id} {again}: {shown}"
         parents = [
-            change[1]["id"] for change in changes if change[0] == "task_completed" and change[1]["id"] != task.id
+            change[1]["id"]
+            for change in changes
+            if change[0] == "task_completed" and change[1]["id"] != task.id
         ]
         said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
         said += _slow(tier, outcome)
@@ -121,10 +149,16 @@ def _task(call: app.App, loop: Loop, target: str, words: list) -> int:
 
 
 def _judged_later(call: app.App, loop: Loop, task: tasks.Task, outcome: dict) -> int:
-    """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from it by itself."""
-    said = f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: {_shown(call, loop, outcome)}"
+    """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from
+    it by itself."""
+    said = (
+        f"{task.id} {'passed' if outcome['passed'] else 'not passed'}: "
+        f"{_shown(call, loop, outcome)}"
+    )
     said += (
-        "" if outcome["passed"] else _end(outcome["output"]) + _wider(call, loop, tiers.due(task.failing), task.verify)
+        ""
+        if outcome["passed"]
+        else _end(outcome["output"]) + _wider(call, loop, tiers.due(task.failing), task.verify)
     )
     if supervision.step(supervised.TEST, task.id) in supervision.outstanding(loop.state):
         said += "\nthe tester's reply can be handed in now"
@@ -133,14 +167,17 @@ def _judged_later(call: app.App, loop: Loop, task: tasks.Task, outcome: dict) ->
 
 
 def _report(call: app.App, loop: Loop, said: str, row: dict) -> None:
-    """The step after a task's last check: none while agents of its wave are still at work; theirs goes on."""
+    """The step after a task's last check: none while agents of its wave are still at work; theirs
+    goes on."""
     wave = loop.state.wave
     left = approval.at_work(loop.state)
     if wave and left:
         said += f"\nwave {wave.number}: {', '.join(left)} still to report"
     steps = [] if left else next_check(call, loop) or None
     place = loop.state.worktrees.of(row["task"])
-    if place is not None and not place.merged:  # an agent reports, and whoever started it brings the results together
+    if (
+        place is not None and not place.merged
+    ):  # an agent reports, and whoever started it brings the results together
         steps = []
     elif worktrees.used(loop.state):
         steps = worktree.following(loop.state)
@@ -154,10 +191,15 @@ def _criterion(call: app.App, loop: Loop, target: str, words: list) -> int:
     call.change(loop, gate.criterion_verified, target, outcome)
     if outcome["passed"]:
         said = f"{target} holds: {_shown(call, loop, outcome)}{_slow(tiers.THOROUGH, outcome)}"
-        call.answer(loop, said, {"criterion": target, **_row(outcome)}, next_check(call, loop) or None)
+        call.answer(
+            loop, said, {"criterion": target, **_row(outcome)}, next_check(call, loop) or None
+        )
         return 0
     must_not = loop.state.criteria[target].must_not
-    said = f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: {_shown(call, loop, outcome)}"
+    said = (
+        f"{target} {'has come true, the loop is paused' if must_not else 'does not hold'}: "
+        f"{_shown(call, loop, outcome)}"
+    )
     call.answer(loop, said + _end(outcome["output"]), {"criterion": target, **_row(outcome)})
     return 1
 
@@ -176,10 +218,18 @@ def _decision(call: app.App, loop: Loop, target: str, words: list) -> int:
     if not outcome["passed"]:
         call.answer(loop, f"decision {number:03d} still holds: {_shown(call, loop, outcome)}", row)
         return 0
-    found = [one["id"] for kind, data in changes if kind == "decision_invalidated" for one in data["findings"]]
+    found = [
+        one["id"]
+        for kind, data in changes
+        if kind == "decision_invalidated"
+        for one in data["findings"]
+    ]
     said = f"decision {number:03d} no longer holds: {_shown(call, loop, outcome)}"
     if found:
-        said += f"\n{found[0]} BLOCKER: supersede it (loopkit decide --file -, with supersedes: {number}), or a task mends it:"
+        said += (
+            f"\n{found[0]} BLOCKER: supersede it (loopkit decide --file -, with supersedes: "
+            f"{number}), or a task mends it:"
+        )
         said += f'\n  loopkit review resolve {found[0]} --task --verify "<command>"'
     call.answer(loop, said, row)
     return 1
@@ -196,7 +246,11 @@ def _wider(call: app.App, loop: Loop, tier: str, but: str) -> str:
     from ..store import project
 
     own = discovery.wider(project.checks(call.work_folder(loop.state)), tier, but)
-    what = "the project's own checks " + ", ".join(f"`{one}`" for one in own) if own else "what stands around it"
+    what = (
+        "the project's own checks " + ", ".join(f"`{one}`" for one in own)
+        if own
+        else "what stands around it"
+    )
     return f"\nlook wider before you fix again, in the {tier} tier: {what}"
 
 

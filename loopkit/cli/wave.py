@@ -24,7 +24,8 @@ def command() -> None:
 
 
 NO_TASK_TOOLS = (
-    "tell the person once: Claude Code's own task panel stays empty, since this client offers no task tools here; "
+    "tell the person once: Claude Code's own task panel stays empty, since this client offers no "
+    "task tools here; "
     "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 brings them back; .loop/PROGRESS.md shows the same"
 )
 
@@ -32,7 +33,8 @@ NO_TASK_TOOLS = (
 def _next(call: app.App, sequential: bool, apart: bool) -> int:
     """Open the next wave and hand out its tasks; while one is open, show who still has to report.
 
-    Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test, judgement, diagnosis.
+    Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test,
+    judgement, diagnosis.
     """
     loop = call.own_loop()
     stage.running(loop.state)
@@ -54,7 +56,8 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     left = approval.at_work(loop.state)
     if not handed and left:
         waiting = (
-            f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end the turn if need be"
+            f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end "
+            "the turn if need be"
         )
         call.answer(loop, waiting, {"wave": wave.number, "running": left}, [])
         return 0
@@ -80,7 +83,10 @@ def _belated(call: app.App, loop: Loop) -> int:
     """Record what a crash has cut off; it is all then."""
     changes = call.change(loop, work.belated)
     lines = []
-    for kind, what in (("task_completed", "completed, since all subtasks are"), ("task_reopened", "pending again")):
+    for kind, what in (
+        ("task_completed", "completed, since all subtasks are"),
+        ("task_reopened", "pending again"),
+    ):
         named = [row["id"] for name, row in changes if name == kind]
         lines += [f"{', '.join(named)} {what}"] if named else []
     call.answer(loop, "\n".join(lines))
@@ -88,13 +94,19 @@ def _belated(call: app.App, loop: Loop) -> int:
 
 
 def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = None) -> int:
-    """The agent lines of all that is due, then a line for each reply; where all is out, the replies that are."""
+    """The agent lines of all that is due, then a line for each reply; where all is out, the replies
+    that are."""
     due, out = supervision.due(loop.state), supervision.outstanding(loop.state)
     steps = handout.hand_out(call, loop, due)
     if not steps:  # all is out, or another command has handed it out just now
-        call.change(loop, lambda state: [])  # what is derived follows, should whoever handed it out have died
+        call.change(
+            loop, lambda state: []
+        )  # what is derived follows, should whoever handed it out have died
         out = supervision.outstanding(loop.state)
-        waiting = f"{prose.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if need be"
+        waiting = (
+            f"{prose.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if "
+            "need be"
+        )
         call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
     head, *rest = (said or f"{prose.count(len(due), 'step')} handed out").split("\n")
@@ -102,7 +114,12 @@ def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = Non
         head += ", to be done side by side"
     if out:
         head += f"; still out: {', '.join(' '.join(filter(None, one[1:])) for one in out)}"
-    call.answer(loop, "\n".join([head, *rest]), {**(data or {}), "handed": _rows(due), "out": _rows(out)}, steps)
+    call.answer(
+        loop,
+        "\n".join([head, *rest]),
+        {**(data or {}), "handed": _rows(due), "out": _rows(out)},
+        steps,
+    )
     return 0
 
 
@@ -113,7 +130,9 @@ def _rows(steps: list) -> list[dict]:
 def _tell_about_tools(call: app.App, loop: Loop) -> bool:
     """Once per loop, when the first wave opens and nothing speaks for a native task list."""
     session = loop.state.session
-    if "no_task_tools" in session.notices or native.has_task_tools(call.environment, session.native_seen):
+    if "no_task_tools" in session.notices or native.has_task_tools(
+        call.environment, session.native_seen
+    ):
         return False
     if native.folder(call.environment, session.owner):
         return False
@@ -122,15 +141,18 @@ def _tell_about_tools(call: app.App, loop: Loop) -> bool:
 
 
 def _merge(call: app.App, task_id: str | None, base: str | None) -> int:
-    """Bring the result of a task that worked in a worktree into the project's own tree, one after the other.
+    """Bring the result of a task that worked in a worktree into the project's own tree, one after
+    the other.
 
-    Its check has passed in the worktree; it runs again in the project's own tree before the task counts as completed.
+    Its check has passed in the worktree; it runs again in the project's own tree before the task
+    counts as completed.
     """
     return worktree.merge(call, task_id, base)
 
 
 def _close(call: app.App) -> int:
-    """Close the wave: tasks without passing evidence have failed; with the last task the loop goes on to review."""
+    """Close the wave: tasks without passing evidence have failed; with the last task the loop goes
+    on to review."""
     loop = call.own_loop()
     changes = call.change(loop, waves.closed)
     data = next(change[1] for change in changes if change[0] == "wave_closed")
@@ -142,8 +164,15 @@ def _close(call: app.App) -> int:
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
     settled = recovering.settle(call, loop)
     said += settled.lines
-    if settled.question is None and nextstep.unreviewed(loop.state) and recovery.command(loop.state) is None:
-        said.append("light review, half a minute, never blocks; " + "\n".join(experts.lines(loop.state, experts.LIGHT)))
+    if (
+        settled.question is None
+        and nextstep.unreviewed(loop.state)
+        and recovery.command(loop.state) is None
+    ):
+        said.append(
+            "light review, half a minute, never blocks; "
+            + "\n".join(experts.lines(loop.state, experts.LIGHT))
+        )
     call.answer(loop, "\n".join(said), {**data, "question": settled.question})
     return int(settled.exit or loop.state.session.status == verdict.FAILED)
 
@@ -151,14 +180,18 @@ def _close(call: app.App) -> int:
 command.add_command(
     app.command("next", "loopkit wave next")(
         click.option("--sequential", is_flag=True, help="One task only, as a panel may advise.")(
-            click.option("--worktrees", "apart", is_flag=True, help="Each task in a git worktree of its own.")(_next)
+            click.option(
+                "--worktrees", "apart", is_flag=True, help="Each task in a git worktree of its own."
+            )(_next)
         )
     )
 )
 command.add_command(
     app.command("merge", "loopkit wave merge T-003")(
         click.argument("task_id", required=False)(
-            click.option("--base", metavar="COMMIT", help="The commit that its worker says it began with.")(_merge)
+            click.option(
+                "--base", metavar="COMMIT", help="The commit that its worker says it began with."
+            )(_merge)
         )
     )
 )

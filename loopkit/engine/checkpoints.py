@@ -1,8 +1,8 @@
 """Checkpoints: the working files of a project as a tree, kept as a commit on a ref of ours.
 
-Nothing of the person's repository is touched but its objects and `refs/loopkit/`. Here is all that others need of it;
-the calls of git are in git.py, the folder in which a tree is taken in workshop.py, trees that differ in trees.py, the way
-back in restoring.py.
+Nothing of the person's repository is touched but its objects and `refs/loopkit/`. Here is all that
+others need of it; the calls of git are in git.py, the folder in which a tree is taken in
+workshop.py, trees that differ in trees.py, the way back in restoring.py.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ __all__ = [
     "whole",
 ]
 
-#: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken · plain: the checksum of the
-#: person's index if every entry of it holds a file's own bytes and belongs to the tree, else None.
+#: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken ·
+#: plain: the checksum of the person's index if every entry of it holds a file's own bytes and
+#: belongs to the tree, else None.
 Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 
 #: Bytes of an untracked file at most.
@@ -95,12 +96,14 @@ _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size:
 def snapshot(
     project: str, environment: dict[str, str], apart: Iterable[str] = (), plain: str | None = None
 ) -> Snapshot:
-    """The project's working files as a tree: tracked and untracked ones, without ignored files and whatever is named
-    `.loop`, or is Claude Code's settings. Where the project is a part of a repository, nothing beside it is looked at.
+    """The project's working files as a tree: tracked and untracked ones, without ignored files and
+    whatever is named `.loop`, or is Claude Code's settings. Where the project is a part of a
+    repository, nothing beside it is looked at.
 
-    apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves looking through the same
-    index once more. Untracked files over LARGEST, repositories in the repository and files
-    that cannot be read are left out and named. Raises Unavailable, GitFault, Late.
+    apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves
+    looking through the same index once more. Untracked files over LARGEST, repositories in the
+    repository and files that cannot be read are left out and named. Raises Unavailable, GitFault,
+    Late.
     """
     place = repository(project, environment)
     apart = [os.path.relpath(os.path.realpath(one), place.top) for one in apart]
@@ -111,10 +114,14 @@ def snapshot(
     except GitFault:  # a file may have changed while it was read
         return _taken(place, environment, apart, plain)
     except OSError as error:
-        raise GitFault(f"cannot make a checkpoint: {error.filename or place.folder}: {error.strerror}") from None
+        raise GitFault(
+            f"cannot make a checkpoint: {error.filename or place.folder}: {error.strerror}"
+        ) from None
 
 
-def _taken(place: Repository, environment: dict[str, str], apart: list[str], plain: str | None) -> Snapshot:
+def _taken(
+    place: Repository, environment: dict[str, str], apart: list[str], plain: str | None
+) -> Snapshot:
     def ours(path: bytes) -> bool:
         if not apart and b".loop" not in path and b".claude" not in path:
             return False
@@ -146,7 +153,9 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
                 elif mode == _MODULE:
                     left.append(f"{named(path)} (a submodule)")
                 elif stage == b"0" and path in again:
-                    entries.append(b"%s %s 0\t%s" % (mode, name, path))  # such an entry has no times: it is read again
+                    entries.append(
+                        b"%s %s 0\t%s" % (mode, name, path)
+                    )  # such an entry has no times: it is read again
                 if tag != b"H":
                     known = None
             if entries:
@@ -156,8 +165,12 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
         gone, wanted = [], []
         # both only look, so side by side
         with (
-            run.begun("diff-files", "-z", "--name-status", "--ignore-submodules=all", *place.paths) as one,
-            run.begun("ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop", *place.paths) as other,
+            run.begun(
+                "diff-files", "-z", "--name-status", "--ignore-submodules=all", *place.paths
+            ) as one,
+            run.begun(
+                "ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop", *place.paths
+            ) as other,
         ):
             changes, untracked = one.end().split(b"\0"), other.end().split(b"\0")
         for status, path in zip(changes[::2], changes[1::2], strict=False):
@@ -166,7 +179,9 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
             elif why := _no_file(place.top, path):
                 gone.append(path)
                 left.append(f"{named(path)} ({why})")
-            elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(place.top, path):
+            elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(
+                place.top, path
+            ):
                 left.append(f"{named(path)} (unreadable)")
             else:
                 wanted.append(path)
@@ -183,7 +198,16 @@ def _taken(place: Repository, environment: dict[str, str], apart: list[str], pla
             run("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(gone) + b"\0")
         if fresh or wanted:  # what is new first: it may take the place of what was
             feed = b"\0".join([*fresh, *wanted]) + b"\0"
-            run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=feed, seconds=LONG_SECONDS)
+            run(
+                "update-index",
+                "-z",
+                "--add",
+                "--remove",
+                "--replace",
+                "--stdin",
+                given=feed,
+                seconds=LONG_SECONDS,
+            )
         tree = _written(place, run)
     return Snapshot(tree, tuple(sorted(left)), place, known)
 
@@ -213,8 +237,9 @@ def _checksum(index: str) -> str | None:
 
 
 def _to_read_again(place: Repository, run: Workshop, rows: list[tuple]) -> set[bytes]:
-    """Paths whose index entry may hold other bytes than the file though their times agree: line ends or an encoding were
-    converted, which shows in the size, or the person asked git not to look."""
+    """Paths whose index entry may hold other bytes than the file though their times agree: line
+    ends or an encoding were converted, which shows in the size, or the person asked git not to
+    look."""
     top = os.fsencode(place.top)
     names = list(dict.fromkeys([row[2] for row in rows if row[1] != _MODULE]))
     sizes: dict[bytes, bytes] = {}
@@ -226,9 +251,13 @@ def _to_read_again(place: Repository, run: Workshop, rows: list[tuple]) -> set[b
         if mode == _MODULE:
             continue
         there = sizes.get(name, b"")
-        if tag != b"H" and (tag.islower() or tag == b"S" and os.path.lexists(os.path.join(top, path))):
+        if tag != b"H" and (
+            tag.islower() or tag == b"S" and os.path.lexists(os.path.join(top, path))
+        ):
             again.add(path)
-        elif there != size and (not there.isdigit() or int(there) & 0xFFFFFFFF != int(size)):  # as the index has it
+        elif there != size and (
+            not there.isdigit() or int(there) & 0xFFFFFFFF != int(size)
+        ):  # as the index has it
             again.add(path)
     return again
 
@@ -247,7 +276,8 @@ def _has_attributes(place: Repository, rows: list[tuple]) -> bool:
 
 
 def _converted(place: Repository, environment: dict[str, str], paths: list[bytes]) -> set[bytes]:
-    """Paths that a filter or an encoding of the repository's applies to; either may keep a file's size."""
+    """Paths that a filter or an encoding of the repository's applies to; either may keep a file's
+    size."""
     if not paths:
         return set()
     said = git(
@@ -291,24 +321,40 @@ def _unfit(top: str, path: bytes) -> str:
 
 
 def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, str]) -> bool:
-    """Put a commit on `refs/loopkit/<loop>/<number>`; False where that is taken. Raises Unavailable, GitFault, Late."""
+    """Put a commit on `refs/loopkit/<loop>/<number>`; False where that is taken. Raises
+    Unavailable, GitFault, Late."""
     name = f"{REFS}{loop}/{number}"
     try:
         git(project, "update-ref", "--no-deref", name, sha, "0" * len(sha), environment=environment)
     except Late:
         raise
     except GitFault:
-        if not git(project, "rev-parse", "--verify", "-q", name, environment=environment, answers=(0, 1, 128)):
+        if not git(
+            project,
+            "rev-parse",
+            "--verify",
+            "-q",
+            name,
+            environment=environment,
+            answers=(0, 1, 128),
+        ):
             raise
         return False
     return True
 
 
 def forget(project: str, loop: str, kept: list[str], environment: dict[str, str]) -> None:
-    """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its own time. Another loop
-    of that name (in another worktree, in another part of the repository) keeps its own. Raises Unavailable, GitFault, Late.
+    """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its
+    own time. Another loop of that name (in another worktree, in another part of the repository)
+    keeps its own. Raises Unavailable, GitFault, Late.
     """
-    said = git(project, "for-each-ref", "--format=%(objectname) %(refname)", f"{REFS}{loop}/", environment=environment)
+    said = git(
+        project,
+        "for-each-ref",
+        "--format=%(objectname) %(refname)",
+        f"{REFS}{loop}/",
+        environment=environment,
+    )
     rows = [row.decode("utf-8", "surrogateescape").partition(" ") for row in said.splitlines()]
     lines = [f"delete {name} {sha}" for sha, _, name in rows if sha in kept]
     if lines:
@@ -317,7 +363,10 @@ def forget(project: str, loop: str, kept: list[str], environment: dict[str, str]
 
 
 def highest(project: str, loop: str, environment: dict[str, str]) -> int:
-    """The highest number that a ref of a loop has; 0 without one. Raises Unavailable, GitFault, Late."""
-    said = git(project, "for-each-ref", "--format=%(refname)", f"{REFS}{loop}/", environment=environment)
+    """The highest number that a ref of a loop has; 0 without one. Raises Unavailable, GitFault,
+    Late."""
+    said = git(
+        project, "for-each-ref", "--format=%(refname)", f"{REFS}{loop}/", environment=environment
+    )
     numbers = [row.rpartition(b"/")[2] for row in said.splitlines()]
     return max((int(one) for one in numbers if one.isdigit()), default=0)

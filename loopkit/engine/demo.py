@@ -1,4 +1,5 @@
-"""A whole loop on a small real project, with recorded answers: real edits, real checks, no model."""
+"""A whole loop on a small real project, with recorded answers: real edits, real checks, no
+model."""
 
 from __future__ import annotations
 
@@ -16,11 +17,19 @@ from ..core.journal.errors import Damaged, Refused
 from ..store import loops, place
 from . import drive, script
 
-_GIT = ("-c", "user.name=loopkit demo", "-c", "user.email=demo@example.com", "-c", "commit.gpgsign=false")
+_GIT = (
+    "-c",
+    "user.name=loopkit demo",
+    "-c",
+    "user.email=demo@example.com",
+    "-c",
+    "commit.gpgsign=false",
+)
 
 
 def make_project(folder: str | None) -> str:
-    """The demo's project under git, in a new temporary folder or in `folder`, which must not exist or be empty."""
+    """The demo's project under git, in a new temporary folder or in `folder`, which must not exist
+    or be empty."""
     source = os.path.join(place.plugin_root(), "demo", "project")
     git = shutil.which("git")
     if git is None:
@@ -30,36 +39,50 @@ def make_project(folder: str | None) -> str:
             folder = tempfile.mkdtemp(prefix="loopkit-demo-")
         elif os.path.exists(folder) and os.listdir(folder):
             raise Refused(f"{folder} is not empty", "give a new folder")
-        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
         for top, folders, names in os.walk(folder):  # the plugin may be installed read-only
             for name in [*folders, *names]:
                 path = os.path.join(top, name)
                 os.chmod(path, os.stat(path).st_mode | 0o600)
     except OSError as error:
-        raise Damaged(f"cannot make the demo's project: {error}", "make room or set TMPDIR") from None
+        raise Damaged(
+            f"cannot make the demo's project: {error}", "make room or set TMPDIR"
+        ) from None
     for arguments in (
         ("init", "-q", "--template=", "."),
         ("add", "-A"),
         ("commit", "-q", "--no-verify", "-m", "An empty invoice package with its tests"),
     ):
         done = subprocess.run(
-            [git, *_GIT, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [git, *_GIT, *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
         if done.returncode:
             raise Damaged(
-                f"git {arguments[0]} fails: {done.stderr.decode(errors='replace').strip()[:200]}", "see git's message"
+                f"git {arguments[0]} fails: {done.stderr.decode(errors='replace').strip()[:200]}",
+                "see git's message",
             )
     return os.path.realpath(folder)
 
 
 class Session:
-    """Stands for a Claude Code session: its id, its environment, the real program and the real Stop hook."""
+    """Stands for a Claude Code session: its id, its environment, the real program and the real Stop
+    hook."""
 
     def __init__(self, project: str, environment: dict) -> None:
         self.project = project
         self.id = f"demo-{uuid.uuid4()}"
         root, data = place.plugin_root(), place.data_dir(environment)
-        clean = {name: value for name, value in environment.items() if not name.startswith(("CLAUDE", "LOOPKIT_"))}
+        clean = {
+            name: value
+            for name, value in environment.items()
+            if not name.startswith(("CLAUDE", "LOOPKIT_"))
+        }
         self.environment = {
             **clean,
             "CLAUDE_CODE_SESSION_ID": self.id,
@@ -106,8 +129,14 @@ class Session:
         return (done.stdout.decode("utf-8", "replace").splitlines() or ["no output"])[-1]
 
     def stop(self) -> str | None:
-        """What the Stop hook tells this session when it wants to end its turn: the hold, or None when it may."""
-        event = {"session_id": self.id, "cwd": self.project, "hook_event_name": "Stop", "stop_hook_active": False}
+        """What the Stop hook tells this session when it wants to end its turn: the hold, or None
+        when it may."""
+        event = {
+            "session_id": self.id,
+            "cwd": self.project,
+            "hook_event_name": "Stop",
+            "stop_hook_active": False,
+        }
         event["background_tasks"] = []
         done = subprocess.run(
             ["sh", self.launcher, "stop"],
@@ -124,9 +153,12 @@ class Session:
 
 
 def run(folder: str | None, environment: dict, tell: Callable[[str, str], None]) -> dict:
-    """Make the project, run the loop; {"project", "loop", "card"}. Raises Refused or Damaged where it does not complete."""
+    """Make the project, run the loop; {"project", "loop", "card"}. Raises Refused or Damaged where
+    it does not complete."""
     project = make_project(folder)
-    answers = script.load(os.path.join(place.plugin_root(), "demo", "script.yaml"), python=shlex.quote(sys.executable))
+    answers = script.load(
+        os.path.join(place.plugin_root(), "demo", "script.yaml"), python=shlex.quote(sys.executable)
+    )
     session = Session(project, environment)
     tell("project", project)
     tell("step", "python -m unittest -q")
@@ -149,6 +181,8 @@ def run(folder: str | None, environment: dict, tell: Callable[[str, str], None])
     output = drive.drive(answers, project, session.call, output, watched)
     view = loops.view(os.path.join(project, place.FOLDER))
     if view is None or view.session.verdict != "achieved":
-        raise Refused("the demo's loop did not complete", f"look at it: cd {project} && loopkit status")
+        raise Refused(
+            "the demo's loop did not complete", f"look at it: cd {project} && loopkit status"
+        )
     tell("hook", session.stop() or "the session wants to stop: let go, the loop is complete")
     return {"project": project, "loop": view.name, "card": output}

@@ -10,15 +10,28 @@ OK, WARN, FAULT, DAMAGE = "ok", "note", "fault", "damaged"
 
 
 class Case:
-    """What is looked at: environment, current folder, session id, `.loop` (or None), how derived files are renewed.
+    """What is looked at: environment, current folder, session id, `.loop` (or None), how derived
+    files are renewed.
 
     system: as `sys.platform` names it.
     """
 
     def __init__(
-        self, environment: dict, folder: str, session: str, root: str | None, renew: Callable, system: str
+        self,
+        environment: dict,
+        folder: str,
+        session: str,
+        root: str | None,
+        renew: Callable,
+        system: str,
     ) -> None:
-        self.environment, self.folder, self.session, self.root, self.follow = environment, folder, session, root, renew
+        self.environment, self.folder, self.session, self.root, self.follow = (
+            environment,
+            folder,
+            session,
+            root,
+            renew,
+        )
         self.system = system
 
 

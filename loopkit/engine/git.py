@@ -1,4 +1,5 @@
-"""Calls of git that ask nobody, run no program of somebody's and end in time; where a project's repository is."""
+"""Calls of git that ask nobody, run no program of somebody's and end in time; where a project's
+repository is."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from . import process
 
 
 class Repository(namedtuple("Repository", "top folder common head part")):
-    """Where a project's repository is: root of the working tree, its git folder, the folder that all working trees share,
-    the commit that HEAD names or None; the part of it that is the project, relative to the root, "" for the whole."""
+    """Where a project's repository is: root of the working tree, its git folder, the folder that
+    all working trees share, the commit that HEAD names or None; the part of it that is the project,
+    relative to the root, "" for the whole."""
 
     __slots__ = ()
 
@@ -69,7 +71,8 @@ _UNDER_WAY = (
 
 
 class Unavailable(Refused):
-    """There is no repository with working files here, or no git: no checkpoint can be made. Exit 1."""
+    """There is no repository with working files here, or no git: no checkpoint can be made. Exit
+    1."""
 
 
 class GitFault(Damaged):
@@ -89,10 +92,12 @@ def git(
     answers: tuple = (0,),
     output: Any = subprocess.PIPE,
 ) -> bytes:
-    """What `git arguments…` prints in `project`, with nothing that could prompt or run a program of somebody's.
+    """What `git arguments…` prints in `project`, with nothing that could prompt or run a program of
+    somebody's.
 
-    given: its standard input · seconds: a time limit, SECONDS unless given; then its whole process group is ended ·
-    answers: exit codes that are no fault · output: a file that takes what it prints.
+    given: its standard input · seconds: a time limit, SECONDS unless given; then its whole process
+    group is ended · answers: exit codes that are no fault · output: a file that takes what it
+    prints.
 
     Raises Unavailable without git, Late out of time, GitFault where it fails.
     """
@@ -114,7 +119,8 @@ def call(
 
 
 class Call:
-    """One call of git, begun; whatever is still running when it is left is ended with its whole group."""
+    """One call of git, begun; whatever is still running when it is left is ended with its whole
+    group."""
 
     def __init__(
         self,
@@ -141,10 +147,13 @@ class Call:
         except FileNotFoundError:
             if not os.path.isdir(folder):
                 raise Unavailable(f"there is no folder {folder}") from None
-            raise Unavailable("checkpoints need git, and none is found", "install git to have them") from None
+            raise Unavailable(
+                "checkpoints need git, and none is found", "install git to have them"
+            ) from None
         except OSError as error:
             raise GitFault(
-                f"cannot start git in {folder}: {error.strerror}", "make room, or see loopkit doctor"
+                f"cannot start git in {folder}: {error.strerror}",
+                "make room, or see loopkit doctor",
             ) from None
 
     def __enter__(self) -> Call:
@@ -159,22 +168,30 @@ class Call:
                     pipe.close()
 
     def end(self, answers: tuple = (0,)) -> bytes:
-        """What it printed, once it has ended. Raises Late, GitFault for an exit code that is none of `answers`."""
+        """What it printed, once it has ended. Raises Late, GitFault for an exit code that is none
+        of `answers`."""
         try:
             out, err = self.child.communicate(None, self.limit)
         except subprocess.TimeoutExpired:
             raise Late(
-                f"{self.said} did not end within {self.limit:g} s and was stopped", f"try it in {self.folder}"
+                f"{self.said} did not end within {self.limit:g} s and was stopped",
+                f"try it in {self.folder}",
             ) from None
         if self.child.returncode not in answers:
-            first = next((row for row in err.decode("utf-8", "replace").splitlines() if row.strip()), "no word why")
-            raise GitFault(f"{self.said} fails in {self.folder}: {first[:300]}", "see git status there")
+            first = next(
+                (row for row in err.decode("utf-8", "replace").splitlines() if row.strip()),
+                "no word why",
+            )
+            raise GitFault(
+                f"{self.said} fails in {self.folder}: {first[:300]}", "see git status there"
+            )
         return out or b""
 
 
 @contextlib.contextmanager
 def _source(given: bytes) -> Iterator[Any]:
-    """Standard input: nothing, or a file, since much would pass slowly through a pipe and could get stuck in it."""
+    """Standard input: nothing, or a file, since much would pass slowly through a pipe and could get
+    stuck in it."""
     if not given:
         yield subprocess.DEVNULL
         return
@@ -189,14 +206,18 @@ _KEPT = frozenset(("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 
 
 def surroundings(environment: dict[str, str], settings: bool = True) -> dict[str, str]:
-    """An environment in which git speaks English, asks nobody, signs as us and takes no folder from whoever runs us.
+    """An environment in which git speaks English, asks nobody, signs as us and takes no folder from
+    whoever runs us.
 
     settings: with those that the environment itself gives to git.
     """
     kept = {
         name: value
         for name, value in environment.items()
-        if not name.startswith("GIT_") or name in _KEPT or settings and name.startswith("GIT_CONFIG")
+        if not name.startswith("GIT_")
+        or name in _KEPT
+        or settings
+        and name.startswith("GIT_CONFIG")
     }
     author, mail = _NOBODY
     return kept | {
@@ -213,25 +234,38 @@ def surroundings(environment: dict[str, str], settings: bool = True) -> dict[str
 
 
 def repository(project: str, environment: dict[str, str]) -> Repository:
-    """The repository whose working tree holds `project`. Raises Unavailable with the reason, GitFault, Late.
+    """The repository whose working tree holds `project`. Raises Unavailable with the reason,
+    GitFault, Late.
 
-    One that begins in the home folder or above it is none of a project's: it would reach over everything the person has.
+    One that begins in the home folder or above it is none of a project's: it would reach over
+    everything the person has.
     """
     here = os.path.realpath(project)
-    asked = ("--is-inside-work-tree", "--is-bare-repository", "--show-cdup", "--absolute-git-dir", "--git-common-dir")
+    asked = (
+        "--is-inside-work-tree",
+        "--is-bare-repository",
+        "--show-cdup",
+        "--absolute-git-dir",
+        "--git-common-dir",
+    )
     commit = ("--revs-only", "HEAD^{commit}")
     said = git(here, "rev-parse", *asked, *commit, environment=environment, answers=(0, 128))
     rows = said.split(b"\n")[:-1]
     if len(rows) < 3 or rows[0] != b"true":
         raise _none(here, rows, environment)
     commits = [row for row in rows[len(asked) :] if _ID.fullmatch(row)]
-    if len(rows) != len(asked) + len(commits) or len(commits) > 1:  # a line break in one of the names
+    if (
+        len(rows) != len(asked) + len(commits) or len(commits) > 1
+    ):  # a line break in one of the names
         rows[2:] = [git(here, "rev-parse", one, environment=environment)[:-1] for one in asked[2:]]
         rows += git(here, "rev-parse", *commit, environment=environment).split(b"\n")[:-1]
     up, folder, common = (os.fsdecode(one) for one in rows[2:5])
     top = os.path.normpath(os.path.join(here, up))
     if place.out_of_reach(top, environment):
-        raise Unavailable(f"the only repository above {here} is {top}, which holds much more than the project", ALONE)
+        raise Unavailable(
+            f"the only repository above {here} is {top}, which holds much more than the project",
+            ALONE,
+        )
     head = rows[5].decode("ascii", "replace") if len(rows) > 5 else None
     part = "" if here == top else os.path.relpath(here, top)
     return Repository(top, folder, os.path.normpath(os.path.join(here, common)), head, part)
@@ -239,7 +273,9 @@ def repository(project: str, environment: dict[str, str]) -> Repository:
 
 def _none(here: str, rows: list[bytes], environment: dict[str, str]) -> Unavailable:
     if len(rows) > 1 and rows[1] == b"true":
-        return Unavailable(f"{here} is a bare repository, without working files", "checkpoints are not available")
+        return Unavailable(
+            f"{here} is a bare repository, without working files", "checkpoints are not available"
+        )
     if rows:
         return Unavailable(f"{here} lies inside a git folder", "checkpoints are not available")
     try:
@@ -256,7 +292,8 @@ def head(project: str, environment: dict[str, str]) -> str | None:
 
 
 def under_way(found: Repository) -> str | None:
-    """What the person has begun in the repository and not ended, such as `a merge`; None if nothing."""
+    """What the person has begun in the repository and not ended, such as `a merge`; None if
+    nothing."""
     for name, what in _UNDER_WAY:
         if os.path.lexists(os.path.join(found.folder, name)):
             return what
@@ -264,7 +301,7 @@ def under_way(found: Repository) -> str | None:
 
 
 def place_of(found: Repository) -> str:
-    """Which of the repository's working trees it is, "." for the main one, and whether the project is a part of it: a
-    part that is renamed is the same project."""
+    """Which of the repository's working trees it is, "." for the main one, and whether the project
+    is a part of it: a part that is renamed is the same project."""
     tree = os.path.relpath(os.path.realpath(found.folder), os.path.realpath(found.common))
     return f"{tree}:part" if found.part else tree

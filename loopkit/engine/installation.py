@@ -1,4 +1,5 @@
-"""The doctor's look at the installation: interpreters, environment, plugins, hooks and their last calls."""
+"""The doctor's look at the installation: interpreters, environment, plugins, hooks and their last
+calls."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ RAN = 42
 NEEDED = ("hope", "counsel")
 #: What must lie in the plugin beside the package and the hooks; of a folder, something.
 PARTS = ("bin/loopkit", "commands", "agents", "skills", "templates", "plugins/counsel/profiles")
-#: Loads the module of each event, as a hook does, and prints those that cannot be loaded: event, TAB, why.
+#: Loads the module of each event, as a hook does, and prints those that cannot be loaded: event,
+#: TAB, why.
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -50,7 +52,8 @@ WORDS = {
 
 
 def programs(report: Report, case: Case) -> str:
-    """What loopkit runs on, what hooks run on and why, programs it leans on, the data folder and its environment.
+    """What loopkit runs on, what hooks run on and why, programs it leans on, the data folder and
+    its environment.
 
     Gives the path of the interpreter that hooks take, or an empty text.
     """
@@ -65,28 +68,46 @@ def programs(report: Report, case: Case) -> str:
             continue
         wrong = what_is_wrong(found)
         report.add(
-            WARN if wrong else OK, f"{name} on the PATH is {found}" + (f": {wrong}; it is passed over" if wrong else "")
+            WARN if wrong else OK,
+            f"{name} on the PATH is {found}" + (f": {wrong}; it is passed over" if wrong else ""),
         )
-    for name, needed in (("git", "checkpoints and stale evidence lean on it"), ("claude", "the client itself")):
+    for name, needed in (
+        ("git", "checkpoints and stale evidence lean on it"),
+        ("claude", "the client itself"),
+    ):
         found = shutil.which(name, path=case.environment.get("PATH", ""))
-        report.add(OK if found else WARN, f"{name}: {found}" if found else f"{name} is not on the PATH ({needed})")
+        report.add(
+            OK if found else WARN,
+            f"{name}: {found}" if found else f"{name} is not on the PATH ({needed})",
+        )
     writable = os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK)
-    report.add(OK if writable else FAULT, f"data folder {data}" + ("" if writable else " cannot be written"))
+    report.add(
+        OK if writable else FAULT,
+        f"data folder {data}" + ("" if writable else " cannot be written"),
+    )
     _environment(report, data)
     return rows[-1][1] if rows and rows[-1][0] == RAN else ""
 
 
 def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]]:
-    """Which interpreter hooks take, by asking the launcher itself; gives (exit code, path) of those it tried."""
+    """Which interpreter hooks take, by asking the launcher itself; gives (exit code, path) of those
+    it tried."""
     try:
         rows = _asked(case)
     except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh`{_git_bash(case)}")
+        report.add(
+            FAULT,
+            f"hooks/run does not answer ({error.__class__.__name__}); it needs "
+            f"`sh`{_git_bash(case)}",
+        )
         return []
     noted = _first_line(os.path.join(data, "python"))
     taken = rows[-1][1] if rows and rows[-1][0] == RAN else None
     if noted and noted not in [path for _, path in rows]:
-        report.add(WARN, f"{os.path.join(data, 'python')} names {noted}, which is no program; it is passed over")
+        report.add(
+            WARN,
+            f"{os.path.join(data, 'python')} names {noted}, which is no program; it is passed over",
+        )
     for code, path in rows:
         if path != taken:
             wrong = what_is_wrong(path) or f"ends with {code} on hooks: {_last_words(path, data)}"
@@ -94,7 +115,8 @@ def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]
     if taken is None:
         report.add(
             FAULT,
-            "no Python 3.9 or newer runs here, so hooks do nothing: install Python 3.11 or newer, run loopkit again",
+            "no Python 3.9 or newer runs here, so hooks do nothing: install Python 3.11 or newer, "
+            "run loopkit again",
         )
     else:
         why = "the first on the PATH that works"
@@ -135,7 +157,9 @@ def _start_up(program: str) -> float:
     for _ in range(3):
         began = time.perf_counter()
         try:
-            subprocess.run([program, "-I", "-S", "-c", ""], stdin=subprocess.DEVNULL, timeout=20, check=False)
+            subprocess.run(
+                [program, "-I", "-S", "-c", ""], stdin=subprocess.DEVNULL, timeout=20, check=False
+            )
         except (OSError, subprocess.TimeoutExpired):
             pass
         best = min(best, time.perf_counter() - began)
@@ -147,7 +171,11 @@ def what_is_wrong(program: str) -> str | None:
     check = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run(
-            [program, "-I", "-S", "-c", check], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
+            [program, "-I", "-S", "-c", check],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not run ({error.__class__.__name__})"
@@ -164,9 +192,12 @@ def _last_words(program: str, data: str) -> str:
     file = os.path.join(place.plugin_root(), "loopkit", "hooks", "__main__.py")
     try:
         done = subprocess.run(
-            [program, "-I", "-S", file, "which", data], stdin=subprocess.DEVNULL, capture_output=True, timeout=10,
+            [program, "-I", "-S", file, "which", data],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return error.__class__.__name__
     return (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no word"])[-1][:160]
@@ -176,7 +207,9 @@ def _environment(report: Report, data: str) -> None:
     from pathlib import Path
 
     try:
-        ready = bootstrap.complete(Path(data), Path(place.plugin_root(), "requirements.lock").read_bytes())
+        ready = bootstrap.complete(
+            Path(data), Path(place.plugin_root(), "requirements.lock").read_bytes()
+        )
     except OSError:
         report.add(FAULT, "requirements.lock is missing from the plugin: install the plugin again")
         return
@@ -193,10 +226,14 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
     root = place.plugin_root()
     missing = [one for one in PARTS if not _is_there(os.path.join(root, one))]
     if missing:
-        report.add(FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again")
+        report.add(
+            FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again"
+        )
     installed = client.installed(case.environment, folders)
     switched = {name: client.deciding(files, "enabledPlugins", name) for name in installed}
-    off = {name: decided[1] for name, decided in switched.items() if decided and decided[0] is False}
+    off = {
+        name: decided[1] for name, decided in switched.items() if decided and decided[0] is False
+    }
     copies = client.copies(installed)
     copies = {name: folder for name, folder in copies.items() if name not in off} or copies
     _copies(report, case, root, copies)
@@ -221,33 +258,52 @@ def plugins(report: Report, case: Case, files: list[client.Settings], folders: l
         where = {"loop": root, **{name: os.path.join(root, "plugins", name) for name in NEEDED}}
         for name in NEEDED:
             if not client.manifest(where[name]):
-                report.add(WARN, f"plugin {name} is not beside this one: loop needs it (claude plugin list)")
+                report.add(
+                    WARN,
+                    f"plugin {name} is not beside this one: loop needs it (claude plugin list)",
+                )
                 del where[name]
         _versions(report, where)
 
 
 def _copies(report: Report, case: Case, root: str, copies: dict[str, str]) -> None:
-    """Which copy of this plugin the client reads, of those that are installed: ours, another one, or several."""
+    """Which copy of this plugin the client reads, of those that are installed: ours, another one,
+    or several."""
     real = os.path.realpath(root)
-    cache = os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache") + os.sep
+    cache = (
+        os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache")
+        + os.sep
+    )
     ours = [name for name, folder in copies.items() if os.path.realpath(folder) == real]
     if ours:
         report.add(OK, f"Claude Code reads {', '.join(ours)} from here: {root}")
     elif not copies and real.startswith(cache):
         market = real[len(cache) :].split(os.sep)[0]
-        report.add(FAULT, f"this is {root}, and the plugin loop is not installed: claude plugin install loop@{market}")
+        report.add(
+            FAULT,
+            f"this is {root}, and the plugin loop is not installed: claude plugin install "
+            f"loop@{market}",
+        )
     elif not copies:
         report.add(
-            OK, f"the plugin loop is not installed: Claude Code uses this one where --plugin-dir names it: {root}"
+            OK,
+            "the plugin loop is not installed: Claude Code uses this one where --plugin-dir "
+            f"names it: {root}",
         )
     else:
-        where = ", ".join(f"{name} {_version(folder)} from {folder}" for name, folder in copies.items())
+        where = ", ".join(
+            f"{name} {_version(folder)} from {folder}" for name, folder in copies.items()
+        )
         if real.startswith(cache):
-            report.add(WARN, f"this is {root}; Claude Code has since installed {where}: start Claude Code again")
+            report.add(
+                WARN,
+                f"this is {root}; Claude Code has since installed {where}: start Claude Code again",
+            )
         else:
             report.add(
                 OK,
-                f"this is loop {_version(root)} in {root}; Claude Code reads {where}, unless --plugin-dir names this one",
+                f"this is loop {_version(root)} in {root}; Claude Code reads {where}, unless "
+                "--plugin-dir names this one",
             )
     if len({os.path.realpath(folder) for folder in copies.values()}) > 1:
         kept, why = _kept(ours, sorted(copies))
@@ -255,7 +311,8 @@ def _copies(report: Report, case: Case, root: str, copies: dict[str, str]) -> No
         rest = ", ".join(f"claude plugin disable {name}" for name in sorted(copies) if name != kept)
         report.add(
             WARN,
-            f"Claude Code loads several copies of the plugin loop, and whose hooks answer is not certain: {listed}; "
+            "Claude Code loads several copies of the plugin loop, and whose hooks answer is not "
+            f"certain: {listed}; "
             f"keep {kept} ({why}): {rest}",
         )
 
@@ -278,7 +335,10 @@ def _versions(report: Report, where: dict[str, str]) -> None:
     versions = {name: _version(folder) for name, folder in where.items()}
     listed = ", ".join(f"{name} {version}" for name, version in versions.items())
     if len(set(versions.values())) > 1:
-        report.add(FAULT, f"plugins of different versions: {listed}; update all three (claude plugin update)")
+        report.add(
+            FAULT,
+            f"plugins of different versions: {listed}; update all three (claude plugin update)",
+        )
     else:
         report.add(OK, f"plugins: {listed}")
 
@@ -291,7 +351,8 @@ def _is_there(path: str) -> bool:
 
 
 def hooks(report: Report, case: Case, python: str) -> None:
-    """The hooks that are registered, how they answer a sample, when each was last called and what came of it."""
+    """The hooks that are registered, how they answer a sample, when each was last called and what
+    came of it."""
     path = os.path.join(place.plugin_root(), "hooks", "hooks.json")
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -302,7 +363,11 @@ def hooks(report: Report, case: Case, python: str) -> None:
                 for hook in entry["hooks"]
             ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        report.add(FAULT, f"hooks/hooks.json cannot be read ({error.__class__.__name__}): install the plugin again")
+        report.add(
+            FAULT,
+            f"hooks/hooks.json cannot be read ({error.__class__.__name__}): install the plugin "
+            "again",
+        )
         return
     _sample(report, case, python, sorted({event for event, _, _ in registered}))
     data = place.data_dir(case.environment)
@@ -316,7 +381,8 @@ def hooks(report: Report, case: Case, python: str) -> None:
 
 
 def _sample(report: Report, case: Case, python: str, registered: list[str]) -> None:
-    """A stop of a session that has no loop, with a data folder of its own, so that it is not noted as a call."""
+    """A stop of a session that has no loop, with a data folder of its own, so that it is not noted
+    as a call."""
     sample = {
         "session_id": "doctor",
         "cwd": case.folder,
@@ -326,10 +392,14 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
     }
     try:
         with tempfile.TemporaryDirectory(prefix="loopkit-doctor-") as data:
-            with open(os.path.join(data, "python"), "w", encoding="utf-8", errors="surrogateescape") as file:
+            with open(
+                os.path.join(data, "python"), "w", encoding="utf-8", errors="surrogateescape"
+            ) as file:
                 file.write(python)
             with contextlib.suppress(OSError, NotImplementedError):  # compiled once is enough
-                os.symlink(os.path.join(place.data_dir(case.environment), "pyc"), os.path.join(data, "pyc"))
+                os.symlink(
+                    os.path.join(place.data_dir(case.environment), "pyc"), os.path.join(data, "pyc")
+                )
             done = subprocess.run(
                 ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "stop"],
                 input=json.dumps(sample).encode(),
@@ -341,9 +411,15 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
             )
             fault = _last_line(os.path.join(data, "hooks.log"))
     except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(FAULT, f"hooks/run does not answer ({error.__class__.__name__}); it needs `sh`{_git_bash(case)}")
+        report.add(
+            FAULT,
+            f"hooks/run does not answer ({error.__class__.__name__}); it needs "
+            f"`sh`{_git_bash(case)}",
+        )
         return
-    good = done.returncode == 0 and not done.stdout.strip() and not done.stderr.strip() and not fault
+    good = (
+        done.returncode == 0 and not done.stdout.strip() and not done.stderr.strip() and not fault
+    )
     said = fault or (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:100]
     report.add(
         OK if good else FAULT,
@@ -353,11 +429,27 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
 
 
 def _modules(report: Report, python: str, data: str, registered: set[str]) -> None:
-    """Whether the client calls a hook for each event that we answer, and whether what answers it can be loaded."""
-    argv = [python, "-I", "-S", "-B", "-X", "utf8", "-X", f"pycache_prefix={os.path.join(data, 'pyc')}", "-c", LOAD]
+    """Whether the client calls a hook for each event that we answer, and whether what answers it
+    can be loaded."""
+    argv = [
+        python,
+        "-I",
+        "-S",
+        "-B",
+        "-X",
+        "utf8",
+        "-X",
+        f"pycache_prefix={os.path.join(data, 'pyc')}",
+        "-c",
+        LOAD,
+    ]
     try:
         done = subprocess.run(
-            [*argv, place.plugin_root()], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+            [*argv, place.plugin_root()],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         report.add(FAULT, f"the hooks' modules cannot be loaded ({error.__class__.__name__})")
@@ -365,9 +457,14 @@ def _modules(report: Report, python: str, data: str, registered: set[str]) -> No
     for row in done.stdout.decode("utf-8", "replace").splitlines():
         event, _, why = row.partition("\t")
         if why:
-            report.add(FAULT, f"the hook for {event} cannot be loaded: {why[:200]}; install the plugin again")
+            report.add(
+                FAULT,
+                f"the hook for {event} cannot be loaded: {why[:200]}; install the plugin again",
+            )
         if event not in registered:
-            report.add(FAULT, f"hooks/hooks.json calls no hook for {event}: install the plugin again")
+            report.add(
+                FAULT, f"hooks/hooks.json calls no hook for {event}: install the plugin again"
+            )
 
 
 def _last_call(report: Report, case: Case, data: str, event: str, name: str, limit: object) -> None:
@@ -376,7 +473,8 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
         if event == "SessionStart" and case.session and not beats.any_call(data):
             report.add(
                 FAULT,
-                f"hook {event}: last call never, and this is a session: its hooks are not run, or the plugin loop was "
+                f"hook {event}: last call never, and this is a session: its hooks are not run, or "
+                "the plugin loop was "
                 "installed just now; is it enabled (claude plugin list)? Start Claude Code again",
             )
         else:
@@ -389,12 +487,20 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
         if place.alive(beat.pid) and age <= longest:
             report.add(OK, when + "it is running")
         else:
-            report.add(WARN, when + f"it was begun and did not end: killed, as at its time limit of {longest} s")
+            report.add(
+                WARN,
+                when + f"it was begun and did not end: killed, as at its time limit of {longest} s",
+            )
     elif beat.took is not None and beat.took > longest:
-        report.add(WARN, when + f"{WORDS.get(beat.result, beat.result)}, too late: after {beat.took:.0f} s")
+        report.add(
+            WARN, when + f"{WORDS.get(beat.result, beat.result)}, too late: after {beat.took:.0f} s"
+        )
     else:
         bad = beat.result in ("fault", "no-python", "disabled")
-        report.add(WARN if bad else OK, when + WORDS.get(beat.result, beat.result or "what came of it is not noted"))
+        report.add(
+            WARN if bad else OK,
+            when + WORDS.get(beat.result, beat.result or "what came of it is not noted"),
+        )
 
 
 def _last_line(path: str) -> str:

@@ -1,4 +1,5 @@
-"""What block YAML would misread in a model's words, quoted: a plain text with `: ` is no record, one with ` #` loses its end."""
+"""What block YAML would misread in a model's words, quoted: a plain text with `: ` is no record,
+one with ` #` loses its end."""
 
 from __future__ import annotations
 
@@ -9,17 +10,20 @@ import re
 COMMAND = "verify"
 #: What a plain text begins with.
 _PLAIN = re.compile(r"""[^\s"'\[\]{}|>&*!%@`#,?-]|-(?=\S)""")
-#: What begins something else in YAML that no text of a reply can be, and a quotation that goes on behind its end.
+#: What begins something else in YAML that no text of a reply can be, and a quotation that goes on
+#: behind its end.
 _ODD = re.compile(r"""[`@%*&!>|\[]|"(?:[^"\\]|\\.)*"\s*[^\s#,]|'[^']*'\s*[^\s#',]""")
 _KEY = re.compile(r"([A-Za-z_]\w*):(?:[ \t]+(.*))?$")
 _BLOCK = re.compile(r"(?:^|[:\-]\s+)[|>][+-]?\d*[+-]?\s*(?:#.*)?$")
 
 
 def quoted(text: str, fields: set[str], texts: set[str]) -> str:
-    """The same record with such texts in double quotes. fields: every field's name · texts: those that hold a text.
+    """The same record with such texts in double quotes. fields: every field's name · texts: those
+    that hold a text.
 
-    Looked at are values of `texts` and entries of lists that begin with no field; what goes on over further lines is
-    put on one, as YAML reads it. Literal blocks and what is quoted already stay as they are.
+    Looked at are values of `texts` and entries of lists that begin with no field; what goes on over
+    further lines is put on one, as YAML reads it. Literal blocks and what is quoted already stay as
+    they are.
     """
     lines = text.split("\n")
     made: list[str] = []
@@ -30,7 +34,9 @@ def quoted(text: str, fields: set[str], texts: set[str]) -> str:
         if _BLOCK.search(line):
             depth = _depth(line)
             made.append(line)
-            while place < len(lines) and (not lines[place].strip() or _indent(lines[place]) > depth):
+            while place < len(lines) and (
+                not lines[place].strip() or _indent(lines[place]) > depth
+            ):
                 made.append(lines[place])
                 place += 1
             continue
@@ -42,14 +48,25 @@ def quoted(text: str, fields: set[str], texts: set[str]) -> str:
         while place < len(lines) and _goes_on(lines[place], depth, fields):
             words.append(lines[place].strip())
             place += 1
-        if place < len(lines) and not lines[place].strip() and _goes_on(_next(lines, place), depth, fields):
-            made += [line, *lines[place - len(words) + 1 : place]]  # paragraphs: left to whoever reads it
+        if (
+            place < len(lines)
+            and not lines[place].strip()
+            and _goes_on(_next(lines, place), depth, fields)
+        ):
+            made += [
+                line,
+                *lines[place - len(words) + 1 : place],
+            ]  # paragraphs: left to whoever reads it
             continue
         whole = " ".join(words)
         needs = _ODD.match(whole) or ": " in whole or " #" in whole or whole.endswith(":")
         if head.endswith(f"{COMMAND}: ") and _comment(whole):
             needs = False  # a note behind a command is none of its arguments
-        made += [head + json.dumps(whole, ensure_ascii=False)] if needs else lines[place - len(words) : place]
+        made += (
+            [head + json.dumps(whole, ensure_ascii=False)]
+            if needs
+            else lines[place - len(words) : place]
+        )
     return "\n".join(made)
 
 
@@ -71,7 +88,8 @@ def _indent(line: str) -> int:
 
 
 def _depth(line: str) -> int:
-    """The indentation that what belongs to a line must exceed: of its key, which may stand behind a list's mark."""
+    """The indentation that what belongs to a line must exceed: of its key, which may stand behind a
+    list's mark."""
     found = re.match(r" *(?:- +)?", line)
     assert found is not None
     return found.end() if _KEY.match(line[found.end() :]) else _indent(line)
@@ -84,7 +102,8 @@ def _next(lines: list[str], place: int) -> str:
 
 
 def _value(line: str, fields: set[str], texts: set[str]) -> tuple[str, str | None, int]:
-    """(what stands before a plain text, the text, the indentation that what goes on must exceed); no text: None."""
+    """(what stands before a plain text, the text, the indentation that what goes on must exceed);
+    no text: None."""
     found = re.match(r"( *)((?:- +)?)", line)
     assert found is not None
     head, rest = found[0], line[found.end() :]

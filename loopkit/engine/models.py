@@ -28,7 +28,9 @@ def _text(value: Any) -> Any:
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise PydanticCustomError("unicode", "holds characters that cannot be written") from None
+            raise PydanticCustomError(
+                "unicode", "holds characters that cannot be written"
+            ) from None
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -40,18 +42,26 @@ def _said(value: str) -> str:
 
 def _nothing(value: Any) -> Any:
     """What does not apply stays empty."""
-    return None if isinstance(value, str) and value.strip().lower() in ("", "none", "n/a") else value
+    return (
+        None if isinstance(value, str) and value.strip().lower() in ("", "none", "n/a") else value
+    )
 
 
 def _whole(value: Any) -> Any:
-    """82.0 is a whole number, also as the text that block YAML makes of it; 82.5 and "82" are none."""
+    """82.0 is a whole number, also as the text that block YAML makes of it; 82.5 and "82" are
+    none."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,10}\.0{1,10}", value):
         return int(float(value))
-    return int(value) if isinstance(value, float) and math.isfinite(value) and value == int(value) else value
+    return (
+        int(value)
+        if isinstance(value, float) and math.isfinite(value) and value == int(value)
+        else value
+    )
 
 
 def _amount(value: Any) -> Any:
-    """87.5, also where the reader of records left it as a text, with or without a percent sign; true is no amount."""
+    """87.5, also where the reader of records left it as a text, with or without a percent sign;
+    true is no amount."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,10})?\s*%?", value.strip()):
@@ -62,7 +72,9 @@ def _amount(value: Any) -> Any:
 def _truth(value: Any) -> Any:
     """The reader of records knows no booleans."""
     if isinstance(value, str):
-        return {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().lower(), value)
+        return {"true": True, "yes": True, "false": False, "no": False}.get(
+            value.strip().lower(), value
+        )
     return value
 
 
@@ -110,8 +122,12 @@ def _inside(value: str) -> str:
 
 Text = Annotated[str, BeforeValidator(_text), Field(max_length=LONGEST)]
 Said = Annotated[Text, AfterValidator(_said)]
-Texts = Annotated[list[Annotated[Text, BeforeValidator(_reason)]], BeforeValidator(_list), Field(max_length=MOST)]
-Paths = Annotated[list[Annotated[Text, AfterValidator(_inside)]], BeforeValidator(_list), Field(max_length=MOST)]
+Texts = Annotated[
+    list[Annotated[Text, BeforeValidator(_reason)]], BeforeValidator(_list), Field(max_length=MOST)
+]
+Paths = Annotated[
+    list[Annotated[Text, AfterValidator(_inside)]], BeforeValidator(_list), Field(max_length=MOST)
+]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=LARGEST, strict=True)]
 Score = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100, strict=True)]
 Percent = Annotated[float, BeforeValidator(_amount), Field(ge=0, le=100, allow_inf_nan=False)]
@@ -134,7 +150,9 @@ class Decision(Reply):
     title: Annotated[Said, Field(max_length=decisions.LONGEST_TITLE)]
     context: Gist
     choice: Gist
-    alternatives: Annotated[list[Reason], Field(min_length=1, max_length=decisions.MOST_ALTERNATIVES)]
+    alternatives: Annotated[
+        list[Reason], Field(min_length=1, max_length=decisions.MOST_ALTERNATIVES)
+    ]
     consequences: Annotated[Text, Field(max_length=decisions.LONGEST)] = ""
     depends_on: Numbers = []
     invalidated_if: Annotated[Text, Field(max_length=decisions.LONGEST)] = ""
@@ -162,14 +180,19 @@ def _places(pieces: list[Piece], field: str) -> None:
     for place, piece in enumerate(pieces):
         for one in piece.dependencies:
             if one >= len(pieces) or one == place:
-                why = f"{field}.{place}.dependencies: {one} is no other place in the list, which is counted from 0"
+                why = (
+                    f"{field}.{place}.dependencies: {one} is no other place in the list, which is "
+                    "counted from 0"
+                )
                 raise PydanticCustomError("place", "{why}", {"why": why})
 
 
 class Plan(Reply):
     """Tasks in order, or the questions that keep the planner from naming them."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["tasks"]}, {"required": ["questions"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["tasks"]}, {"required": ["questions"]}]}
+    )
 
     tasks: Annotated[list[Piece], BeforeValidator(_list), Field(max_length=MOST)] = []
     risks: Texts = []
@@ -228,7 +251,9 @@ class Failure(Reply):
     error: Said
     file: Text = ""
     stackTrace: Text = ""
-    severity: Annotated[Literal["critical", "major", "minor", "suggestion"], BeforeValidator(_grade)] = "major"
+    severity: Annotated[
+        Literal["critical", "major", "minor", "suggestion"], BeforeValidator(_grade)
+    ] = "major"
 
 
 class Test(Reply):
@@ -250,21 +275,27 @@ class Test(Reply):
         if self.status == "passed" and self.testsFailed:
             why = f"status: passed, but testsFailed is {self.testsFailed}"
         elif self.testsPassed + self.testsFailed > self.testsRun:
-            why = f"testsRun: {self.testsRun}, but {self.testsPassed} passed and {self.testsFailed} failed"
+            why = (
+                f"testsRun: {self.testsRun}, but {self.testsPassed} passed and {self.testsFailed} "
+                "failed"
+            )
         else:
             return self
         raise PydanticCustomError("sum", "{why}", {"why": why})
 
 
 class Verification(Reply):
-    """A supervisor's judgement. `approved` and `recommendation` are read and ignored: the score decides."""
+    """A supervisor's judgement. `approved` and `recommendation` are read and ignored: the score
+    decides."""
 
     score: Score
     approved: Flag
     recommendation: Annotated[Literal["approve", "revise", "reject"], BeforeValidator(_word)]
     feedback: Said
     completeness: Annotated[
-        Literal["complete", "partial", "insufficient"] | None, BeforeValidator(_nothing), BeforeValidator(_word)
+        Literal["complete", "partial", "insufficient"] | None,
+        BeforeValidator(_nothing),
+        BeforeValidator(_word),
     ] = None
     issues: Texts = []
     missingElements: Texts = []

@@ -15,8 +15,8 @@ from typing import BinaryIO
 from ..core.evidence import masking
 from ..store import tables
 
-#: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by signal n · seconds: run
-#: time.
+#: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by
+#: signal n · seconds: run time.
 Outcome = namedtuple("Outcome", "exit seconds note")
 
 #: Bytes of output that are kept at the most: the beginning and, what matters more, the end.
@@ -27,10 +27,14 @@ _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
 _LINGER = 2.0
 
 
-def run(arguments: list[str], folder: str, log: str, seconds: float, environment: dict[str, str]) -> Outcome:
-    """Run `arguments` in `folder` with both streams appended to the file `log`; the whole group ends with it.
+def run(
+    arguments: list[str], folder: str, log: str, seconds: float, environment: dict[str, str]
+) -> Outcome:
+    """Run `arguments` in `folder` with both streams appended to the file `log`; the whole group
+    ends with it.
 
-    No shell. A TERM or HUP signal to us ends the group first. Raises OSError where the log cannot be written.
+    No shell. A TERM or HUP signal to us ends the group first. Raises OSError where the log cannot
+    be written.
     """
     masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
@@ -68,8 +72,8 @@ def run(arguments: list[str], folder: str, log: str, seconds: float, environment
 
 
 class _Pump(threading.Thread):
-    """Carries a program's output into the log, credentials masked: its first half of MOST_OUTPUT at once, of the rest
-    only the end."""
+    """Carries a program's output into the log, credentials masked: its first half of MOST_OUTPUT at
+    once, of the rest only the end."""
 
     def __init__(self, process: subprocess.Popen, output: BinaryIO, masks: masking.Stream) -> None:
         super().__init__(daemon=True)
@@ -93,7 +97,10 @@ class _Pump(threading.Thread):
             with self.lock:
                 try:
                     self._take(self.masks.feed(piece))
-                except (OSError, ValueError) as error:  # a full disk must not stop the program's own output
+                except (
+                    OSError,
+                    ValueError,
+                ) as error:  # a full disk must not stop the program's own output
                     self.fault = self.fault or OSError(str(error))
 
     def _take(self, piece: bytes) -> None:
@@ -129,7 +136,8 @@ class _Pump(threading.Thread):
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """TERM and HUP become an exit that runs the clean-up on its way; only possible in the main thread."""
+    """TERM and HUP become an exit that runs the clean-up on its way; only possible in the main
+    thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

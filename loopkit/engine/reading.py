@@ -1,4 +1,5 @@
-"""One record out of what an agent wrote: alone, in a fence, between prose; as block YAML or JSON. Nothing is guessed."""
+"""One record out of what an agent wrote: alone, in a fence, between prose; as block YAML or JSON.
+Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LARGEST = 100_000
 ERROR_LENGTH = 400
 #: Records that are looked for in a reply with prose around them.
 _TRIES = 20
-#: More brackets in a row than any reply has; the reader of records would take seconds over thousands.
+#: More brackets in a row than any reply has; the reader of records would take seconds over
+#: thousands.
 _DEEP = re.compile(r"(?:[\[{]\s*){30}")
 
 
@@ -30,12 +32,16 @@ class Unfit(Exception):
 
 
 def record(text: str, names: list[str], mend: Callable[[str], str] = str) -> dict:
-    """The one record with these fields in a text. Raises Unfit for none, several, or one that cannot be read.
+    """The one record with these fields in a text. Raises Unfit for none, several, or one that
+    cannot be read.
 
     mend: what is done to block YAML first; where that cannot be read, it is read as it stands.
     """
     if len(text) > LARGEST:
-        raise Unfit(f"the reply has {len(text):,} characters, at most {LARGEST:,}; put long output into a file")
+        raise Unfit(
+            f"the reply has {len(text):,} characters, at most {LARGEST:,}; put long output into a "
+            "file"
+        )
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not text.strip():
         raise Unfit(f"the reply is empty; its fields: {', '.join(names)}")
@@ -56,7 +62,8 @@ def record(text: str, names: list[str], mend: Callable[[str], str] = str) -> dic
 
 
 def _fences(text: str) -> tuple[list[str], str]:
-    """What stands between fences that begin a line, and the text without them; a fence that never ends is none."""
+    """What stands between fences that begin a line, and the text without them; a fence that never
+    ends is none."""
     inside: list[str] = []
     outside: list[str] = []
     opened, begun, mark = None, 0, ""
@@ -83,7 +90,8 @@ def _opens(text: str, names: list[str]) -> bool:
 
 
 def _objects(text: str, names: list[str]) -> tuple[list[dict | str], str]:
-    """Records in braces that begin a line, and the text without them; one that is no JSON comes as a text."""
+    """Records in braces that begin a line, and the text without them; one that is no JSON comes as
+    a text."""
     found: list[dict | str] = []
     place, decoder = 0, json.JSONDecoder(object_pairs_hook=_once)
     for _ in range(_TRIES):
@@ -126,9 +134,11 @@ def _top(text: str, names: list[str]) -> tuple[int | None, list[str]]:
 
 
 def _block(text: str, names: list[str]) -> str:
-    """The lines of a YAML record between prose, "" for none: from its first field to the first line that is none of it.
+    """The lines of a YAML record between prose, "" for none: from its first field to the first line
+    that is none of it.
 
-    A key that nobody knows belongs to it, and is refused with its name, unless an empty line parts it off.
+    A key that nobody knows belongs to it, and is refused with its name, unless an empty line parts
+    it off.
     """
     first, lines = _top(text, names)
     if first is None:
@@ -141,7 +151,9 @@ def _block(text: str, names: list[str]) -> str:
             continue
         found = _KEY.match(line)
         inner = (
-            line[0] in " \t-#" and not line.startswith("---") and (not blank or line[0] in " \t" or line[:2] == "- ")
+            line[0] in " \t-#"
+            and not line.startswith("---")
+            and (not blank or line[0] in " \t" or line[:2] == "- ")
         )
         if not inner and not (found and (found[1] in names or not blank)):
             break
@@ -149,7 +161,8 @@ def _block(text: str, names: list[str]) -> str:
     rest = [line for line in lines[last + 1 :] if (key := _KEY.match(line)) and key[1] in names]
     if rest:
         raise Unfit(
-            f"after prose the record goes on with {rest[0].strip()[:60]!r}; answer with one record and nothing else"
+            f"after prose the record goes on with {rest[0].strip()[:60]!r}; answer with one "
+            "record and nothing else"
         )
     return "\n".join(lines[first : last + 1]) + "\n"
 

@@ -1,4 +1,5 @@
-"""Structured replies of the roles: their schemas and forms, how one is read, what an unfit one counts as."""
+"""Structured replies of the roles: their schemas and forms, how one is read, what an unfit one
+counts as."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ ERRORS = 3
 #: Entries that a numbered list may have to be read as a plan.
 MOST_LISTED = 15
 _FORMS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "templates", "replies"
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+    "templates",
+    "replies",
 )
 
 
@@ -34,7 +37,8 @@ def schema(kind: str) -> dict:
 
 
 def form(kind: str) -> str:
-    """A reply of this kind as block YAML, filled in, with every field. Raises UsageFault for an unknown one."""
+    """A reply of this kind as block YAML, filled in, with every field. Raises UsageFault for an
+    unknown one."""
     _model(kind)
     path = os.path.join(_FORMS, f"{kind}.yaml")
     with open(path, encoding="utf-8") as file:
@@ -42,14 +46,17 @@ def form(kind: str) -> str:
 
 
 def parse(kind: str, text: str) -> dict:
-    """A reply as a dict with its own names and a value for every field. Raises Unfit, whose `error` names the field.
+    """A reply as a dict with its own names and a value for every field. Raises Unfit, whose `error`
+    names the field.
 
-    The record may stand in a fence or between prose, as YAML or JSON; more than one, or one that can only be guessed,
-    is refused.
+    The record may stand in a fence or between prose, as YAML or JSON; more than one, or one that
+    can only be guessed, is refused.
     """
     model = _model(kind)
     fields, texts = _names(kind)
-    value = reading.record(text, list(model.model_fields), lambda one: mending.quoted(one, fields, texts))
+    value = reading.record(
+        text, list(model.model_fields), lambda one: mending.quoted(one, fields, texts)
+    )
     try:
         return model.model_validate(value).model_dump(mode="json")
     except ValidationError as error:
@@ -60,7 +67,12 @@ def _names(kind: str) -> tuple[set[str], set[str]]:
     """Every field of a reply, at whatever depth, and those that hold somebody's words."""
     whole = schema(kind)
     rows = [one["properties"] for one in (whole, *whole.get("$defs", {}).values())]
-    words = {name for row in rows for name, one in row.items() if one.get("type") == "string" and "enum" not in one}
+    words = {
+        name
+        for row in rows
+        for name, one in row.items()
+        if one.get("type") == "string" and "enum" not in one
+    }
     return {name for row in rows for name in row}, words
 
 
@@ -82,20 +94,30 @@ def _fault(fault: dict) -> str:
     kind, value, context = fault["type"], fault.get("input"), fault.get("ctx") or {}
     shown = repr(value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…")
     if len(shown) > 60:
-        shown = "a list" if isinstance(value, list) else "a record" if isinstance(value, dict) else shown[:60]
+        shown = (
+            "a list"
+            if isinstance(value, list)
+            else "a record"
+            if isinstance(value, dict)
+            else shown[:60]
+        )
     if kind == "missing" and fault["loc"]:
         return "is missing"
     if kind == "extra_forbidden":
         return "is no field of this reply"
     if kind == "literal_error":
-        return f"{shown} is none of " + str(context.get("expected", "")).replace(" or ", ", ").replace("'", "")
+        return f"{shown} is none of " + str(context.get("expected", "")).replace(
+            " or ", ", "
+        ).replace("'", "")
     if kind in ("greater_than_equal", "less_than_equal"):
         return f"{shown} is " + (
             "below " + f"{context['ge']:g}" if "ge" in context else "above " + f"{context['le']:g}"
         )
     if kind.startswith(("int", "float")) or kind == "finite_number":
         what = "number" if kind.startswith("float") else "whole number"
-        return f"{shown} is no {what}" + (", written without quotes" if isinstance(value, str) else "")
+        return f"{shown} is no {what}" + (
+            ", written without quotes" if isinstance(value, str) else ""
+        )
     if kind.startswith("bool"):
         return f"{shown} is neither true nor false"
     if kind == "string_type":
@@ -119,7 +141,8 @@ _ITEM = re.compile(r"^[ ]{0,3}(\d{1,3})[.)][ \t]+(\S.*)$")
 
 
 def fallback(kind: str, text: str, test_command: str | None) -> dict | None:
-    """A plan or replan read from a numbered list, or None: no such list, two of them, too long, no test command known.
+    """A plan or replan read from a numbered list, or None: no such list, two of them, too long, no
+    test command known.
 
     An entry is `description | complexity`; without a complexity that we know it is medium.
     """
@@ -137,12 +160,22 @@ def fallback(kind: str, text: str, test_command: str | None) -> dict | None:
                 words, grade = found[2], ""
             known = grade in ("simple", "medium", "complex")
             words = " ".join((words if known else found[2]).replace("**", "").split())
-            pieces.append({"description": words, "complexity": grade if known else "medium", "verify": test_command})
+            pieces.append(
+                {
+                    "description": words,
+                    "complexity": grade if known else "medium",
+                    "verify": test_command,
+                }
+            )
         elif pieces and line[:2] in ("  ", "\t") and line.strip():
             pieces[-1]["description"] += "\n" + line.strip()
     if not pieces or len(pieces) > MOST_LISTED:
         return None
-    row = {"tasks": pieces} if kind == "plan" else {"analysis": "read from a numbered list", "subtasks": pieces}
+    row = (
+        {"tasks": pieces}
+        if kind == "plan"
+        else {"analysis": "read from a numbered list", "subtasks": pieces}
+    )
     try:
         return models.MODELS[kind].model_validate(row).model_dump(mode="json")
     except ValidationError:

@@ -1,4 +1,5 @@
-"""Taking working files from one tree to another, path by path, and nothing that was not kept before."""
+"""Taking working files from one tree to another, path by path, and nothing that was not kept
+before."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ from .git import LONG_SECONDS, GitFault, Repository, git, repository
 from .trees import LINK, RUN, Difference, differences
 from .workshop import PREFIX, Workshop, sweep, workshop
 
-#: rows: the differences to be carried out · left: {path: why} of what is not touched though the trees differ there.
+#: rows: the differences to be carried out · left: {path: why} of what is not touched though the
+#: trees differ there.
 Plan = namedtuple("Plan", "rows left")
-#: paths: what was written or deleted · left: what was not touched though the trees differ there, `path (why)`.
+#: paths: what was written or deleted · left: what was not touched though the trees differ there,
+#: `path (why)`.
 Restored = namedtuple("Restored", "paths left")
 #: Why a file is left as it is.
 LEFT_OUT, IGNORED = "left out of the checkpoint", "ignored"
@@ -31,28 +34,36 @@ def within(path: str, folders: Iterable[str]) -> bool:
     return any(path == one or path.startswith(one + "/") for one in folders)
 
 
-def planned(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Plan:
+def planned(
+    project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()
+) -> Plan:
     """What `restore` would do: only paths where the trees differ, without what it leaves as it is.
 
-    Left is what would be made or deleted and is, or lies in, one of `spare`: these were left out of one of the trees. Left
-    is also each path that git does not track and ignores: as things are now, or by the .gitignore files of either tree, so
-    that the way back leaves the same. Raises Unavailable, GitFault, Late.
+    Left is what would be made or deleted and is, or lies in, one of `spare`: these were left out of
+    one of the trees. Left is also each path that git does not track and ignores: as things are now,
+    or by the .gitignore files of either tree, so that the way back leaves the same. Raises
+    Unavailable, GitFault, Late.
     """
     rows, spare = differences(project, before, after, environment), tuple(spare)
     left = {row.path: LEFT_OUT for row in rows if row.status in "AD" and within(row.path, spare)}
     paths = [row.path for row in rows if row.path not in left]
     if paths:
         trees = [before, after] if any(os.path.basename(path) == _IGNORE for path in paths) else []
-        left |= dict.fromkeys(_ignored(repository(project, environment), environment, trees, paths), IGNORED)
+        left |= dict.fromkeys(
+            _ignored(repository(project, environment), environment, trees, paths), IGNORED
+        )
     return Plan([row for row in rows if row.path not in left], left)
 
 
-def restore(project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()) -> Restored:
+def restore(
+    project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()
+) -> Restored:
     """Take the working files from tree `before`, which they are in, to tree `after`, as `planned`.
 
-    A file that is not as `before` has it, or that `before` does not know, is left as it is and named; so is what lies
-    behind a symbolic link. Folders that become empty are removed, except the one that we stand in, as git does. Everything
-    that will be written is laid ready first, so that a full disk changes nothing.
+    A file that is not as `before` has it, or that `before` does not know, is left as it is and
+    named; so is what lies behind a symbolic link. Folders that become empty are removed, except the
+    one that we stand in, as git does. Everything that will be written is laid ready first, so that
+    a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
@@ -63,23 +74,29 @@ def restore(project: str, before: str, after: str, environment: dict[str, str], 
         if not plan.rows:
             return Restored([], sorted(left))
         sweep(place.folder)
-        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place.folder, ignore_cleanup_errors=True) as stage:
+        with tempfile.TemporaryDirectory(
+            prefix=PREFIX, dir=place.folder, ignore_cleanup_errors=True
+        ) as stage:
             names = [row.new for row in plan.rows if row.status != "D"]
             ready = _laid_ready(project, stage, names, environment)
             acting = _Restoring(place.project, _obeys_modes(place, environment))
             acting.left += left
             return acting.run(plan.rows, ready)
     except OSError as error:
-        raise Damaged(f"cannot write {error.filename or place.folder}: {error.strerror}", "make room") from None
+        raise Damaged(
+            f"cannot write {error.filename or place.folder}: {error.strerror}", "make room"
+        ) from None
 
 
 # -- what is ignored
 
 
-def _ignored(place: Repository, environment: dict[str, str], trees: list[str], paths: list[str]) -> set[str]:
-    """Those of these paths that the index does not hold and that are ignored: by the .gitignore files as they lie there, or
-    by those of one of these trees; by the repository's and the person's own lists beside each, and for a part of it by the
-    .gitignore files above."""
+def _ignored(
+    place: Repository, environment: dict[str, str], trees: list[str], paths: list[str]
+) -> set[str]:
+    """Those of these paths that the index does not hold and that are ignored: by the .gitignore
+    files as they lie there, or by those of one of these trees; by the repository's and the person's
+    own lists beside each, and for a part of it by the .gitignore files above."""
     prefix, paths = place.prefix, [place.prefix + path for path in paths]
     found: set[str] = set()
     folders = {"", *(above for path in paths for above in _above(path))}
@@ -92,16 +109,21 @@ def _ignored(place: Repository, environment: dict[str, str], trees: list[str], p
             sources.append({**outer, **rules} if prefix else rules)
         for number, rules in enumerate(sources):
             look = _ruled(run, f"rules-{number}", rules)
-            feed = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # so that none is taken for a pattern
+            feed = b"".join(
+                b"./" + os.fsencode(path) + b"\0" for path in paths
+            )  # so that none is taken for a pattern
             said = look("check-ignore", "-z", "--stdin", "--no-index", given=feed, answers=(0, 1))
             found.update(os.fsdecode(path[2:]) for path in said.split(b"\0") if path)
         if found:
-            found.difference_update(map(os.fsdecode, run("ls-files", "-z", *place.paths).split(b"\0")))
+            found.difference_update(
+                map(os.fsdecode, run("ls-files", "-z", *place.paths).split(b"\0"))
+            )
     return {path[len(prefix) :] for path in found}
 
 
 def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
-    """The .gitignore files of these folders that git would read: {path from the top: the file itself}."""
+    """The .gitignore files of these folders that git would read: {path from the top: the file
+    itself}."""
     found = {}
     for folder in folders:
         path = os.path.join(folder, _IGNORE)
@@ -114,15 +136,21 @@ def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
 def _rules_of(
     top: str, tree: str, folders: set[str], prefix: str, stage: str, environment: dict[str, str]
 ) -> dict[str, str]:
-    """The .gitignore files of these folders in a tree, whose paths begin with `prefix` in the repository: {path: a file in
-    `stage` with its content}."""
+    """The .gitignore files of these folders in a tree, whose paths begin with `prefix` in the
+    repository: {path: a file in `stage` with its content}."""
     names = {}
-    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(b"\0")[:-1]
+    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(
+        b"\0"
+    )[:-1]
     for row in listed:
         head, _, name = row.partition(b"\t")
         path = prefix + os.fsdecode(name)
         mode, _, object_id = head.decode("ascii").split(" ")
-        if os.path.basename(path) == _IGNORE and mode.startswith("100") and os.path.dirname(path) in folders:
+        if (
+            os.path.basename(path) == _IGNORE
+            and mode.startswith("100")
+            and os.path.dirname(path) in folders
+        ):
             names[path] = object_id
     ready = _laid_ready(top, stage, list(names.values()), environment)
     return {path: ready[object_id] for path, object_id in names.items()}
@@ -145,13 +173,21 @@ def _ruled(run: Workshop, name: str, rules: dict[str, str]) -> Workshop:
 
 def _obeys_modes(place: Repository, environment: dict[str, str]) -> bool:
     said = git(
-        place.top, "config", "--type=bool", "core.fileMode", environment=environment, answers=(0, 1, 128)
-    )  # fmt: skip
+        place.top,
+        "config",
+        "--type=bool",
+        "core.fileMode",
+        environment=environment,
+        answers=(0, 1, 128),
+    )
     return said.strip() != b"false"
 
 
-def _laid_ready(project: str, stage: str, names: list[str], environment: dict[str, str]) -> dict[str, str]:
-    """The contents of these objects as files in the folder `stage`: {object id: path}. OSError, GitFault."""
+def _laid_ready(
+    project: str, stage: str, names: list[str], environment: dict[str, str]
+) -> dict[str, str]:
+    """The contents of these objects as files in the folder `stage`: {object id: path}. OSError,
+    GitFault."""
     names = list(dict.fromkeys(names))
     ready: dict[str, str] = {}
     if not names:
@@ -159,21 +195,31 @@ def _laid_ready(project: str, stage: str, names: list[str], environment: dict[st
     heap = os.path.join(stage, "heap")
     with open(heap, "w+b") as file:
         git(
-            project, "cat-file", "--batch", environment=environment, given="\n".join(names).encode() + b"\n",
-            seconds=LONG_SECONDS, output=file,
-        )  # fmt: skip
+            project,
+            "cat-file",
+            "--batch",
+            environment=environment,
+            given="\n".join(names).encode() + b"\n",
+            seconds=LONG_SECONDS,
+            output=file,
+        )
         file.seek(0)
         for name in names:
             words = file.readline().split()
             if len(words) != 3 or words[0].decode() != name:
-                raise GitFault(f"object {name} of the checkpoint is gone", "it cannot be restored whole")
+                raise GitFault(
+                    f"object {name} of the checkpoint is gone", "it cannot be restored whole"
+                )
             ready[name] = os.path.join(stage, name)
             with open(ready[name], "wb") as target:
                 left = int(words[2])
                 while left:
                     piece = file.read(min(left, 1 << 20))
                     if not piece:
-                        raise GitFault(f"object {name} of the checkpoint is cut short", "it cannot be restored whole")
+                        raise GitFault(
+                            f"object {name} of the checkpoint is cut short",
+                            "it cannot be restored whole",
+                        )
                     target.write(piece)
                     left -= len(piece)
             file.read(1)
@@ -210,7 +256,8 @@ class _Restoring:
         return Restored(sorted(self.paths), sorted(self.left))
 
     def _here(self) -> list[str]:
-        """The folder that we stand in and those above it: without it no further call would begin."""
+        """The folder that we stand in and those above it: without it no further call would
+        begin."""
         try:
             here = os.path.relpath(os.getcwd(), self.top)
         except OSError:
@@ -282,7 +329,8 @@ class _Restoring:
         self._move(made, full)
 
     def _file(self, name: str, ready: str, full: str, run: bool) -> None:
-        """`ready` in place of whatever `full` is; of a file that was there it keeps who may read and write."""
+        """`ready` in place of whatever `full` is; of a file that was there it keeps who may read
+        and write."""
         made = ready
         self.uses[name] -= 1
         if self.uses[name]:  # another file has the same content
@@ -316,7 +364,8 @@ class _Restoring:
                 raise
 
     def _inside(self, path: str, make: bool) -> bool:
-        """Whether all folders above a path are folders and no links; with `make`, missing ones are made."""
+        """Whether all folders above a path are folders and no links; with `make`, missing ones are
+        made."""
         for folder in reversed(_above(path)):
             if folder in self.real:
                 continue

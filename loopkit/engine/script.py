@@ -21,7 +21,8 @@ _FAULT = re.compile(r"\s*\w*(Error|Exception)\b")
 
 @dataclass
 class Rule:
-    """What answers a step: the pattern it fits, arguments to use instead (or None), standard input, how often it may fire."""
+    """What answers a step: the pattern it fits, arguments to use instead (or None), standard input,
+    how often it may fire."""
 
     step: re.Pattern
     arguments: list | None
@@ -33,8 +34,9 @@ class Rule:
 class Script:
     """A script file: the task, rules for steps that need judgement, and each task's attempts.
 
-    An attempt is a list of edits; an edit maps a path, relative to the project, to the file's new text, or a command that
-    the agent runs beside its own check (`loopkit verify T-001 -- …`) to the standard input of that.
+    An attempt is a list of edits; an edit maps a path, relative to the project, to the file's new
+    text, or a command that the agent runs beside its own check (`loopkit verify T-001 -- …`) to the
+    standard input of that.
     """
 
     task: str
@@ -51,17 +53,22 @@ class Script:
             found = rule.step.search(step)
             if found and rule.times > 0:
                 rule.times -= 1
-                arguments = None if rule.arguments is None else [found.expand(one) for one in rule.arguments]
+                arguments = (
+                    None
+                    if rule.arguments is None
+                    else [found.expand(one) for one in rule.arguments]
+                )
                 return arguments, rule.input
         if _ASKS.search(step.split(" -- ")[0]):
             raise Refused(f"the script has no answer to: {step}", "add a rule to it")
         return None, ""
 
     def work(self, task: str, project: str, call: Call, tell: Callable[[str], None]) -> str:
-        """Do a task as its agent: read it, edit, verify, until the check passes or the attempt is over. Gives the report.
+        """Do a task as its agent: read it, edit, verify, until the check passes or the attempt is
+        over. Gives the report.
 
-        tell(text): one line, or two where a check failed for another reason than before. Raises Refused for an agent
-        that the script does not know.
+        tell(text): one line, or two where a check failed for another reason than before. Raises
+        Refused for an agent that the script does not know.
         """
         attempts = self.attempts.get(task)
         if not attempts:
@@ -75,7 +82,10 @@ class Script:
         for edit in attempts[min(number, len(attempts) - 1)]:
             for path, text in edit.items():
                 if path.startswith("loopkit "):
-                    tell(f"{task} runs {path}: {(call(words(path), text)[1].splitlines() or ['nothing said'])[0]}")
+                    tell(
+                        f"{task} runs {path}: "
+                        f"{(call(words(path), text)[1].splitlines() or ['nothing said'])[0]}"
+                    )
                     continue
                 target = os.path.join(project, path)
                 os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -92,7 +102,8 @@ class Script:
 
 
 def _why(report: str) -> str:
-    """The line of a failed check's output that says what was wrong: `AssertionError: …`; empty where none does."""
+    """The line of a failed check's output that says what was wrong: `AssertionError: …`; empty
+    where none does."""
     lines = [line.strip() for line in report.splitlines() if _FAULT.match(line)]
     return lines[-1] if lines else ""
 

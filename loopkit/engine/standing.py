@@ -33,7 +33,11 @@ def writing_lock(report: Report, root: str) -> None:
                 report.add(
                     FAULT if stands else WARN,
                     f"{path} is held by {who}"
-                    + (": it stands still, so no command can write; let it go on or end it" if stands else ""),
+                    + (
+                        ": it stands still, so no command can write; let it go on or end it"
+                        if stands
+                        else ""
+                    ),
                 )
             else:
                 report.add(OK, "the writing lock is free")
@@ -49,7 +53,12 @@ def _holder(path: str) -> int | None:
         with open("/proc/locks", encoding="ascii") as file:
             for line in file:
                 words = line.split()
-                if len(words) > 5 and words[1] != "->" and words[5] == mark and words[4].isdecimal():
+                if (
+                    len(words) > 5
+                    and words[1] != "->"
+                    and words[5] == mark
+                    and words[4].isdecimal()
+                ):
                     return int(words[4])
     except (OSError, AttributeError):
         pass
@@ -71,7 +80,8 @@ def _process(pid: int | None) -> tuple[str, bool]:
 
 
 def list_locks(report: Report, folder: str) -> None:
-    """Locks that stand in a native task list; writers wait for a fresh one and take an old one over."""
+    """Locks that stand in a native task list; writers wait for a fresh one and take an old one
+    over."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".lock")]
     except OSError:
@@ -88,12 +98,15 @@ def list_locks(report: Report, folder: str) -> None:
         report.add(
             WARN if old else OK,
             f"{path} stands for {clock.human(max(0, age))}"
-            + (": left behind by a process that died; the next writer takes it over" if old else ""),
+            + (
+                ": left behind by a process that died; the next writer takes it over" if old else ""
+            ),
         )
 
 
 def drafts(report: Report, folders: list[str]) -> None:
-    """Unfinished drafts of files, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is gone."""
+    """Unfinished drafts of files, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is
+    gone."""
     found = []
     for folder in folders:
         try:
@@ -102,7 +115,11 @@ def drafts(report: Report, folders: list[str]) -> None:
             continue
     if found:
         more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
-        report.add(WARN, f"drafts of writes that were cut short, of no use to anybody: {', '.join(found[:MOST])}{more}")
+        report.add(
+            WARN,
+            "drafts of writes that were cut short, of no use to anybody: "
+            f"{', '.join(found[:MOST])}{more}",
+        )
 
 
 def _is_left(name: str) -> bool:

@@ -1,4 +1,5 @@
-"""The doctor's look around: variables and settings that switch hooks off or get in their way, task tools, the system."""
+"""The doctor's look around: variables and settings that switch hooks off or get in their way, task
+tools, the system."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from ..store import client, config, inside, loops, native, origin, place, trust
 from . import origins
 from .findings import FAULT, OK, WARN, Case, Report
 
-#: The client overrides a Stop hook after so many holds in a row unless this variable says otherwise.
+#: The client overrides a Stop hook after so many holds in a row unless this variable says
+#: otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 
@@ -22,19 +24,23 @@ MOST_RULES, LONGEST_RULE = 5, 200
 #: By `sys.platform`; from documentation, none of it was tried.
 NOTES = {
     "win32": (
-        "Windows has not been tried; hooks need the `sh` of Git for Windows (without it the client runs PowerShell)",
-        "on Windows `python3` is often the stub of the Microsoft Store, which exits 49 or 9009; it is passed over, "
+        "Windows has not been tried; hooks need the `sh` of Git for Windows (without it the "
+        "client runs PowerShell)",
+        "on Windows `python3` is often the stub of the Microsoft Store, which exits 49 or 9009; "
+        "it is passed over, "
         "`py -3` is tried last",
     ),
     "darwin": (
-        "on macOS /usr/bin/python3 is a stub until the Command Line Tools are installed (xcode-select --install), then "
+        "on macOS /usr/bin/python3 is a stub until the Command Line Tools are installed "
+        "(xcode-select --install), then "
         "Python 3.9: enough for hooks, loopkit needs 3.11 (for example from python.org)",
     ),
 }
 
 
 def folders(case: Case) -> list[str]:
-    """Folders whose `.claude/` the client may have read: here, the working tree's root, the loop's project."""
+    """Folders whose `.claude/` the client may have read: here, the working tree's root, the loop's
+    project."""
     tops = [
         case.folder,
         place.opened(case.folder, case.environment),
@@ -59,22 +65,31 @@ def variables(report: Report, case: Case, files: list[client.Settings]) -> None:
     if value.isdigit() and 0 < int(value) <= idle:
         report.add(
             FAULT,
-            f"{CAP_VARIABLE}={value}: the client overrides our holds before a stall is noticed; set it to "
+            f"{CAP_VARIABLE}={value}: the client overrides our holds before a stall is noticed; "
+            "set it to "
             f"{CLIENT_CAP} ({source})",
         )
     value, source = _variable(case, files, "LOOPKIT_DIR")
     if not value:
         return
     if not os.path.isabs(value):
-        report.add(FAULT, f"LOOPKIT_DIR={value} is no full path: it means another folder wherever the session goes")
+        report.add(
+            FAULT,
+            f"LOOPKIT_DIR={value} is no full path: it means another folder wherever the session "
+            "goes",
+        )
     elif not os.path.isdir(value):
-        report.add(FAULT, f"LOOPKIT_DIR={value} is no folder, and loops are looked for nowhere else ({source})")
+        report.add(
+            FAULT,
+            f"LOOPKIT_DIR={value} is no folder, and loops are looked for nowhere else ({source})",
+        )
     else:
         report.add(OK, f"loops are looked for in LOOPKIT_DIR={value} only ({source})")
 
 
 def _variable(case: Case, files: list[client.Settings], name: str) -> tuple[str, str]:
-    """(value, what decided it). The client puts the settings' `env` into its environment, and that into its shell's."""
+    """(value, what decided it). The client puts the settings' `env` into its environment, and that
+    into its shell's."""
     here, decided = case.environment.get(name, ""), client.deciding(files, "env", name)
     if decided is None or case.session and str(decided[0]) != here:
         return here, "the environment"
@@ -88,14 +103,20 @@ def settings(report: Report, case: Case, files: list[client.Settings]) -> None:
             report.add(WARN, f"{file.path} {file.wrong}: the client passes over it")
     off = client.deciding(files, "", "disableAllHooks")
     if off and off[0] is True:
-        report.add(FAULT, f"disableAllHooks in {off[1]}: no hook runs, so a loop cannot hold; take it out")
+        report.add(
+            FAULT, f"disableAllHooks in {off[1]}: no hook runs, so a loop cannot hold; take it out"
+        )
     for file in files:
         if file.managed and file.values.get("allowManagedHooksOnly") is True:
             report.add(
-                FAULT, f"allowManagedHooksOnly in {file.path}: hooks of plugins do not run; ask the administrator"
+                FAULT,
+                f"allowManagedHooksOnly in {file.path}: hooks of plugins do not run; ask the "
+                "administrator",
             )
         if client.table(file.values, "hooks").get("Stop"):
-            report.add(WARN, f"{file.path} has a Stop hook: it may hold a session that the loop lets go")
+            report.add(
+                WARN, f"{file.path} has a Stop hook: it may hold a session that the loop lets go"
+            )
     installed = client.installed(case.environment, folders(case))
     for name, folder in sorted(installed.items()):
         enabled = client.deciding(files, "enabledPlugins", name)
@@ -104,7 +125,8 @@ def settings(report: Report, case: Case, files: list[client.Settings]) -> None:
         if client.has_hook(folder, "Stop"):
             report.add(
                 WARN,
-                f"plugin {name} has a Stop hook: it may hold a session that the loop lets go (claude plugin disable {name})",
+                f"plugin {name} has a Stop hook: it may hold a session that the loop lets go "
+                f"(claude plugin disable {name})",
             )
 
 
@@ -118,27 +140,38 @@ def rules(report: Report, files: list[client.Settings]) -> None:
         more = f" and {len(wide) - MOST_RULES} more" if len(wide) > MOST_RULES else ""
         report.add(
             WARN,
-            f"{file.path} allows {named}{more}: Claude may change a check and run it, so any command runs and you are not "
-            f"asked; take it out of permissions.allow and answer for each check, or allow one in its exact words, such as "
+            f"{file.path} allows {named}{more}: Claude may change a check and run it, so any "
+            "command runs and you are not "
+            "asked; take it out of permissions.allow and answer for each check, or allow one in "
+            "its exact words, such as "
             f"{permissions.EXACT}",
         )
 
 
 def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
-    """Whether the client keeps a task list, by which setting, and where the loop's tasks are mirrored."""
+    """Whether the client keeps a task list, by which setting, and where the loop's tasks are
+    mirrored."""
     value, source = _variable(case, files, TASK_TOOLS)
     on = native.has_task_tools({TASK_TOOLS: value}, False)
     folder = native.folder(case.environment, case.session) if case.session else None
     if folder:
-        report.add(OK, f"native task list {native.list_id(case.environment, case.session)} is mirrored: {folder}")
+        report.add(
+            OK,
+            f"native task list {native.list_id(case.environment, case.session)} is mirrored: "
+            f"{folder}",
+        )
     if on:
         report.add(OK, f"task tools are switched on: {TASK_TOOLS}={value} ({source})")
     elif value:
-        report.add(WARN, f"task tools are off unless the model brings them: {TASK_TOOLS}={value} ({source})")
+        report.add(
+            WARN,
+            f"task tools are off unless the model brings them: {TASK_TOOLS}={value} ({source})",
+        )
     elif not folder:
         report.add(
             WARN,
-            "no native task list here: current models have no task tools; CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the "
+            "no native task list here: current models have no task tools; "
+            "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the "
             "environment or in the settings' env brings them back. The loop works without",
         )
     shared = case.environment.get("CLAUDE_CODE_TASK_LIST_ID")
@@ -147,11 +180,14 @@ def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
 
 
 def start(report: Report, case: Case) -> None:
-    """Whether a loop can be started here: its folder, the project's settings, the note that it is this person's own."""
+    """Whether a loop can be started here: its folder, the project's settings, the note that it is
+    this person's own."""
     root = case.root or place.future(case.folder, case.environment)
     project = place.project(case.folder, case.environment)
     if case.root is None and place.out_of_reach(project, case.environment):
-        report.add(FAULT, f"no loop can be started here: {project} is no project, it holds the home folder")
+        report.add(
+            FAULT, f"no loop can be started here: {project} is no project, it holds the home folder"
+        )
     if os.path.lexists(root) and not os.path.isdir(root):
         report.add(FAULT, f"{root} is no folder, so no loop can be kept in it: move it away")
     else:
@@ -172,7 +208,9 @@ def start(report: Report, case: Case) -> None:
             above = os.path.dirname(above)
         if above != root and not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
             report.add(
-                FAULT, f"no loop can be started here: {folder} cannot be made; {above} is in the way or read-only"
+                FAULT,
+                f"no loop can be started here: {folder} cannot be made; {above} is in the way or "
+                "read-only",
             )
 
 

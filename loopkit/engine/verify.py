@@ -23,12 +23,14 @@ def run(
     seconds: float,
     environment: dict,
 ) -> dict:
-    """Run a stored command line in the folder `work`; gives what a `…_verified` journal line needs, plus `output` (its
-    end) and `signature` (of its first error; "" where it passed or says nothing).
+    """Run a stored command line in the folder `work`; gives what a `…_verified` journal line needs,
+    plus `output` (its end) and `signature` (of its first error; "" where it passed or says
+    nothing).
 
-    project: what `files` are relative to · folder: the loop's, where the log goes to `evidence/<target>-<number>.log` ·
-    files: paths that the evidence vouches for, taken before the run, so that an edit during it makes the evidence stale.
-    Raises Damaged where no log can be written.
+    project: what `files` are relative to · folder: the loop's, where the log goes to
+    `evidence/<target>-<number>.log` · files: paths that the evidence vouches for, taken before the
+    run, so that an edit during it makes the evidence stale. Raises Damaged where no log can be
+    written.
     """
     seen = {path: digest.of(project, path) for path in files}
     commit = digest.head(project, environment)
@@ -40,14 +42,18 @@ def run(
         with open(log, "wb") as file:
             file.write(f"$ {tables.masks().masked(line)}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), work, log, seconds, environment)
-        ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{'; ' + outcome.note if outcome.note else ''}]\n"
+        ending = (
+            f"\n[exit {outcome.exit} in {outcome.seconds:.1f} "
+            f"s{'; ' + outcome.note if outcome.note else ''}]\n"
+        )
         with open(log, "ab") as file:
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
         mark = "" if outcome.exit == 0 else _signature(log)
     except OSError as error:
         raise Damaged(
-            f"cannot write {log}: {error.strerror}", "make room or give write access; nothing was recorded"
+            f"cannot write {log}: {error.strerror}",
+            "make room or give write access; nothing was recorded",
         ) from None
     return {
         "passed": outcome.exit == 0,
@@ -63,7 +69,8 @@ def run(
 
 
 def _new_log(folder: str, target: str) -> tuple[str, str]:
-    """A log that nobody else writes, `evidence/T-003-2.log`: relative to the loop's folder, and whole."""
+    """A log that nobody else writes, `evidence/T-003-2.log`: relative to the loop's folder, and
+    whole."""
     for number in itertools.count(1):
         relative = f"evidence/{target}-{number}.log"
         log = os.path.join(folder, relative)

@@ -1,8 +1,9 @@
 """Git worktrees for tasks: made beside each other, read as trees, removed without force.
 
-They lie in the loop's folder: what is found by looking upwards (node_modules, settings of tools) is found from there as
-well, an agent needs no leave for folders outside the project, and test runners and linters pass `.loop` by, since its
-name begins with a dot and nothing in it is tracked. The few that look into such folders all the same need to be told.
+They lie in the loop's folder: what is found by looking upwards (node_modules, settings of tools) is
+found from there as well, an agent needs no leave for folders outside the project, and test runners
+and linters pass `.loop` by, since its name begins with a dot and nothing in it is tracked. The few
+that look into such folders all the same need to be told.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ MOST = 99
 
 #: What worktrees begin with. base: a commit · left_out: files that are not in it, `path (why)`.
 Start = namedtuple("Start", "base left_out")
-#: path: relative to the loop's folder · branch · base: a commit · tree: of its files as they were made.
+#: path: relative to the loop's folder · branch · base: a commit · tree: of its files as they were
+#: made.
 Made = namedtuple("Made", "path branch base tree")
-#: How a worktree stands. there: whether it is one · branch: "" if none · head: its commit · tree: of its files · changed:
-#: paths that are neither as it began nor merged.
+#: How a worktree stands. there: whether it is one · branch: "" if none · head: its commit · tree:
+#: of its files · changed: paths that are neither as it began nor merged.
 Standing = namedtuple("Standing", "there branch head tree changed")
 
 
 def start(project: str, environment: dict, apart: str, message: str) -> Start:
-    """Where new worktrees begin: HEAD, or a commit of the working files as they are where these differ from it.
+    """Where new worktrees begin: HEAD, or a commit of the working files as they are where these
+    differ from it.
 
     apart: an absolute path that is left out. Raises Unavailable, GitFault, Late.
     """
@@ -49,7 +52,8 @@ def start(project: str, environment: dict, apart: str, message: str) -> Start:
 
 
 def check_calm(project: str, environment: dict) -> None:
-    """Raises Refused in the middle of a merge, a rebase or the like: files are the person's alone then."""
+    """Raises Refused in the middle of a merge, a rebase or the like: files are the person's alone
+    then."""
     what = checkpoints.under_way(checkpoints.repository(project, environment))
     if what is not None:
         raise Refused(f"{what} is under way in {project}", "end it first, with git")
@@ -58,8 +62,8 @@ def check_calm(project: str, environment: dict) -> None:
 def make(project: str, folder: str, task: str, start: Start, tree: str, environment: dict) -> Made:
     """A worktree of a task on a branch of its own, under a free name in the loop's folder.
 
-    tree: that of a worktree made from the same start before, "" for the first. No hook of the repository runs.
-    Raises Unavailable, GitFault, Late, Damaged.
+    tree: that of a worktree made from the same start before, "" for the first. No hook of the
+    repository runs. Raises Unavailable, GitFault, Late, Damaged.
     """
     _prepare(folder)
     known = _registered(project, environment)
@@ -67,14 +71,28 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
     for number in range(1, MOST + 1):
         name = task if number == 1 else f"{task}-{number}"
         path, branch = os.path.join(folder, FOLDER, name), f"{BRANCHES}{loop}/{name}"
-        if os.path.lexists(path) or os.path.realpath(path) in known or _branch(project, branch, environment):
+        if (
+            os.path.lexists(path)
+            or os.path.realpath(path) in known
+            or _branch(project, branch, environment)
+        ):
             continue
         ours = start.base != checkpoints.head(project, environment)
         try:
             git(
-                project, "worktree", "add", "-q", "--no-track", *(["--no-checkout"] if ours else []), "-b", branch, path,
-                start.base, environment=environment, seconds=checkpoints.LONG_SECONDS,
-            )  # fmt: skip
+                project,
+                "worktree",
+                "add",
+                "-q",
+                "--no-track",
+                *(["--no-checkout"] if ours else []),
+                "-b",
+                branch,
+                path,
+                start.base,
+                environment=environment,
+                seconds=checkpoints.LONG_SECONDS,
+            )
             if ours:
                 _lay_out(path, start.base, environment)
         except LoopError:
@@ -88,12 +106,15 @@ def make(project: str, folder: str, task: str, start: Start, tree: str, environm
         tree = tree or checkpoints.snapshot(same(project, path, environment), environment).tree
         _hold(project, path, start.base, tree, environment)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
-    raise Refused(f"{MOST} worktrees of {task} lie in {folder}", "remove them: loopkit worktree remove --clean")
+    raise Refused(
+        f"{MOST} worktrees of {task} lie in {folder}",
+        "remove them: loopkit worktree remove --clean",
+    )
 
 
 def same(project: str, path: str, environment: dict) -> str:
-    """The project's folder in the worktree at `path`: all of it, or the part that the project is. It is made where the
-    worktree lacks it. Raises Unavailable, GitFault, Late, Damaged."""
+    """The project's folder in the worktree at `path`: all of it, or the part that the project is.
+    It is made where the worktree lacks it. Raises Unavailable, GitFault, Late, Damaged."""
     part = checkpoints.repository(project, environment).part
     folder = os.path.join(path, part) if part else path
     try:
@@ -104,7 +125,8 @@ def same(project: str, path: str, environment: dict) -> str:
 
 
 def _lay_out(path: str, base: str, environment: dict) -> None:
-    """The files of a commit of ours, which holds them as they are: no filter and no conversion has a part in it."""
+    """The files of a commit of ours, which holds them as they are: no filter and no conversion has
+    a part in it."""
     own = checkpoints.repository(path, environment)
     try:
         with workshop(own, environment) as run:
@@ -115,7 +137,8 @@ def _lay_out(path: str, base: str, environment: dict) -> None:
 
 
 def _hold(project: str, path: str, base: str, tree: str, environment: dict) -> None:
-    """Keep the tree that a merge begins with, where no commit holds it (line ends were converted): git forgets such ones."""
+    """Keep the tree that a merge begins with, where no commit holds it (line ends were converted):
+    git forgets such ones."""
     if checkpoints.tree_of(project, base, environment) != tree:
         sha = checkpoints.commit(project, tree, base, "as it began", environment)
         git(project, "update-ref", _ref(path), sha, environment=environment)
@@ -127,7 +150,8 @@ def _ref(path: str) -> str:
 
 
 def _prepare(folder: str) -> None:
-    """The folder of the worktrees; all in it is ignored, or each would show as a repository within the repository."""
+    """The folder of the worktrees; all in it is ignored, or each would show as a repository within
+    the repository."""
     where = os.path.join(folder, FOLDER)
     try:
         inside.check(os.path.dirname(folder), where)
@@ -140,19 +164,26 @@ def _prepare(folder: str) -> None:
 
 
 def _dirty(project: str, environment: dict) -> bool:
-    return any(".loop" not in os.fsdecode(one[3:]).split("/") for one in _status(project, environment))
+    return any(
+        ".loop" not in os.fsdecode(one[3:]).split("/") for one in _status(project, environment)
+    )
 
 
 def _branch(project: str, branch: str, environment: dict) -> str:
     """The commit of a branch; "" where there is none."""
     name = f"refs/heads/{branch}"
-    said = git(project, "rev-parse", "--verify", "-q", name, environment=environment, answers=(0, 1, 128))
+    said = git(
+        project, "rev-parse", "--verify", "-q", name, environment=environment, answers=(0, 1, 128)
+    )
     return said.decode("ascii", "replace").strip()
 
 
 def _registered(project: str, environment: dict) -> dict[str, str]:
-    """{path: branch} of all worktrees that the repository knows, also of those whose folder is gone."""
-    said = git(project, "worktree", "list", "--porcelain", "-z", environment=environment).split(b"\0")
+    """{path: branch} of all worktrees that the repository knows, also of those whose folder is
+    gone."""
+    said = git(project, "worktree", "list", "--porcelain", "-z", environment=environment).split(
+        b"\0"
+    )
     found, path = {}, ""
     for one in map(os.fsdecode, said):
         if one.startswith("worktree "):
@@ -167,12 +198,14 @@ def _registered(project: str, environment: dict) -> dict[str, str]:
 
 
 def touched(path: str, base: str, environment: dict) -> list[str]:
-    """Paths in `.loop/` that a worktree has otherwise than the commit it began with; nobody but loopkit writes there."""
+    """Paths in `.loop/` that a worktree has otherwise than the commit it began with; nobody but
+    loopkit writes there."""
     return [name for name in _differing(path, base, environment) if ".loop" in name.split("/")]
 
 
 def outside(project: str, path: str, base: str, environment: dict) -> list[str]:
-    """Paths beside the project that a worktree of its repository has otherwise than the commit it began with."""
+    """Paths beside the project that a worktree of its repository has otherwise than the commit it
+    began with."""
     prefix = checkpoints.repository(project, environment).prefix
     found = _differing(path, base, environment) if prefix else []
     return [name for name in found if not name.startswith(prefix)]
@@ -181,25 +214,45 @@ def outside(project: str, path: str, base: str, environment: dict) -> list[str]:
 def _differing(path: str, base: str, environment: dict) -> list[str]:
     """Paths that a worktree has otherwise than the commit it began with."""
     said = git(
-        path, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
-        base, environment=environment, seconds=checkpoints.LONG_SECONDS,
-    )  # fmt: skip
+        path,
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--ignore-submodules=all",
+        base,
+        environment=environment,
+        seconds=checkpoints.LONG_SECONDS,
+    )
     found = {os.fsdecode(one) for one in said.split(b"\0") if one}
     found |= {os.fsdecode(one[3:]) for one in _status(path, environment) if one.startswith(b"??")}
     return sorted(found)
 
 
 def _status(path: str, environment: dict) -> list[bytes]:
-    """What is not committed in a folder of a working tree: `XY path` each, untracked files included."""
+    """What is not committed in a folder of a working tree: `XY path` each, untracked files
+    included."""
     said = git(
-        path, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all",
-        "--", ".", environment=environment, seconds=checkpoints.LONG_SECONDS,
-    )  # fmt: skip
+        path,
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--ignore-submodules=all",
+        "--",
+        ".",
+        environment=environment,
+        seconds=checkpoints.LONG_SECONDS,
+    )
     return [one for one in said.split(b"\0") if one]
 
 
 def began(path: str, base: str, environment: dict) -> str:
-    """The commit at which the work in a worktree begins: `base`, or where its history leaves that of `base`."""
+    """The commit at which the work in a worktree begins: `base`, or where its history leaves that
+    of `base`."""
     said = git(path, "merge-base", base, "HEAD", environment=environment, answers=(0, 1, 128))
     return said.decode("ascii", "replace").strip() or "a commit without a common history"
 
@@ -212,15 +265,18 @@ def commit_of(project: str, name: str, environment: dict) -> str:
         asked = ("rev-parse", "--verify", "-q", "--end-of-options", word + "^{commit}")
         said = git(project, *asked, environment=environment, answers=(0, 1, 128))
     if not said:
-        raise Refused(f"there is no commit {name[:60]!r}", "give the commit that the work began with")
+        raise Refused(
+            f"there is no commit {name[:60]!r}", "give the commit that the work began with"
+        )
     return said.decode("ascii", "replace").strip()
 
 
 def standing(project: str, path: str, base: str, known: tuple, environment: dict) -> Standing:
-    """How a worktree stands; known: trees that hold nothing of its own (as it began, as it was merged).
+    """How a worktree stands; known: trees that hold nothing of its own (as it began, as it was
+    merged).
 
-    base: the commit it began with, "" where nobody noted it: then only a worktree whose files are all committed, in a
-    commit that another branch or HEAD has too, holds nothing of its own.
+    base: the commit it began with, "" where nobody noted it: then only a worktree whose files are
+    all committed, in a commit that another branch or HEAD has too, holds nothing of its own.
     """
     branch = _registered(project, environment).get(os.path.realpath(path))
     if branch is None or not is_one(project, path, environment):
@@ -242,8 +298,9 @@ def standing(project: str, path: str, base: str, known: tuple, environment: dict
 
 
 def is_one(project: str, path: str, environment: dict) -> bool:
-    """Whether a folder is a worktree of the project's repository still: in one that has lost its `.git`, git would look
-    upwards and act on the project's own tree, index and branch. Raises Unavailable where the project has no repository."""
+    """Whether a folder is a worktree of the project's repository still: in one that has lost its
+    `.git`, git would look upwards and act on the project's own tree, index and branch. Raises
+    Unavailable where the project has no repository."""
     main = checkpoints.repository(project, environment)
     try:
         own = checkpoints.repository(path, environment)
@@ -255,15 +312,26 @@ def is_one(project: str, path: str, environment: dict) -> bool:
 
 def _shared(project: str, head: str, branch: str, environment: dict) -> bool:
     """Whether a commit, or the one before it where loopkit made it, is in another branch too."""
-    said = git(project, "log", "-1", "--format=%an%n%P", head, environment=environment).decode("utf-8", "replace")
+    said = git(project, "log", "-1", "--format=%an%n%P", head, environment=environment).decode(
+        "utf-8", "replace"
+    )
     author, _, parents = said.strip().partition("\n")
     looked = parents.split()[:1] if author == "loopkit" else [head]
     if author == "loopkit" and not looked:
         return True
     for one in looked:
-        found = git(
-            project, "for-each-ref", "--contains", one, "--format=%(refname)", environment=environment
-        ).decode("utf-8", "replace").split()  # fmt: skip
+        found = (
+            git(
+                project,
+                "for-each-ref",
+                "--contains",
+                one,
+                "--format=%(refname)",
+                environment=environment,
+            )
+            .decode("utf-8", "replace")
+            .split()
+        )
         if any(name != f"refs/heads/{branch}" for name in found):
             return True
     return False
@@ -295,15 +363,19 @@ def lying(folder: str) -> list[str]:
 
 
 def remove(project: str, path: str, found: Standing, environment: dict) -> None:
-    """Remove a worktree that holds nothing of its own, and its branch where that is so as well; nothing is forced.
+    """Remove a worktree that holds nothing of its own, and its branch where that is so as well;
+    nothing is forced.
 
-    What was merged without ever being committed is committed on its branch first, so that git sees a clean worktree; if
-    anything changes meanwhile, git itself refuses. Raises Unavailable, GitFault, Late.
+    What was merged without ever being committed is committed on its branch first, so that git sees
+    a clean worktree; if anything changes meanwhile, git itself refuses. Raises Unavailable,
+    GitFault, Late.
     """
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
-        if os.path.realpath(path) in _registered(project, environment):  # of the person's, some may be away for a while
+        if os.path.realpath(path) in _registered(
+            project, environment
+        ):  # of the person's, some may be away for a while
             git(project, "worktree", "remove", path, environment=environment)
         return
     head = found.head
@@ -317,7 +389,9 @@ def remove(project: str, path: str, found: Standing, environment: dict) -> None:
     git(project, "worktree", "remove", path, environment=environment)
     git(project, "update-ref", "-d", _ref(path), environment=environment)
     if found.branch.startswith(BRANCHES):
-        git(project, "update-ref", "-d", f"refs/heads/{found.branch}", head, environment=environment)
+        git(
+            project, "update-ref", "-d", f"refs/heads/{found.branch}", head, environment=environment
+        )
 
 
 def moved(project: str, paths: list[str], environment: dict) -> None:

@@ -1,4 +1,5 @@
-"""Started by hooks/run as `python -I -S __main__.py EVENT DATA_FOLDER [EXIT_CODE]`; ends with that code (default 0)."""
+"""Started by hooks/run as `python -I -S __main__.py EVENT DATA_FOLDER [EXIT_CODE]`; ends with that
+code (default 0)."""
 
 import sys
 

@@ -1,4 +1,5 @@
-"""One hook event from start to end: reads the input, asks the event's handler, prints its answer, ends the process."""
+"""One hook event from start to end: reads the input, asks the event's handler, prints its answer,
+ends the process."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ EVENTS = (
     "session_end",
 )
 
-#: What a handler gets. given: the event's input (a dict, {} where it is none) · readable: whether it was one ·
-#: env: environment variables · data: the plugin's data folder · now: POSIX seconds.
+#: What a handler gets. given: the event's input (a dict, {} where it is none) · readable: whether
+#: it was one · env: environment variables · data: the plugin's data folder · now: POSIX seconds.
 Call = namedtuple("Call", "event given readable env data now")
 
 
 def parse(raw: bytes) -> dict | None:
-    """The input as the client sends it, one JSON object in UTF-8 (a byte order mark is no harm); None for anything else."""
+    """The input as the client sends it, one JSON object in UTF-8 (a byte order mark is no harm);
+    None for anything else."""
     try:
         given = json.loads(raw.decode("utf-8", "replace").lstrip("\ufeff"))
     except (ValueError, RecursionError):
@@ -41,7 +43,8 @@ def parse(raw: bytes) -> dict | None:
 
 
 def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
-    """What to print for an event: one ASCII JSON object, or nothing. Never raises; faults go to the log."""
+    """What to print for an event: one ASCII JSON object, or nothing. Never raises; faults go to the
+    log."""
     if event not in EVENTS:
         return b""
     try:
@@ -59,7 +62,8 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
 
 
 def main(argv: list) -> NoReturn:
-    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Ends at once: the interpreter's own tidying costs a twentieth of its start."""
+    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Ends at once: the interpreter's own tidying
+    costs a twentieth of its start."""
     raw = b""
     try:
         raw = sys.stdin.buffer.read()
@@ -67,7 +71,9 @@ def main(argv: list) -> NoReturn:
         pass
     said = answer(argv[1], raw, dict(os.environ), argv[2], time.time())
     try:
-        while said and sys.stdout is not None:  # closed: its number may be that of a file of ours by now
+        while (
+            said and sys.stdout is not None
+        ):  # closed: its number may be that of a file of ours by now
             said = said[os.write(1, said) :]
     except OSError:
         pass

@@ -1,4 +1,5 @@
-"""`hooks.log` in the plugin's data folder: one short line a fault, at most 64 kB and one older file."""
+"""`hooks.log` in the plugin's data folder: one short line a fault, at most 64 kB and one older
+file."""
 
 from __future__ import annotations
 
@@ -10,8 +11,12 @@ LONGEST_FILE, LONGEST_LINE = 64 * 1024, 500
 
 def note(data: str, event: str, text: str) -> None:
     """Append `text` as one line; where the folder cannot be written nothing happens."""
-    words = "".join(letter if letter.isprintable() else " " for letter in f"{event}: {text}"[:LONGEST_LINE])
-    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {words}\n".encode("utf-8", "replace")
+    words = "".join(
+        letter if letter.isprintable() else " " for letter in f"{event}: {text}"[:LONGEST_LINE]
+    )
+    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {words}\n".encode(
+        "utf-8", "replace"
+    )
     path = os.path.join(data, "hooks.log")
     try:
         os.makedirs(data, exist_ok=True)
@@ -20,7 +25,9 @@ def note(data: str, event: str, text: str) -> None:
                 os.replace(path, path + ".1")
         except OSError:
             pass
-        safely = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # not through a link, not into a pipe
+        safely = getattr(os, "O_NOFOLLOW", 0) | getattr(
+            os, "O_NONBLOCK", 0
+        )  # not through a link, not into a pipe
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | safely, 0o600)
         try:
             os.write(handle, line)

@@ -23,7 +23,8 @@ def _roots(call: Call) -> list:
 
 
 def view(call: Call) -> loops.View | None:
-    """The loop an event is about: the session's own one, else the nearest; None where there is none that can be read.
+    """The loop an event is about: the session's own one, else the nearest; None where there is none
+    that can be read.
 
     Loops that came with the folder from elsewhere do not count: see `stranger`.
     """
@@ -31,7 +32,8 @@ def view(call: Call) -> loops.View | None:
 
 
 def stranger(call: Call) -> loops.View | None:
-    """A loop that is not over and was neither started nor adopted on this machine; None where there is none."""
+    """A loop that is not over and was neither started nor adopted on this machine; None where there
+    is none."""
     for root in _roots(call):
         found = loops.view(root)
         if found is None or found.session.status in verdict.FINAL:

@@ -1,10 +1,12 @@
-"""What a hook may answer the client; the only place that knows the forms (measured on client 2.1.332)."""
+"""What a hook may answer the client; the only place that knows the forms (measured on client
+2.1.332)."""
 
 from __future__ import annotations
 
 
 def hold(text: str) -> dict:
-    """The turn goes on, and Claude reads `text` as context; `decision: block` would read as a fault, and arrive twice."""
+    """The turn goes on, and Claude reads `text` as context; `decision: block` would read as a
+    fault, and arrive twice."""
     return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
 
 

@@ -1,4 +1,5 @@
-"""SessionStart: tells the session of the project's loop, and binds it where it is the same person's same client."""
+"""SessionStart: tells the session of the project's loop, and binds it where it is the same person's
+same client."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ STRANGER = (
 
 
 def handle(call: Call) -> dict | None:
-    """Announce a loop that is not over; the owner hears it after compaction too, any other session only at its start."""
+    """Announce a loop that is not over; the owner hears it after compaction too, any other session
+    only at its start."""
     found = project.view(call) if call.readable else None
     if found is None and call.readable and project.stranger(call) is not None:
         return reply.tell(STRANGER)
@@ -36,16 +38,22 @@ def handle(call: Call) -> dict | None:
         return None
     text = announce.resume(found.snapshot, found.session, mine)
     if not mine:
-        alive = "a live session" if place.alive(found.session.owner_pid) else "a session that is gone"
+        alive = (
+            "a live session" if place.alive(found.session.owner_pid) else "a session that is gone"
+        )
         return reply.announce(
-            text, f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it (/loop:resume)."
+            text,
+            f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it "
+            "(/loop:resume).",
         )
     folder = native.ensure_folder(call.env, session_id, found.session.native_seen)
     if folder is not None:
         from . import mirror
 
         mirror.bring_in_step(found, folder, call)
-    return reply.announce(text, f"{text}\nIt belongs to this session; the line after Next: is what to run now.")
+    return reply.announce(
+        text, f"{text}\nIt belongs to this session; the line after Next: is what to run now."
+    )
 
 
 def _over(found: loops.View) -> bool:
@@ -53,10 +61,16 @@ def _over(found: loops.View) -> bool:
 
 
 def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loops.View:
-    """The same session keeps its loop (with its present client); after /clear the new id inherits it within one client."""
+    """The same session keeps its loop (with its present client); after /clear the new id inherits
+    it within one client."""
     session, pid = found.session, place.client_pid(call.env)
     same = session.owner == session_id != "" and pid not in (None, session.owner_pid)
-    heir = source == "clear" and session.owner != session_id != "" and pid is not None and pid == session.owner_pid
+    heir = (
+        source == "clear"
+        and session.owner != session_id != ""
+        and pid is not None
+        and pid == session.owner_pid
+    )
     if not same and not heir:
         return found
     data = {"session_id": session_id, "client_pid": pid}

@@ -1,4 +1,5 @@
-"""Stop: may the session end its turn? Gathers what the rules want to know, records the answer, gives it."""
+"""Stop: may the session end its turn? Gathers what the rules want to know, records the answer,
+gives it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 #: What the client says of background work that still runs; anything else is over or unknown.
 RUNNING = ("running", "pending", "queued", "starting", None)
 
-#: Seconds between the looks at a transcript without a tool call, and how many more: the client may write it late.
+#: Seconds between the looks at a transcript without a tool call, and how many more: the client may
+#: write it late.
 LATE, LOOKS = 0.1, 5
 
 
@@ -29,7 +31,9 @@ def handle(call: Call) -> dict | None:
     found = project.own_view(call)
     if found is None:
         return _foreign(call)
-    decision = stop.first_rows(found.session, found.snapshot, project.session_id(call), _background(call))
+    decision = stop.first_rows(
+        found.session, found.snapshot, project.session_id(call), _background(call)
+    )
     if decision is None:
         found = _in_step(found, call)
         seen, active = _seen(found, call)
@@ -39,24 +43,33 @@ def handle(call: Call) -> dict | None:
             time.sleep(LATE)
             seen, active = _seen(found, call)
             if active:
-                decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
+                decision = stop.last_rows(
+                    found.session, found.snapshot, forced, active, seen, call.now
+                )
                 break
     if decision.record is not None:
-        project.append(found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook"))
-        if found.rebuilt or decision.record.get("verdict"):  # rare: whoever reads the snapshot alone shall see it
+        project.append(
+            found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook")
+        )
+        if found.rebuilt or decision.record.get(
+            "verdict"
+        ):  # rare: whoever reads the snapshot alone shall see it
             loops.renew(found.root, found.name)
     if decision.decision == "hold":
         if not _still_held(found, call):
             return None
         if decision.notice:
-            project.append(found, Event("notice_given", {"name": stop.NO_PRICE}, clock.stamp(call.now), "hook"))
+            project.append(
+                found, Event("notice_given", {"name": stop.NO_PRICE}, clock.stamp(call.now), "hook")
+            )
             return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
         return reply.hold(decision.text)
     return reply.tell(decision.text)
 
 
 def _still_held(found: loops.View, call: Call) -> bool:
-    """Whether the loop still runs, and here: another command may have ended it between the look and the line."""
+    """Whether the loop still runs, and here: another command may have ended it between the look and
+    the line."""
     session = loops.again(found)
     if session is None:
         return False
@@ -65,7 +78,9 @@ def _still_held(found: loops.View, call: Call) -> bool:
 
 def _background(call: Call) -> bool:
     tasks = call.given.get("background_tasks")
-    return type(tasks) is list and any(type(one) is dict and one.get("status") in RUNNING for one in tasks)
+    return type(tasks) is list and any(
+        type(one) is dict and one.get("status") in RUNNING for one in tasks
+    )
 
 
 def _seen(found: loops.View, call: Call) -> tuple:
@@ -77,7 +92,9 @@ def _seen(found: loops.View, call: Call) -> tuple:
 
     session = found.session
     extra = tuple(one for one in session.subagents.values() if type(one) is str)
-    reading = transcript.read(path, session.offsets, session.message_ids, session.owner_since, extra)
+    reading = transcript.read(
+        path, session.offsets, session.message_ids, session.owner_since, extra
+    )
     seen = {"usage": reading.usage, "offsets": reading.offsets}
     if reading.usage:
         seen["message_ids"] = reading.message_ids
@@ -86,7 +103,8 @@ def _seen(found: loops.View, call: Call) -> tuple:
 
 
 def _in_step(found: loops.View, call: Call) -> loops.View:
-    """The loop after a look at the client's task list, where it keeps one; there Claude may have added tasks."""
+    """The loop after a look at the client's task list, where it keeps one; there Claude may have
+    added tasks."""
     if not os.path.isdir(os.path.join(place.config_dir(call.env), "tasks")):
         return found
     from ..store import native
@@ -101,7 +119,10 @@ def _in_step(found: loops.View, call: Call) -> loops.View:
 
 def _foreign(call: Call) -> dict | None:
     """No loop of this session: the unfinished tasks of a named list hold the first stop."""
-    if not call.env.get("CLAUDE_CODE_TASK_LIST_ID") or call.given.get("stop_hook_active") is not False:
+    if (
+        not call.env.get("CLAUDE_CODE_TASK_LIST_ID")
+        or call.given.get("stop_hook_active") is not False
+    ):
         return None
     from ..core.steps import announce
     from ..store import native

@@ -1,4 +1,5 @@
-"""StopFailure: a turn died of an error of the API; noted for `loopkit status`, it never changes what Stop answers."""
+"""StopFailure: a turn died of an error of the API; noted for `loopkit status`, it never changes
+what Stop answers."""
 
 from __future__ import annotations
 

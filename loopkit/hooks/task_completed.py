@@ -1,4 +1,5 @@
-"""TaskCompleted: a task of the loop is done when its evidence says so, not when the list is told."""
+"""TaskCompleted: a task of the loop is done when its evidence says so, not when the list is
+told."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def handle(call: Call) -> dict | None:
-    """Refuse a mirrored task, or one that the loop took in, without passing evidence; leave every other task alone."""
+    """Refuse a mirrored task, or one that the loop took in, without passing evidence; leave every
+    other task alone."""
     found = project.own_view(call)
     name = call.given.get("task_id")
     if found is None or found.session.status in verdict.FINAL or type(name) is not str:
@@ -36,10 +38,13 @@ def handle(call: Call) -> dict | None:
         if approval.on_evidence(state):
             return None
         return reply.refuse(
-            f"{task.id} has passed its check and stays open until it is approved; run loopkit wave next"
+            f"{task.id} has passed its check and stays open until it is approved; run loopkit "
+            "wave next"
         )
     if task.verify:
-        way = f"run on a line of its own: loopkit verify {task.id} -- {prose.clean(task.verify, 300)}"
+        way = (
+            f"run on a line of its own: loopkit verify {task.id} -- {prose.clean(task.verify, 300)}"
+        )
     else:
         way = f'give it a verification first: loopkit task set {task.id} --verify "<command>"'
     return reply.refuse(f"{task.id} has no passing evidence, so it stays open; {way}")
@@ -48,16 +53,25 @@ def handle(call: Call) -> dict | None:
 def _record(call: Call, name: str) -> dict | None:
     """The task of that number in the session's list."""
     folder = native.folder(call.env, project.session_id(call))
-    return native.read_task(os.path.join(folder, f"{name}.json")) if folder and native.is_number(name) else None
+    return (
+        native.read_task(os.path.join(folder, f"{name}.json"))
+        if folder and native.is_number(name)
+        else None
+    )
 
 
 def _not_taken_in(call: Call, found: loops.View, name: str) -> dict | None:
     """A task that Claude made for this loop just now, while a command held the ledger."""
-    if not native.is_number(name) or found.session.status != verdict.RUNNING or found.session.stage != "executing":
+    if (
+        not native.is_number(name)
+        or found.session.status != verdict.RUNNING
+        or found.session.stage != "executing"
+    ):
         return None
     record = _record(call, name)
     if record is None or native.is_ours(record):
         return None
     return reply.refuse(
-        f"task {name} is not in the loop's ledger yet; run loopkit task list, which takes it in and says how it is verified"
+        f"task {name} is not in the loop's ledger yet; run loopkit task list, which takes it in "
+        "and says how it is verified"
     )

@@ -1,4 +1,5 @@
-"""TaskCreated: Claude made a task in its own list; the loop takes it in as pending, without a verification."""
+"""TaskCreated: Claude made a task in its own list; the loop takes it in as pending, without a
+verification."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def handle(call: Call) -> None:
-    """Note that this client has task tools (once), and take the task in where the loop is past its shape."""
+    """Note that this client has task tools (once), and take the task in where the loop is past its
+    shape."""
     found = project.own_view(call)
     if found is None or found.session.status in verdict.FINAL:
         return

@@ -1,5 +1,5 @@
-"""UserPromptExpansion of /loop:start and /loop:resume: keeps the person's words for the command, past every shell and
-the model."""
+"""UserPromptExpansion of /loop:start and /loop:resume: keeps the person's words for the command,
+past every shell and the model."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from .dispatch import Call
 
 COMMAND, AGAIN = "loop:start", "loop:resume"
-USAGE = "usage: /loop:start <what is to be done>, for example: /loop:start add rate limiting to the API"
+USAGE = (
+    "usage: /loop:start <what is to be done>, for example: /loop:start add rate limiting to the API"
+)
 #: Seconds after which words that no command took are thrown away.
 KEPT = 7 * 86400
 
 
 def handle(call: Call) -> dict | None:
-    """Store `command_args` as they were typed. A start without any words ends here, with the usage; a resume without
-    any is about the active loop."""
+    """Store `command_args` as they were typed. A start without any words ends here, with the usage;
+    a resume without any is about the active loop."""
     name = call.given.get("command_name")
     if name not in (COMMAND, AGAIN):
         return None
@@ -30,12 +32,16 @@ def handle(call: Call) -> dict | None:
         return reply.refuse(USAGE)
     whose = prompts.START if name == COMMAND else prompts.RESUME
     if session_id and empty:
-        prompts.forget(call.data, session_id, whose)  # those of an earlier call that never came to it
+        prompts.forget(
+            call.data, session_id, whose
+        )  # those of an earlier call that never came to it
     elif session_id:
         prompts.save(call.data, session_id, words, whose)
     if session_id:
         prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
-        prompts.save(call.data, session_id, call.env.get("CLAUDE_PROJECT_DIR") or "", prompts.OPENED)
+        prompts.save(
+            call.data, session_id, call.env.get("CLAUDE_PROJECT_DIR") or "", prompts.OPENED
+        )
         _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
     return None
 

@@ -1,4 +1,5 @@
-"""Briefs: what a role reads before its step. Somebody's words stand quoted or on one line, so that none pass for ours."""
+"""Briefs: what a role reads before its step. Somebody's words stand quoted or on one line, so that
+none pass for ours."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a brief at the most.
 LARGEST = 24_000
-#: (characters of one quoted text, entries of one list): the first with which a brief is small enough, so that the longest
-#: parts are cut first.
+#: (characters of one quoted text, entries of one list): the first with which a brief is small
+#: enough, so that the longest parts are cut first.
 _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
 
 _TEMPLATES = {
@@ -42,8 +43,8 @@ def template(state: LoopState, step: Step) -> str:
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     """The brief of a step, at most LARGEST bytes.
 
-    folder: the loop's folder as it is shown · extra: `reply` (the line that hands the answer over), `form` (another form
-    than the reply's own, "" for none) and whatever else its template knows.
+    folder: the loop's folder as it is shown · extra: `reply` (the line that hands the answer over),
+    `form` (another form than the reply's own, "" for none) and whatever else its template knows.
     """
     given = {"reply": "", "form": None, **extra}
     form = given.pop("form")
@@ -104,7 +105,11 @@ class _Quotes:
 
     def note(self) -> str:
         """What the lists so far leave out."""
-        return f"The lists above leave out {prose.count(self.dropped, 'entry', 'entries')}." if self.dropped else ""
+        return (
+            f"The lists above leave out {prose.count(self.dropped, 'entry', 'entries')}."
+            if self.dropped
+            else ""
+        )
 
 
 def _squeezed(brief: str) -> str:

@@ -18,7 +18,8 @@ LISTED = 25
 
 
 def render(state: LoopState) -> str:
-    """`<loop-complete>` with the list of tasks and the box (rule: Gate and completion); under 80 columns."""
+    """`<loop-complete>` with the list of tasks and the box (rule: Gate and completion); under 80
+    columns."""
     card = gate.card(state)
     rows = [
         *folded(f"Verified: {card['verified']}"),
@@ -42,8 +43,8 @@ def render(state: LoopState) -> str:
 
 
 def notes(state: LoopState) -> list[str]:
-    """What the person should know beside the card: warnings that nobody answered, what reviews decided by themselves, and
-    where to read what was decided on purpose."""
+    """What the person should know beside the card: warnings that nobody answered, what reviews
+    decided by themselves, and where to read what was decided on purpose."""
     rows = [prose.clean(one, 300) for one in supervision.warnings(state)]
     for one in state.findings.values():
         if (one.resolution or {}).get("how") == "unattended":
@@ -51,12 +52,15 @@ def notes(state: LoopState) -> list[str]:
     own = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
     if own:
         rows.append(
-            f"{prose.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says which were kept"
+            f"{prose.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says "
+            "which were kept"
         )
     for row in state.decisions:
         if row in own:
             continue
-        rows.append(f"decision {row.get('number', 0):03d}: {prose.clean(str(row.get('title', '')), 300)}")
+        rows.append(
+            f"decision {row.get('number', 0):03d}: {prose.clean(str(row.get('title', '')), 300)}"
+        )
     return rows
 
 
@@ -84,7 +88,8 @@ def clipped(line: str, most: int = SUBJECT) -> str:
 
 
 def folded(line: str) -> list[str]:
-    """A text in rows of the box's width, broken at blanks; a word that is too long for a row is cut."""
+    """A text in rows of the box's width, broken at blanks; a word that is too long for a row is
+    cut."""
     rows = [""]
     for word in prose.clean(line, 300).split():
         while True:

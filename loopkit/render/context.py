@@ -1,4 +1,5 @@
-"""context.md: all that an agent needs to know of a loop, in a few hundred tokens (rule: Files, context.md)."""
+"""context.md: all that an agent needs to know of a loop, in a few hundred tokens (rule: Files,
+context.md)."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from .words import line, more
 #: Tokens that the file stays under, characters of one.
 TOKENS, PER_TOKEN = 500, 4
 _ROOM = TOKENS * PER_TOKEN - 1
-#: Tasks that are named in a list at the most, characters of their subjects, of the request and of a row.
+#: Tasks that are named in a list at the most, characters of their subjects, of the request and of a
+#: row.
 _SHOWN, _SUBJECT, _TITLE, _ROW = 6, 50, 120, 140
-#: What gives way, in this order: (part, rows of it that stay as long as something else can still go).
+#: What gives way, in this order: (part, rows of it that stay as long as something else can still
+#: go).
 _ORDER = (
     ("patterns", 2),
     ("decisions", 4),
@@ -31,11 +34,16 @@ _MOST = 40
 
 
 def render(state: LoopState) -> str:
-    """The whole file, under TOKENS tokens. Newest decisions and anti-patterns come first, since older ones go first."""
+    """The whole file, under TOKENS tokens. Newest decisions and anti-patterns come first, since
+    older ones go first."""
     parts = {
-        "decisions": [decisions.line(one, _ROW).removeprefix("decision ") for one in reversed(decisions.live(state))],
+        "decisions": [
+            decisions.line(one, _ROW).removeprefix("decision ")
+            for one in reversed(decisions.live(state))
+        ],
         "lessons": [
-            decisions.line(one, _ROW).removeprefix("anti-pattern ") for one in reversed(state.trail.anti_patterns)
+            decisions.line(one, _ROW).removeprefix("anti-pattern ")
+            for one in reversed(state.trail.anti_patterns)
         ],
         "patterns": list(state.trail.patterns),
         "state": _state(state),
@@ -59,7 +67,11 @@ def _cut(rows: list[str], count: int) -> list[str]:
 def _head(state: LoopState) -> dict:
     active = [state.tasks[one] for one in state.running]
     first = state.scaffold_first
-    ready = [state.tasks[one] for one in list(state.open)[:64] if waves.startable(state, state.tasks[one])]
+    ready = [
+        state.tasks[one]
+        for one in list(state.open)[:64]
+        if waves.startable(state, state.tasks[one])
+    ]
     if first:
         ready = [one for one in ready if one.id in first]
     return {
@@ -74,7 +86,10 @@ def _head(state: LoopState) -> dict:
 
 
 def _named(state: LoopState, chosen: list) -> str:
-    rows = [f"{outline.number(state, one.id)} {one.id} {line(one.subject, _SUBJECT)}" for one in chosen[:_SHOWN]]
+    rows = [
+        f"{outline.number(state, one.id)} {one.id} {line(one.subject, _SUBJECT)}"
+        for one in chosen[:_SHOWN]
+    ]
     rows += [more(len(chosen) - _SHOWN)] if len(chosen) > _SHOWN else []
     return "; ".join(rows) or "none"
 
@@ -91,5 +106,7 @@ def _state(state: LoopState) -> list[str]:
         if task.history and task.id in state.open:
             last = task.history[-1]
             said = str(last["error"]).strip().split("\n")[0] or last["result"]
-            rows.append(f"{outline.number(state, task.id)} failed {task.attempts}×: {line(said, 100)}")
+            rows.append(
+                f"{outline.number(state, task.id)} failed {task.attempts}×: {line(said, 100)}"
+            )
     return rows[:12]

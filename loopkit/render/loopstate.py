@@ -40,10 +40,14 @@ def render(state: LoopState) -> str:
 
 
 def record(state: LoopState) -> dict:
-    """The same as `status --json` gives it: status, confidence, trend, recommendation, batches, recoveries, used."""
+    """The same as `status --json` gives it: status, confidence, trend, recommendation, batches,
+    recoveries, used."""
     course = state.course
     last = course.batches[-1] if course.batches else None
-    said = {name: getattr(last, name) if last else "" for name in ("confidence", "trend", "recommendation")}
+    said = {
+        name: getattr(last, name) if last else ""
+        for name in ("confidence", "trend", "recommendation")
+    }
     return {
         "status": course.status,
         **{name: value or None for name, value in said.items()},
@@ -61,7 +65,10 @@ def line(state: LoopState) -> str:
     last = course.batches[-1]
     said = f"Batches: {course.status}"
     if last.confidence:
-        said += f", confidence {last.confidence}, trend {last.trend}, {prose.clean(last.recommendation, NOTE)}"
+        said += (
+            f", confidence {last.confidence}, trend {last.trend}, "
+            f"{prose.clean(last.recommendation, NOTE)}"
+        )
     return said
 
 

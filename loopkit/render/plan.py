@@ -10,7 +10,8 @@ from ..core.plan import outline
 from . import text
 from .words import line, more
 
-#: Tasks, files of a task, and rows of any other list at the most; characters of a line of somebody's words.
+#: Tasks, files of a task, and rows of any other list at the most; characters of a line of
+#: somebody's words.
 MOST_TASKS, MOST_FILES, MOST_ROWS, LONGEST = 400, 12, 60, 200
 _STATES = {tasks.IN_PROGRESS: "in progress", tasks.FAILED: "failed", tasks.BLOCKED: "blocked"}
 
@@ -21,7 +22,9 @@ def render(state: LoopState) -> str:
     order = sorted(numbers, key=lambda one: [int(part) for part in numbers[one].split(".")])
     groups: dict[str, list] = {}
     for task_id in order[:MOST_TASKS]:
-        groups.setdefault(numbers[task_id].split(".")[0], []).append(_row(state, state.tasks[task_id], numbers))
+        groups.setdefault(numbers[task_id].split(".")[0], []).append(
+            _row(state, state.tasks[task_id], numbers)
+        )
     headings = outline.groups(state)
     plan = state.supervised.plan or {}
     return text(
@@ -29,10 +32,15 @@ def render(state: LoopState) -> str:
         title=line(state.text, 120),
         iteration=outline.iteration(state),
         status=outline.plan_status(state),
-        groups=[(key, line(headings.get(key, outline.UNGROUPED), 80), rows) for key, rows in groups.items()],
+        groups=[
+            (key, line(headings.get(key, outline.UNGROUPED), 80), rows)
+            for key, rows in groups.items()
+        ],
         left=more(len(order) - MOST_TASKS) if len(order) > MOST_TASKS else "",
         graph=_listed(_graph(state, numbers)),
-        risks=_listed([*plan.get("risks", ()), *(f"assumed: {one}" for one in plan.get("assumptions", ()))]),
+        risks=_listed(
+            [*plan.get("risks", ()), *(f"assumed: {one}" for one in plan.get("assumptions", ()))]
+        ),
         questions=_listed(_questions(state)),
         decisions=_listed([_decision(one) for one in reversed(decisions.live(state))]),
     )
@@ -58,7 +66,8 @@ def _row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
         "id": task.id,
         "subject": line(task.subject, LONGEST),
         "notes": "".join(f" · {one}" for one in notes),
-        "files": line(", ".join(task.files[:MOST_FILES]), 600) + (f" {more(left)}" if left > 0 else ""),
+        "files": line(", ".join(task.files[:MOST_FILES]), 600)
+        + (f" {more(left)}" if left > 0 else ""),
         "acceptance": line("; ".join(proof), 2 * LONGEST),
     }
 

@@ -49,7 +49,9 @@ def render(state: LoopState) -> str:
 
 
 def _layers(state: LoopState) -> list:
-    left = {one: [two for two in state.tasks[one].blocked_by if two in state.open] for one in state.open}
+    left = {
+        one: [two for two in state.tasks[one].blocked_by if two in state.open] for one in state.open
+    }
     try:
         return graph.waves(left)
     except ValueError:

@@ -1,4 +1,5 @@
-"""report.md: what was asked, what was done, how it is known, which decisions were kept (rule: Files, report.md)."""
+"""report.md: what was asked, what was done, how it is known, which decisions were kept (rule:
+Files, report.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ MOST, LONGEST = 400, 200
 
 def due(state: LoopState) -> bool:
     """From the thorough review on there is something to report."""
-    return bool(state.tasks) and (state.thorough is not None or state.session.status in verdict.FINAL)
+    return bool(state.tasks) and (
+        state.thorough is not None or state.session.status in verdict.FINAL
+    )
 
 
 def render(state: LoopState) -> str:
@@ -49,7 +52,10 @@ def _items(state: LoopState, done: bool) -> list[str]:
             if task.checks_before:
                 tried += f", another check before: `{line(task.checks_before[-1], 200)}`"
             note = "" if done else f" · {task.block_kind or task.status}"
-            rows.append(f"{outline.number(state, task.id)} {line(task.subject, LONGEST)} ({task.id}{tried}){note}")
+            rows.append(
+                f"{outline.number(state, task.id)} {line(task.subject, LONGEST)} "
+                f"({task.id}{tried}){note}"
+            )
     return rows
 
 
@@ -58,7 +64,10 @@ def _proofs(state: LoopState) -> list[str]:
     for one in state.criteria.values():
         seen = state.criterion_evidence.get(one.id)
         if seen is not None:
-            how = f"{'holds' if seen.passed else 'does not hold'}: `{line(one.command, LONGEST)}` exits {seen.exit}"
+            how = (
+                f"{'holds' if seen.passed else 'does not hold'}: `{line(one.command, LONGEST)}` "
+                f"exits {seen.exit}"
+            )
         elif one.command:
             how = f"not verified: `{line(one.command, LONGEST)}`"
         else:
@@ -79,17 +88,24 @@ def _reviews(state: LoopState) -> list[str]:
     rows += [f"warning: {line(one, LONGEST)}" for one in supervision.warnings(state)]
     for name, one in state.reviews.items():
         score = "" if one.get("score") is None else f"{one['score']}/10, "
-        counts = f"{prose.count(one.get('issues') or 0, 'issue')}, {prose.count(one.get('blockers') or 0, 'blocker')}"
+        counts = (
+            f"{prose.count(one.get('issues') or 0, 'issue')}, "
+            f"{prose.count(one.get('blockers') or 0, 'blocker')}"
+        )
         rows.append(f"{name.replace('_', ' ')}: {score}{counts}")
     if state.thorough is not None:
         names = ", ".join(line(one, 60) for one in state.thorough["experts"][:8])
         left = sum(review.unsettled(one, state) for one in state.findings.values())
-        rows.append(f"thorough, round {state.thorough['round']} ({names}): {prose.count(left, 'finding')} unsettled")
+        rows.append(
+            f"thorough, round {state.thorough['round']} ({names}): {prose.count(left, 'finding')} "
+            "unsettled"
+        )
     return rows
 
 
 def adherence(state: LoopState) -> list[dict]:
-    """{decision, kept, where} of every decision: what the findings that name it, and its own check, say."""
+    """{decision, kept, where} of every decision: what the findings that name it, and its own check,
+    say."""
     rows = []
     for one in state.decisions:
         number = one.get("number", 0)
@@ -114,7 +130,11 @@ def _kept(state: LoopState, number: int) -> tuple[str, str]:
     waived = [one.id for one in against if (one.resolution or {}).get("how") == "waive"]
     if waived:
         return f"no, the person let {', '.join(waived[:6])} pass", places
-    return ("yes, after " + ", ".join(one.id for one in against[:6]), places) if against else ("yes", "")
+    return (
+        ("yes, after " + ", ".join(one.id for one in against[:6]), places)
+        if against
+        else ("yes", "")
+    )
 
 
 def _stands(state: LoopState, finding: object) -> bool:
@@ -140,11 +160,16 @@ def _summary(state: LoopState) -> list[str]:
         + (f" ({line(session.verdict, 40)})" if ended and session.verdict else "")
         + (f": {line(session.reason, 600)}" if session.reason and ended else ""),
         f"{state.counts[tasks.COMPLETED]} of {prose.count(len(state.tasks), 'task')} completed in "
-        f"{prose.count(len(state.waves), 'wave')}, {prose.count(state.attempts, 'failed attempt')}, "
+        f"{prose.count(len(state.waves), 'wave')}, "
+        f"{prose.count(state.attempts, 'failed attempt')}, "
         f"{prose.count(len(state.panels), 'panel')}, {money}",
     ]
     if (state.gate or {}).get("passed"):
         gate = state.gate or {}
-        rows.append(f"gate: {line(gate.get('card', ''), 40)}, confidence {gate.get('confidence', 0)} %")
-        rows += [f"{key}: {line(gate[key], LONGEST)}" for key in ("alternative", "risk") if gate.get(key)]
+        rows.append(
+            f"gate: {line(gate.get('card', ''), 40)}, confidence {gate.get('confidence', 0)} %"
+        )
+        rows += [
+            f"{key}: {line(gate[key], LONGEST)}" for key in ("alternative", "risk") if gate.get(key)
+        ]
     return rows

@@ -1,1 +1,2 @@
-"""Files: journal, snapshot, locks, task lists, settings. Modules that hooks import are standard library only."""
+"""Files: journal, snapshot, locks, task lists, settings. Modules that hooks import are standard
+library only."""

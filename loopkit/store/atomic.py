@@ -6,7 +6,8 @@ import os
 import stat
 import time
 
-#: Seconds after which a draft counts as left behind by a process that died; a living one renames it within moments.
+#: Seconds after which a draft counts as left behind by a process that died; a living one renames it
+#: within moments.
 LEFT = 60
 
 
@@ -15,7 +16,8 @@ USUAL = 0o644
 
 
 def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None:
-    """Replace a file's content through a temporary sibling and a rename; nothing is left behind on failure. OSError.
+    """Replace a file's content through a temporary sibling and a rename; nothing is left behind on
+    failure. OSError.
 
     A file that is there keeps its permission bits. most: the bits that it has at the most.
     """
@@ -26,7 +28,9 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
             descriptor = os.open(beside, flags, bits)
-        except FileExistsError:  # left by a process of the same number, or a link that somebody planted
+        except (
+            FileExistsError
+        ):  # left by a process of the same number, or a link that somebody planted
             os.unlink(beside)
             descriptor = os.open(beside, flags, bits)
         try:
@@ -58,7 +62,8 @@ def _bits(path: str) -> int | None:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a file of that name is a draft of `write` (`name.<pid>.tmp`) or of a task list (`N.json.tmp.<8 hex>`)."""
+    """Whether a file of that name is a draft of `write` (`name.<pid>.tmp`) or of a task list
+    (`N.json.tmp.<8 hex>`)."""
     stem, _, ending = name.rpartition(".")
     if ending == "tmp":
         return stem.rpartition(".")[2].isdigit()
@@ -66,8 +71,8 @@ def is_draft(name: str) -> bool:
 
 
 def sweep(folder: str, older: float = LEFT) -> None:
-    """Remove the drafts in a folder that are older than that, in seconds; one of the future was left before the clock
-    went back. Never raises OSError."""
+    """Remove the drafts in a folder that are older than that, in seconds; one of the future was
+    left before the clock went back. Never raises OSError."""
     try:
         names = os.listdir(folder)
     except OSError:

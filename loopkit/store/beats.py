@@ -1,8 +1,10 @@
-"""A mark for each hook event, `beats/<event>` in the data folder: when it was last called, and what came of that.
+"""A mark for each hook event, `beats/<event>` in the data folder: when it was last called, and what
+came of that.
 
-The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where SessionStart or
-UserPromptExpansion has made the folder; the event's handler replaces `begun`. A mark that stays `begun` is that of a
-hook which was killed. Nothing is written through a link or into anything but an ordinary file. Standard library only.
+The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where
+SessionStart or UserPromptExpansion has made the folder; the event's handler replaces `begun`. A
+mark that stays `begun` is that of a hook which was killed. Nothing is written through a link or
+into anything but an ordinary file. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ import time
 from collections import namedtuple
 
 FOLDER = "beats"
-#: at: POSIX seconds of the call · result: a word of the launcher's, or silent, held, told, refused, fault; empty where
-#: it could not be noted · pid: of a call that is `begun`, else None · took: seconds until the result, None if unknown.
+#: at: POSIX seconds of the call · result: a word of the launcher's, or silent, held, told, refused,
+#: fault; empty where it could not be noted · pid: of a call that is `begun`, else None · took:
+#: seconds until the result, None if unknown.
 Beat = namedtuple("Beat", "at result pid took")
 
 
 def end(data: str, event: str, result: str) -> None:
-    """Note the result of a call that the launcher has marked as begun; where there is no mark nothing happens."""
+    """Note the result of a call that the launcher has marked as begun; where there is no mark
+    nothing happens."""
     folder = os.path.join(data, FOLDER)
     try:
         if os.path.islink(folder):
@@ -60,7 +64,9 @@ def read(data: str, event: str) -> Beat | None:
         return None
     result, number = [*words, "", ""][:2]
     if result == "begun":
-        return Beat(at, result, int(number) if number.isdecimal() and len(number) < 10 else None, None)
+        return Beat(
+            at, result, int(number) if number.isdecimal() and len(number) < 10 else None, None
+        )
     try:
         took = float(number)
     except ValueError:

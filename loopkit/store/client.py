@@ -1,4 +1,5 @@
-"""What the client's own files say: settings, installed plugins. Only read; a file that is no use says nothing."""
+"""What the client's own files say: settings, installed plugins. Only read; a file that is no use
+says nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ LARGEST = 8_000_000
 
 
 class Settings(NamedTuple):
-    """One settings file. values: {} where it says nothing; wrong: why, or empty; managed: an administrator's."""
+    """One settings file. values: {} where it says nothing; wrong: why, or empty; managed: an
+    administrator's."""
 
     path: str
     values: dict
@@ -30,12 +32,19 @@ class Settings(NamedTuple):
 
 
 def settings(environment: dict, folders: list[str], system: str) -> list[Settings]:
-    """The settings files that exist, the strongest first: managed, local, project (of each of `folders`), user."""
-    paths = [os.path.join(one, ".claude", name) for name in ("settings.local.json", "settings.json") for one in folders]
+    """The settings files that exist, the strongest first: managed, local, project (of each of
+    `folders`), user."""
+    paths = [
+        os.path.join(one, ".claude", name)
+        for name in ("settings.local.json", "settings.json")
+        for one in folders
+    ]
     paths.append(os.path.join(place.config_dir(environment), "settings.json"))
     managed = MANAGED.get(system, MANAGED["linux"])
     return [
-        Settings(path, *_record(path), path == managed) for path in dict.fromkeys([managed, *paths]) if _exists(path)
+        Settings(path, *_record(path), path == managed)
+        for path in dict.fromkeys([managed, *paths])
+        if _exists(path)
     ]
 
 
@@ -75,7 +84,8 @@ def allowed(file: Settings) -> list[str]:
 
 
 def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] | None:
-    """(value, path) of the strongest file in whose object `part` `name` stands (`part` empty: at the top); or None."""
+    """(value, path) of the strongest file in whose object `part` `name` stands (`part` empty: at
+    the top); or None."""
     for file in files:
         values = table(file.values, part) if part else file.values
         if name in values:
@@ -84,8 +94,8 @@ def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] 
 
 
 def installed(environment: dict, folders: list[str]) -> dict[str, str]:
-    """{plugin id: the folder it is read from} of the plugins that are installed for everybody, or for one of these
-    project folders."""
+    """{plugin id: the folder it is read from} of the plugins that are installed for everybody, or
+    for one of these project folders."""
     own = os.path.join(place.config_dir(environment), "plugins")
     values, _ = _record(os.path.join(own, "installed_plugins.json"))
     markets, _ = _record(os.path.join(own, "known_marketplaces.json"))
@@ -100,12 +110,15 @@ def installed(environment: dict, folders: list[str]) -> dict[str, str]:
 
 
 def _read_in_place(markets: dict, plugin_id: str) -> str | None:
-    """The plugin's folder in a marketplace that is a folder of this machine: the client copies it, but reads that one."""
+    """The plugin's folder in a marketplace that is a folder of this machine: the client copies it,
+    but reads that one."""
     name, _, market = plugin_id.rpartition("@")
     source = table(table(markets, market), "source")
     if source.get("source") != "directory" or not isinstance(source.get("path"), str):
         return None
-    rows = _record(os.path.join(source["path"], ".claude-plugin", "marketplace.json"))[0].get("plugins")
+    rows = _record(os.path.join(source["path"], ".claude-plugin", "marketplace.json"))[0].get(
+        "plugins"
+    )
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict) and row.get("name") == name and isinstance(row.get("source"), str):
             folder = os.path.normpath(os.path.join(source["path"], row["source"]))
@@ -133,5 +146,9 @@ def has_hook(folder: str, event: str) -> bool:
     if isinstance(named, dict) and table(named, "hooks").get(event, named.get(event)):
         return True
     paths = [os.path.join(folder, "hooks", "hooks.json")]
-    paths += [os.path.join(folder, one) for one in (named if isinstance(named, list) else [named]) if type(one) is str]
+    paths += [
+        os.path.join(folder, one)
+        for one in (named if isinstance(named, list) else [named])
+        if type(one) is str
+    ]
     return any(table(_record(path)[0], "hooks").get(event) for path in paths)

@@ -1,4 +1,5 @@
-"""`.loop/config.toml`: the project's settings, all optional, checked; a key nobody reads is an error."""
+"""`.loop/config.toml`: the project's settings, all optional, checked; a key nobody reads is an
+error."""
 
 from __future__ import annotations
 
@@ -39,11 +40,12 @@ _TAKES = {
 
 
 def read(origin: Origin) -> dict:
-    """Settings for a new loop, the defaults where the file is a stranger's: `limits` (iterations, usd, seconds; None for
-    none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not asked), `user` (whether the user's own learnings
-    are recalled).
+    """Settings for a new loop, the defaults where the file is a stranger's: `limits` (iterations,
+    usd, seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
+    asked), `user` (whether the user's own learnings are recalled).
 
-    Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong value.
+    Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong
+    value.
     """
     path = os.path.join(origin.root, CONFIG)
     try:
@@ -53,7 +55,8 @@ def read(origin: Origin) -> dict:
 
 
 def note_own(origin: Origin) -> None:
-    """Remember settings that were used before git tracked them as the person's own: they may be committed later."""
+    """Remember settings that were used before git tracked them as the person's own: they may be
+    committed later."""
     try:
         raw = origin.settings()
         if raw and not origin.tracked(CONFIG):
@@ -106,7 +109,9 @@ def _checked(given: dict, path: str) -> dict:
         max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0, le=MOST)
         approval_threshold: int = Field(settings.DEFAULTS["approval_threshold"], ge=0, le=100)
         revision_threshold: int = Field(settings.DEFAULTS["revision_threshold"], ge=0, le=100)
-        plan_review_failure: str = _one_of(settings.PLAN_REVIEW_FAILURES, settings.DEFAULTS["plan_review_failure"])
+        plan_review_failure: str = _one_of(
+            settings.PLAN_REVIEW_FAILURES, settings.DEFAULTS["plan_review_failure"]
+        )
 
     try:
         for name in given.get("prices", {}):
@@ -121,7 +126,8 @@ def _checked(given: dict, path: str) -> dict:
         raise _fault(path, error.errors()[0]) from None
     if config.revision_threshold > config.approval_threshold:
         raise UsageFault(
-            f"{path}: revision_threshold is {config.revision_threshold}", f"give {_TAKES['revision_threshold']}"
+            f"{path}: revision_threshold is {config.revision_threshold}",
+            f"give {_TAKES['revision_threshold']}",
         )
     chosen = {}
     for kind in ("iterations", "usd", "seconds"):
@@ -129,7 +135,9 @@ def _checked(given: dict, path: str) -> dict:
         try:
             chosen[kind] = limits.amount(str(value), None, kind)
         except UsageFault:
-            raise UsageFault(f"{path}: limits.{kind} is {value!r}", f"give {_TAKES[f'limits.{kind}']}") from None
+            raise UsageFault(
+                f"{path}: limits.{kind} is {value!r}", f"give {_TAKES[f'limits.{kind}']}"
+            ) from None
     values = config.model_dump()
     values["limits"] = chosen
     values["blocklist"] = values.pop("panel")["blocklist"]
@@ -143,9 +151,15 @@ def _fault(path: str, error: Any) -> UsageFault:
     key = ".".join(place)
     if error["type"] == "extra_forbidden":
         table = place[0] + "." if len(place) > 1 else ""
-        known = [one[len(table) :] for one in _TAKES if one.startswith(table) and "." not in one[len(table) :]]
+        known = [
+            one[len(table) :]
+            for one in _TAKES
+            if one.startswith(table) and "." not in one[len(table) :]
+        ]
         return UsageFault(f"{path}: unknown key {key}", "known: " + ", ".join(known))
     key = next((one for one in (".".join(place[:2]), place[0]) if one in _TAKES), key)
     if key == "prices":
         return UsageFault(f"{path}: wrong prices", f"give {_TAKES[key]}")
-    return UsageFault(f"{path}: {key} is {repr(error['input'])[:60]}", f"give {_TAKES.get(key, 'another value')}")
+    return UsageFault(
+        f"{path}: {key} is {repr(error['input'])[:60]}", f"give {_TAKES.get(key, 'another value')}"
+    )

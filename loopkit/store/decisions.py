@@ -1,4 +1,5 @@
-"""Decisions and anti-patterns of a loop as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived from its journal."""
+"""Decisions and anti-patterns of a loop as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived
+from its journal."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from ..core.memory import decisions
 from . import atomic, inside, origin, trust
 
 FOLDER = "learnings"
-#: Words of a file's name, alternatives and files listed, characters of a line at the most: it stays under thirty lines.
+#: Words of a file's name, alternatives and files listed, characters of a line at the most: it stays
+#: under thirty lines.
 MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
 #: Bytes of a file in which a status is looked for.
 LARGEST = 1_000_000
@@ -76,12 +78,15 @@ def _clean(words: object) -> str:
     return prose.clean(" ".join(str(words).split()), LONGEST)
 
 
-def write(folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None) -> list[str]:
-    """Write the files that are not there, and the status of decisions that a newer one supersedes; gives the new paths.
+def write(
+    folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None
+) -> list[str]:
+    """Write the files that are not there, and the status of decisions that a newer one supersedes;
+    gives the new paths.
 
-    folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer one}. A file that is
-    there stays as it is, but for that one line, whoever edited or renamed it. What is written is known as the person's own
-    from then on. Raises OSError.
+    folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer
+    one}. A file that is there stays as it is, but for that one line, whoever edited or renamed it.
+    What is written is known as the person's own from then on. Raises OSError.
     """
     newer = superseded or {}
     there: dict[str, str] | None = None
@@ -121,7 +126,8 @@ def _there(folder: str) -> dict[str, str]:
 
 
 def _mark(folder: str, target: str, status: str) -> None:
-    """Set the status line of a file; every other byte stays. A file that is no ordinary one, or too large, is left."""
+    """Set the status line of a file; every other byte stays. A file that is no ordinary one, or too
+    large, is left."""
     try:
         inside.check(folder, target)
         with inside.opened(target, LARGEST) as file:

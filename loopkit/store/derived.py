@@ -11,7 +11,8 @@ LARGEST = 4_000_000
 
 
 def put(folder: str, name: str, text: str, but: str = "") -> bool:
-    """Let a file hold this text; whether it was written. Lines that begin with `but` do not count as a difference.
+    """Let a file hold this text; whether it was written. Lines that begin with `but` do not count
+    as a difference.
 
     folder: the loop's; name: of a file in it. Raises OSError, also where the file is a link.
     """

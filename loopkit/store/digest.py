@@ -14,17 +14,25 @@ LARGEST = 100_000_000
 
 
 def of(project: str, path: str) -> str:
-    """The digest of a file, or of all files below a folder; "" where it is absent. `path`: relative to the project."""
+    """The digest of a file, or of all files below a folder; "" where it is absent. `path`: relative
+    to the project."""
     full = os.path.join(project, path)
     link = _link(full)
     if os.path.isdir(full):
         digest = hashlib.sha256(link.encode())
         for top, folders, names in os.walk(os.path.realpath(full)):
-            folders[:] = sorted(one for one in folders if one not in (".git", ".loop", "__pycache__", "node_modules"))
+            folders[:] = sorted(
+                one
+                for one in folders
+                if one not in (".git", ".loop", "__pycache__", "node_modules")
+            )
             for name in sorted(names):
                 one = os.path.join(top, name)
                 digest.update(
-                    os.fsencode(os.path.relpath(one, full)) + b"\0" + (_link(one) + _file(one)).encode() + b"\0"
+                    os.fsencode(os.path.relpath(one, full))
+                    + b"\0"
+                    + (_link(one) + _file(one)).encode()
+                    + b"\0"
                 )
         return digest.hexdigest()[:32]
     return link + _file(full)
@@ -54,7 +62,8 @@ def _file(full: str) -> str:
 
 
 def head(project: str, environment: dict) -> str | None:
-    """The commit that HEAD names, or None without git, without a commit, or in the repository of a home folder."""
+    """The commit that HEAD names, or None without git, without a commit, or in the repository of a
+    home folder."""
     if place.work_tree(project, environment) is None:
         return None
     try:

@@ -1,5 +1,5 @@
-"""Files of `.loop/` are taken for what they are: nothing is written through a symbolic link, and nothing but an ordinary
-file is read, up to a size. Standard library only."""
+"""Files of `.loop/` are taken for what they are: nothing is written through a symbolic link, and
+nothing but an ordinary file is read, up to a size. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ def opened(path: str, most: int, links: bool = False) -> BinaryIO:
 
     Raises OSError, also for a pipe, a device or anything else that would never end.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_BINARY", 0)
+        | getattr(os, "O_NOCTTY", 0)
+    )
     descriptor = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
     try:
         state = os.fstat(descriptor)
@@ -32,9 +37,11 @@ def opened(path: str, most: int, links: bool = False) -> BinaryIO:
 
 
 def check(root: str, path: str) -> None:
-    """Raises OSError (ELOOP, with the link's name) where something between `root` and `path`, or `path`, is a link.
+    """Raises OSError (ELOOP, with the link's name) where something between `root` and `path`, or
+    `path`, is a link.
 
-    root: a folder that is trusted as it stands · path: what is going to be written, below it; it need not exist.
+    root: a folder that is trusted as it stands · path: what is going to be written, below it; it
+    need not exist.
     """
     here = root
     for part in os.path.relpath(path, root).split(os.sep):

@@ -13,24 +13,28 @@ NAME = "ledger.jsonl"
 #: Bytes of a journal that is read at all.
 LARGEST = 1 << 28
 BOM = b"\xef\xbb\xbf"
-#: Closes an unfinished line so that it stays unreadable, also when only its line break was missing: nobody was told that
-#: it was written, and the lines after it were decided without it.
+#: Closes an unfinished line so that it stays unreadable, also when only its line break was missing:
+#: nobody was told that it was written, and the lines after it were decided without it.
 _CUT = b"#\n"
 
-#: What reading gave: events in order · offset: end of the last whole line in bytes · damaged: numbers (1-based) of whole
-#: lines that are no events · cut: numbers of beginnings of lines, closed by a later write; a crash left them, nobody was
-#: told that they were written · torn: an unfinished line stands at the end.
+#: What reading gave: events in order · offset: end of the last whole line in bytes · damaged:
+#: numbers (1-based) of whole lines that are no events · cut: numbers of beginnings of lines, closed
+#: by a later write; a crash left them, nobody was told that they were written · torn: an unfinished
+#: line stands at the end.
 Tail = namedtuple("Tail", "events offset damaged cut torn")
 
 
 def append(path: str, events_: list, sync: bool = True) -> int:
-    """Append lines with one write; returns the file's size afterwards. An unfinished last line is closed first.
+    """Append lines with one write; returns the file's size afterwards. An unfinished last line is
+    closed first.
 
-    Raises OSError where they could not be written: what was written of them is taken back. A process that dies within
-    the write leaves a torn line, which readers skip.
+    Raises OSError where they could not be written: what was written of them is taken back. A
+    process that dies within the write leaves a torn line, which readers skip.
     """
     data = b"".join(events.encode(event) for event in events_)
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(
+        path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    )
     try:
         size = os.fstat(descriptor).st_size
         if size and _last_byte(descriptor, path, size) != b"\n":
@@ -42,7 +46,9 @@ def append(path: str, events_: list, sync: bool = True) -> int:
             if sync:
                 os.fsync(descriptor)
         except OSError:
-            if written and os.fstat(descriptor).st_size == size + written:  # nobody has written behind it
+            if (
+                written and os.fstat(descriptor).st_size == size + written
+            ):  # nobody has written behind it
                 os.ftruncate(descriptor, size)
             raise
         return os.fstat(descriptor).st_size
@@ -51,7 +57,8 @@ def append(path: str, events_: list, sync: bool = True) -> int:
 
 
 def close(descriptor: int) -> None:
-    """What was to be known of the write is known by now; a fault of the closing takes nothing of it back."""
+    """What was to be known of the write is known by now; a fault of the closing takes nothing of it
+    back."""
     try:
         os.close(descriptor)
     except OSError:
@@ -67,7 +74,8 @@ def _last_byte(descriptor: int, path: str, size: int) -> bytes:
 
 
 def create(path: str, events_: list) -> int:
-    """A new journal with its first lines, there as a whole or not at all; raises FileExistsError where one stands.
+    """A new journal with its first lines, there as a whole or not at all; raises FileExistsError
+    where one stands.
 
     Returns its size. The caller is the only one who makes journals at `path`.
     """
@@ -79,7 +87,8 @@ def create(path: str, events_: list) -> int:
 
 
 def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
-    """Lines from byte `offset` on; None where that is not the start of a line of this file (it was changed elsewhere).
+    """Lines from byte `offset` on; None where that is not the start of a line of this file (it was
+    changed elsewhere).
 
     Raises OSError, also where it is no ordinary file or larger than `most` bytes.
     """
@@ -102,11 +111,15 @@ def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
         number += 1
         line = raw[position:end]
         position = end + 1
-        if not line.strip() or line == _CUT.strip():  # nothing was cut: the line before was only seen half written
+        if (
+            not line.strip() or line == _CUT.strip()
+        ):  # nothing was cut: the line before was only seen half written
             continue
         event = events.decode(line[3:] if line[:3] == BOM else line)
         if event is not None:
             found.append(event)
         else:
-            (cut if line[:1] == b"{" and not line.rstrip().endswith(b"}") else damaged).append(number)
+            (cut if line[:1] == b"{" and not line.rstrip().endswith(b"}") else damaged).append(
+                number
+            )
     return Tail(found, offset + position, damaged, cut, position < len(raw))

@@ -1,4 +1,5 @@
-"""What was learnt, found again and kept: in the project's lines, its decisions and the user's lines."""
+"""What was learnt, found again and kept: in the project's lines, its decisions and the user's
+lines."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from .origin import LEARNINGS, PROJECT, USER, Origin
 
 
 def user_dir(environment: dict) -> str:
-    """The user's own folder: LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in ~/.config."""
+    """The user's own folder: LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in
+    ~/.config."""
     given = environment.get("LOOPKIT_CONFIG_DIR")
     if given:
         return os.path.abspath(given)
@@ -26,8 +28,8 @@ def user_dir(environment: dict) -> str:
 
 
 def user_too(whose: Origin) -> bool:
-    """Whether the project reads the user's learnings too: `[recall] user = true` in its config.toml. A file with a fault in
-    it says no; whoever starts a loop is told of the fault."""
+    """Whether the project reads the user's learnings too: `[recall] user = true` in its
+    config.toml. A file with a fault in it says no; whoever starts a loop is told of the fault."""
     try:
         raw = whose.settings()
     except OSError:
@@ -48,11 +50,15 @@ def named(path: str, bad: list[int]) -> str:
     """The note about lines that cannot be read: all of a file in one."""
     numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
     one = len(bad) == 1
-    return f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} left out"
+    return (
+        f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} "
+        "left out"
+    )
 
 
 def rows(path: str, whose: Origin | None = None) -> list[dict]:
-    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for any other reason.
+    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for
+    any other reason.
 
     whose: of a project's file; then the person's own rows only.
     """
@@ -72,7 +78,10 @@ def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list
             found.append(learning)
         elif one.how and one.number:
             bad[one.where].append(one.number)
-    for path, numbers in ((os.path.join(os.path.basename(whose.root), LEARNINGS), bad[PROJECT]), (user, bad[USER])):
+    for path, numbers in (
+        (os.path.join(os.path.basename(whose.root), LEARNINGS), bad[PROJECT]),
+        (user, bad[USER]),
+    ):
         if numbers:
             note(named(path, numbers))
     return learned.unlike(found)
@@ -86,8 +95,8 @@ def fitting(
     note: Callable[[str], None],
     most: int = recall.SHOWN,
 ) -> list[Learning]:
-    """The learnings that fit a request best, at most `most`, each with a title of its own. `note` is told, once a file, what
-    could not be read. No `.loop`: none."""
+    """The learnings that fit a request best, at most `most`, each with a title of its own. `note`
+    is told, once a file, what could not be read. No `.loop`: none."""
     there = known(whose, environment, note) if whose else []
     titled: list[Learning] = []
     taken: set[str] = set()
@@ -107,14 +116,22 @@ def path_of(root: str | None, environment: dict) -> str:
 
 
 def append(path: str, added: list[dict]) -> None:
-    """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller holds the lock.
-    They are known as the person's own from then on, wherever the file goes.
+    """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller
+    holds the lock. They are known as the person's own from then on, wherever the file goes.
 
     Raises OSError; what was written of them is then taken back.
     """
     written = [_line(row) for row in added]
-    trust.vouch(trust.OWN, [(origin.digest(origin.LEARNING, line), origin.LEARNING) for line in written])
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    trust.vouch(
+        trust.OWN, [(origin.digest(origin.LEARNING, line), origin.LEARNING) for line in written]
+    )
+    flags = (
+        os.O_RDWR
+        | os.O_APPEND
+        | os.O_CREAT
+        | getattr(os, "O_BINARY", 0)
+        | getattr(os, "O_NONBLOCK", 0)
+    )
     descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:
         seen = os.fstat(descriptor)

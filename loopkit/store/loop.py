@@ -39,8 +39,10 @@ IGNORED = """\
 
 @contextlib.contextmanager
 def locked(root: str) -> Iterator[None]:
-    """Hold the project's writing lock; the operating system gives it back when the process dies. Damaged on failure."""
-    import portalocker  # slower to import than all of ours together, and commands that only read do without
+    """Hold the project's writing lock; the operating system gives it back when the process dies.
+    Damaged on failure."""
+    # slower to import than all of ours together, and commands that only read do without
+    import portalocker
 
     try:
         inside.check(root, os.path.join(root, "lock"))
@@ -54,19 +56,25 @@ def locked(root: str) -> Iterator[None]:
         lock.acquire()
     except portalocker.exceptions.AlreadyLocked:
         raise Refused(
-            f"{root}: another command has been writing for {LOCK_SECONDS} s", "wait for it, or end it"
+            f"{root}: another command has been writing for {LOCK_SECONDS} s",
+            "wait for it, or end it",
         ) from None
-    except portalocker.exceptions.LockException as error:  # the system refuses, or knows no locks here
+    except (
+        portalocker.exceptions.LockException
+    ) as error:  # the system refuses, or knows no locks here
         why = error.__cause__
         raise unwritable(
-            root, why if isinstance(why, OSError) else OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+            root,
+            why if isinstance(why, OSError) else OSError(errno.ENOLCK, os.strerror(errno.ENOLCK)),
         ) from None
     except OSError as error:
         raise unwritable(root, error) from None
     try:
         yield
     finally:
-        with contextlib.suppress(OSError, portalocker.exceptions.LockException):  # the process's end gives it back
+        with contextlib.suppress(
+            OSError, portalocker.exceptions.LockException
+        ):  # the process's end gives it back
             lock.release()
 
 
@@ -75,7 +83,8 @@ def _check_readable(lines: list[Event]) -> None:
     for line in lines:
         if events.decode(events.encode(line)) is None:
             raise UsageFault(
-                f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that is too large",
+                f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that "
+                "is too large",
                 "nothing was recorded; give what the form asks for",
             )
 
@@ -83,7 +92,9 @@ def _check_readable(lines: list[Event]) -> None:
 def unwritable(path: str, error: OSError) -> Damaged:
     """The fault of a write to `path` that failed, with what to do about it."""
     todo = "remove the link" if error.errno == errno.ELOOP else "make room or give write access"
-    return Damaged(f"cannot write {error.filename or path}: {error.strerror}", f"{todo}; nothing was changed")
+    return Damaged(
+        f"cannot write {error.filename or path}: {error.strerror}", f"{todo}; nothing was changed"
+    )
 
 
 def unreadable(error: OSError) -> Damaged:
@@ -92,7 +103,8 @@ def unreadable(error: OSError) -> Damaged:
 
 
 class Loop:
-    """A loop's state and its journal. Refusals are the rules' own; nothing is written unless all lines are."""
+    """A loop's state and its journal. Refusals are the rules' own; nothing is written unless all
+    lines are."""
 
     def __init__(self, root: str, name: str) -> None:
         self.root = root
@@ -108,7 +120,8 @@ class Loop:
 
     @classmethod
     def active(cls, root: str) -> Loop | None:
-        """The project's active loop: the snapshot names it, else the journals do, and the snapshot is made anew.
+        """The project's active loop: the snapshot names it, else the journals do, and the snapshot
+        is made anew.
 
         None where there is no loop.
 
@@ -127,8 +140,10 @@ class Loop:
         elif snapshot is not None and os.path.isdir(os.path.join(root, snapshot["loop"])):
             if snapshot["status"] not in verdict.FINAL:
                 raise Damaged(
-                    f"{loops.ledger(root, snapshot['loop'])} is gone, the journal of a loop that is not over",
-                    f"restore it, or put the loop away: loopkit start --fresh, or remove {snapshot['loop']}",
+                    f"{loops.ledger(root, snapshot['loop'])} is gone, the journal of a loop that "
+                    "is not over",
+                    "restore it, or put the loop away: loopkit start --fresh, or remove "
+                    f"{snapshot['loop']}",
                 )
         try:
             name = loops.active(root)
@@ -146,8 +161,8 @@ class Loop:
 
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
-        """A new numbered loop folder with its first lines, known as ours. The caller holds the lock. Raises Damaged,
-        UsageFault."""
+        """A new numbered loop folder with its first lines, known as ours. The caller holds the
+        lock. Raises Damaged, UsageFault."""
         from ..core.journal import slug
 
         _check_readable([Event(kind, data, "", by) for kind, data in changes])
@@ -167,7 +182,9 @@ class Loop:
             now, token = clock.stamp(time.time()), trust.new_token()
             trust.remember(root, name, token)
             changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
-            journal.create(loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes])
+            journal.create(
+                loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes]
+            )
         except OSError as error:
             if made is not None:  # its number was never told to anybody
                 import shutil
@@ -179,11 +196,14 @@ class Loop:
         return loop
 
     def refresh(self) -> None:
-        """Take in what others have appended since. Raises Damaged where the journal cannot be read."""
+        """Take in what others have appended since. Raises Damaged where the journal cannot be
+        read."""
         try:
             tail = journal.read(self.path, self.offset)
         except OSError as error:
-            raise Damaged(f"cannot read {self.path}: {error.strerror}", "see loopkit doctor") from None
+            raise Damaged(
+                f"cannot read {self.path}: {error.strerror}", "see loopkit doctor"
+            ) from None
         if tail is None:  # rewritten by somebody else: from the start again
             self.state, self.offset, self.damaged, self._lines = LoopState(self.name), 0, [], 0
             tail = journal.read(self.path)
@@ -195,7 +215,8 @@ class Loop:
                 self.state.apply(event)
             except (KeyError, TypeError, ValueError, AttributeError, LoopError) as error:
                 raise Damaged(
-                    f"{self.path}: a {event.type} line of {event.at[:20]!r} cannot be used ({repr(error)[:80]})",
+                    f"{self.path}: a {event.type} line of {event.at[:20]!r} cannot be used "
+                    f"({repr(error)[:80]})",
                     "see loopkit doctor",
                 ) from None
         self.damaged += [self._lines + number for number in tail.damaged]
@@ -212,8 +233,9 @@ class Loop:
             yield self.state
 
     def record(self, changes: list[Change], by: str) -> None:
-        """Append lines and fold them; raises Damaged where they could not be written (then none counts), UsageFault where
-        one could not be read back: a number in it is beyond all measure, or none."""
+        """Append lines and fold them; raises Damaged where they could not be written (then none
+        counts), UsageFault where one could not be read back: a number in it is beyond all measure,
+        or none."""
         if not changes:
             return
         now = clock.stamp(time.time())
@@ -264,8 +286,8 @@ def _entries(folder: str) -> list[str]:
 
 
 def tidy(root: str) -> None:
-    """Finish what a command that was killed left half done: a purge, a folder that was going to be a loop. The index that
-    earlier versions kept goes.
+    """Finish what a command that was killed left half done: a purge, a folder that was going to be
+    a loop. The index that earlier versions kept goes.
 
     The caller holds the lock, so nobody is at work there. Never raises OSError.
     """
@@ -308,7 +330,8 @@ def prepare(root: str) -> None:
 
 
 def archive(root: str, name: str, purge: bool) -> str:
-    """Put a loop away (or delete it, leaving its number used); returns where it is now. Raises Damaged."""
+    """Put a loop away (or delete it, leaving its number used); returns where it is now. Raises
+    Damaged."""
     import shutil
 
     source = os.path.join(root, name)

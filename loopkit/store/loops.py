@@ -1,4 +1,5 @@
-"""The loops of a project: their folders, the active one, its state from journal and snapshot. Standard library only."""
+"""The loops of a project: their folders, the active one, its state from journal and snapshot.
+Standard library only."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
 SNAPSHOT = "workflow-state.json"
-#: Bytes of a snapshot at the most; of a stranger's journal, and how many of these are looked at: a hook has seconds.
+#: Bytes of a snapshot at the most; of a stranger's journal, and how many of these are looked at: a
+#: hook has seconds.
 LARGEST, GLANCE, MOST_STRANGERS = 1 << 25, 1 << 20, 20
 
-#: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work (up to date),
-#: whether that had to be rebuilt from the journal.
+#: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work
+#: (up to date), whether that had to be rebuilt from the journal.
 View = namedtuple("View", "root name session snapshot rebuilt")
 
 
@@ -41,7 +43,8 @@ def names(root: str) -> list:
 
 
 def is_loop(root: str, name: str) -> bool:
-    """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and are none."""
+    """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and
+    are none."""
     folder = os.path.join(root, name)
     if os.path.basename(name) != name or name in (os.curdir, os.pardir) or os.path.islink(folder):
         return False
@@ -62,7 +65,11 @@ def read_snapshot(root: str) -> dict | None:
     except OSError:
         return None
     name = snapshot.get("loop") if snapshot is not None else None
-    plain = type(name) is str and os.path.basename(name) == name and name not in ("", os.curdir, os.pardir)
+    plain = (
+        type(name) is str
+        and os.path.basename(name) == name
+        and name not in ("", os.curdir, os.pardir)
+    )
     return snapshot if plain else None
 
 
@@ -73,10 +80,12 @@ def write_snapshot(root: str, snapshot: dict) -> None:
 
 
 def view(root: str) -> View | None:
-    """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where that cannot be done.
+    """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where
+    that cannot be done.
 
-    None: no loop, or its journal cannot be read. Nothing is written. Of strangers' loops, which come last, no more than
-    the session is found out, and their snapshot stays empty: `trust.known` tells.
+    None: no loop, or its journal cannot be read. Nothing is written. Of strangers' loops, which
+    come last, no more than the session is found out, and their snapshot stays empty: `trust.known`
+    tells.
     """
     snapshot = read_snapshot(root)
     if snapshot is not None and is_loop(root, snapshot["loop"]) and vouched(root, snapshot):
@@ -95,8 +104,9 @@ def view(root: str) -> View | None:
 
 
 def serving(roots: list, session_id: str) -> View | None:
-    """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own, else the nearest that is
-    not over, else the nearest. Loops that came from elsewhere do not count. Raises OSError."""
+    """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own,
+    else the nearest that is not over, else the nearest. Loops that came from elsewhere do not
+    count. Raises OSError."""
     from ..core.journal import verdict
 
     best = None
@@ -113,18 +123,21 @@ def serving(roots: list, session_id: str) -> View | None:
 
 
 def vouched(root: str, snapshot: dict) -> bool:
-    """Whether a snapshot is that of a loop of this person: its checksum is no secret. Raises OSError."""
+    """Whether a snapshot is that of a loop of this person: its checksum is no secret. Raises
+    OSError."""
     return trust.known(root, snapshot["loop"], snapshot["session"]["token"])
 
 
 def ours(root: str, name: str) -> bool:
-    """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises OSError."""
+    """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises
+    OSError."""
     with inside.opened(ledger(root, name), journal.LARGEST) as file:
         return trust.mentioned(file.read())
 
 
 def strangers_only(root: str) -> bool:
-    """Whether there are loops, and none of this person: whatever stands in them is no use. Raises OSError."""
+    """Whether there are loops, and none of this person: whatever stands in them is no use. Raises
+    OSError."""
     snapshot = read_snapshot(root)
     if snapshot is not None and vouched(root, snapshot):
         return False
@@ -142,7 +155,8 @@ def again(found: View) -> Session | None:
 
 
 def renew(root: str, name: str) -> None:
-    """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and is not raised."""
+    """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and
+    is not raised."""
     try:
         state, tail = fold(root, name)
         if state.lines:
@@ -152,7 +166,8 @@ def renew(root: str, name: str) -> None:
 
 
 def outdated(root: str, name: str, session: Session) -> bool:
-    """Whether a snapshot is that of a loop which was over before the newest one began: an old copy that was put back.
+    """Whether a snapshot is that of a loop which was over before the newest one began: an old copy
+    that was put back.
 
     One that was taken up again and ended later is what commands about an ended loop mean.
     """
@@ -177,7 +192,8 @@ def _began(root: str, name: str) -> str:
 
 
 def put_aside(found: View) -> View | None:
-    """An unfinished loop beside one that is over, where a later one than that was begun; None without one."""
+    """An unfinished loop beside one that is over, where a later one than that was begun; None
+    without one."""
     if names(found.root)[-1:] == [found.name]:  # the usual case costs nothing
         return None
     name = active(found.root)
@@ -188,7 +204,8 @@ def put_aside(found: View) -> View | None:
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:
-    """The snapshot's session with the lines after `ledger_offset`; None where a line needs the whole state."""
+    """The snapshot's session with the lines after `ledger_offset`; None where a line needs the
+    whole state."""
     path = ledger(root, snapshot["loop"])
     try:
         size = os.stat(path).st_size
@@ -223,7 +240,8 @@ def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
 
 
 def _glance(root: str, name: str) -> tuple[Session, str]:
-    """(Session, when it was started or resumed last) of a journal; of a stranger's that is too large, one that runs.
+    """(Session, when it was started or resumed last) of a journal; of a stranger's that is too
+    large, one that runs.
 
     Raises OSError and ValueError where it is none.
     """
@@ -245,11 +263,12 @@ def _glance(root: str, name: str) -> tuple[Session, str]:
 
 
 def active(root: str) -> str | None:
-    """The loop that is meant where no name is given, from the journals alone: the one that was started or resumed last.
+    """The loop that is meant where no name is given, from the journals alone: the one that was
+    started or resumed last.
 
-    Our own come before those that came from elsewhere, those that are not over before the others, and of these the one
-    that runs before those that were put aside. Journals that cannot be read are passed over. Raises OSError where it
-    cannot be found out which are ours.
+    Our own come before those that came from elsewhere, those that are not over before the others,
+    and of these the one that runs before those that were put aside. Journals that cannot be read
+    are passed over. Raises OSError where it cannot be found out which are ours.
     """
     from ..core.journal import verdict
 
@@ -277,6 +296,8 @@ def _candidates(root: str) -> list:
             if ours(root, name):
                 mine.append(name)
         except OSError as error:
-            if error.filename is None or not os.fspath(error.filename).startswith(root):  # not this journal's fault
+            if error.filename is None or not os.fspath(error.filename).startswith(
+                root
+            ):  # not this journal's fault
                 raise
     return mine or there[-MOST_STRANGERS:]

@@ -1,9 +1,10 @@
-"""The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger, under the client's locks.
+"""The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger, under
+the client's locks.
 
-Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a lock is a folder,
-taken over when its time stamp is older than 10 s; readers lock nothing, so a file may be seen half written. Our tasks
-keep their own ids (`T-003.json`); a number is a task that Claude made. That a file is missing says nothing: the client
-empties lists by itself.
+Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a
+lock is a folder, taken over when its time stamp is older than 10 s; readers lock nothing, so a file
+may be seen half written. Our tasks keep their own ids (`T-003.json`); a number is a task that
+Claude made. That a file is missing says nothing: the client empties lists by itself.
 """
 
 from __future__ import annotations
@@ -21,18 +22,22 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
 STATUSES = frozenset(("pending", "in_progress", "completed"))
-#: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two looks.
+#: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two
+#: looks.
 PATIENCE, STALE, STEP = 3.0, 10.0, 0.02
 #: Characters of a subject that Claude wrote.
 LONGEST_SUBJECT = 1000
 
-#: A task of the ledger as the list shall show it. metadata: {wave, loopId, verification, stuckCount};
-#: native_id: its number in the list where Claude made it, else None.
-Mirrored = namedtuple("Mirrored", "id subject description active_form status blocked_by metadata native_id")
+#: A task of the ledger as the list shall show it. metadata: {wave, loopId, verification,
+#: stuckCount}; native_id: its number in the list where Claude made it, else None.
+Mirrored = namedtuple(
+    "Mirrored", "id subject description active_form status blocked_by metadata native_id"
+)
 #: A task that Claude made and the ledger does not know. blocked_by: ids as they stand in the list.
 Created = namedtuple("Created", "native_id subject description active_form status blocked_by")
-#: created: Created records · conflicts: (task id, status in the list, status in the ledger), the ledger's one was
-#: written · pushed, skipped: files written, and left for the next time · unreadable: file names that say nothing.
+#: created: Created records · conflicts: (task id, status in the list, status in the ledger), the
+#: ledger's one was written · pushed, skipped: files written, and left for the next time ·
+#: unreadable: file names that say nothing.
 SyncResult = namedtuple("SyncResult", "created conflicts pushed skipped unreadable")
 
 NOTHING = SyncResult((), (), 0, 0, ())
@@ -42,9 +47,13 @@ NOTHING = SyncResult((), (), 0, 0, ())
 
 
 def list_id(env: dict, session_id: str) -> str:
-    """The id of a session's list: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
+    """The id of a session's list: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the
+    client's spelling."""
     name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-" for letter in name)
+    return "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-"
+        for letter in name
+    )
 
 
 def folder(env: dict, session_id: str) -> str | None:
@@ -56,11 +65,17 @@ def folder(env: dict, session_id: str) -> str | None:
 
 def has_task_tools(env: dict, seen: bool) -> bool:
     """Whether the client keeps a list at all: a native event was seen, or the person opted in."""
-    return seen or env.get("CLAUDE_CODE_ENABLE_TODO_TOOLS", "").lower() in ("1", "true", "yes", "on")
+    return seen or env.get("CLAUDE_CODE_ENABLE_TODO_TOOLS", "").lower() in (
+        "1",
+        "true",
+        "yes",
+        "on",
+    )
 
 
 def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
-    """The folder, made where the session has task tools: the client follows only one that stood at its start."""
+    """The folder, made where the session has task tools: the client follows only one that stood at
+    its start."""
     name = list_id(env, session_id)
     if name and has_task_tools(env, seen):
         try:
@@ -93,17 +108,23 @@ def rows(state: LoopState) -> list:
 
 
 def pulled(state: LoopState, created: list) -> list:
-    """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without a verification.
+    """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without
+    a verification.
 
-    Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more tasks than a loop
-    may have. The caller holds the writing lock.
+    Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more
+    tasks than a loop may have. The caller holds the writing lock.
     """
-    if state.stage not in ("decompose", "executing", "review") or state.session.status in verdict.FINAL:
+    if (
+        state.stage not in ("decompose", "executing", "review")
+        or state.session.status in verdict.FINAL
+    ):
         return []
     from ..core.journal import settings  # most stops take nothing in
 
     known = {task.native: task.id for task in state.tasks.values() if task.native}
-    fresh = [row for row in created if row.native_id not in known][: max(0, settings.MOST_TASKS - state.planned)]
+    fresh = [row for row in created if row.native_id not in known][
+        : max(0, settings.MOST_TASKS - state.planned)
+    ]
     for number, row in enumerate(fresh, 1):
         known[row.native_id] = f"T-{state.highest + number:03d}"
     blocked_by = _without_circles(state, fresh, known)
@@ -126,7 +147,8 @@ def pulled(state: LoopState, created: list) -> list:
 
 
 def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
-    """{id: blockers} of tasks that are taken in; what would close a circle is left out, since it could never come free."""
+    """{id: blockers} of tasks that are taken in; what would close a circle is left out, since it
+    could never come free."""
     from ..core.plan import graph
 
     found: dict = {}
@@ -144,7 +166,8 @@ def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
 
 
 def read_task(path: str) -> dict | None:
-    """One task file, or None where the client would not list it either (absent, half written, not a task)."""
+    """One task file, or None where the client would not list it either (absent, half written, not a
+    task)."""
     try:
         with open(path, "rb") as file:
             record = json.loads(file.read().decode("utf-8-sig"))
@@ -152,17 +175,24 @@ def read_task(path: str) -> dict | None:
         return None
     if type(record) is not dict or record.get("status") not in STATUSES:
         return None
-    for name, kind in (("id", str), ("subject", str), ("description", str), ("blocks", list), ("blockedBy", list)):
+    for name, kind in (
+        ("id", str),
+        ("subject", str),
+        ("description", str),
+        ("blocks", list),
+        ("blockedBy", list),
+    ):
         if type(record.get(name)) is not kind:
             return None
     return record
 
 
 def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) -> tuple:
-    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, []) without one.
+    """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, [])
+    without one.
 
-    named: where given, of all other files only numbers are read, and those only where their time stamp is not before
-    `since` (POSIX seconds).
+    named: where given, of all other files only numbers are read, and those only where their time
+    stamp is not before `since` (POSIX seconds).
     """
     found: dict = {}
     unreadable: list = []
@@ -172,7 +202,12 @@ def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) ->
                 entry.name
                 for entry in entries
                 if entry.name.endswith(".json")
-                and (named is None or entry.name[:-5] in named or is_number(entry.name[:-5]) and _since(entry, since))
+                and (
+                    named is None
+                    or entry.name[:-5] in named
+                    or is_number(entry.name[:-5])
+                    and _since(entry, since)
+                )
             ]
     except (OSError, ValueError):
         return found, unreadable
@@ -204,21 +239,30 @@ def is_ours(record: dict) -> bool:
 
 
 def foreign_open(path: str, most: int = 1 << 60) -> tuple:
-    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of unreadable files).
+    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of
+    unreadable files).
 
     No more files are read than `most` subjects need.
     """
     subjects: list = []
     unreadable: list = []
     try:
-        names = [name[:-5] for name in os.listdir(path) if name.endswith(".json") and not name.startswith(".")]
+        names = [
+            name[:-5]
+            for name in os.listdir(path)
+            if name.endswith(".json") and not name.startswith(".")
+        ]
     except (OSError, ValueError):
         return subjects, unreadable
     for name in sorted(names, key=lambda one: (int(one) if is_number(one) else 1 << 60, one)):
         record = read_task(os.path.join(path, name + ".json"))
         if record is None:
             unreadable.append(name + ".json")
-        elif record["status"] != "completed" and not is_ours(record) and not _metadata(record).get("_internal"):
+        elif (
+            record["status"] != "completed"
+            and not is_ours(record)
+            and not _metadata(record).get("_internal")
+        ):
             subjects.append(record["subject"])
             if len(subjects) >= most:
                 break
@@ -234,7 +278,8 @@ def is_number(name: str) -> bool:
 
 
 class Patience:
-    """How long one call may wait for locks in all; a stuck lock must not cost its time once for every file."""
+    """How long one call may wait for locks in all; a stuck lock must not cost its time once for
+    every file."""
 
     def __init__(self, seconds: float) -> None:
         self.until = time.monotonic() + seconds
@@ -250,7 +295,9 @@ class Patience:
             except OSError:
                 return False
             try:
-                if abs(time.time() - os.stat(path).st_mtime) > STALE:  # of the future: the clock went back
+                if (
+                    abs(time.time() - os.stat(path).st_mtime) > STALE
+                ):  # of the future: the clock went back
                     os.rmdir(path)
                     continue
             except FileNotFoundError:
@@ -289,33 +336,46 @@ def _write(path: str, record: dict) -> None:
 
 
 def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) -> dict:
-    """The record a task's file shall have; what the client keeps in it (owner, other metadata) stays."""
+    """The record a task's file shall have; what the client keeps in it (owner, other metadata)
+    stays."""
     status = task.status if task.status in STATUSES else "pending"
     record = dict(old or {})
     record.update(id=task.native_id or task.id, status=status, blocks=blocks, blockedBy=blocked_by)
-    record.update(subject=task.subject, description=task.description, metadata={**_metadata(record), **task.metadata})
+    record.update(
+        subject=task.subject,
+        description=task.description,
+        metadata={**_metadata(record), **task.metadata},
+    )
     if task.active_form:
         record["activeForm"] = task.active_form
     return record
 
 
 def sync(
-    state_tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE, since: float = 0.0
+    state_tasks: list,
+    path: str | None,
+    loop_name: str,
+    patience: float = PATIENCE,
+    since: float = 0.0,
 ) -> SyncResult:
     """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
 
-    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing happens) ·
-    loop_name: the loop's folder name · patience: seconds to wait for locks in all · since: POSIX seconds, what Claude
-    wrote before is not looked at (it is older than the loop, or was examined). Only files that differ are written;
-    a finished task gets no new file, since the client deletes a finished list. Never raises OSError.
+    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing
+    happens) · loop_name: the loop's folder name · patience: seconds to wait for locks in all ·
+    since: POSIX seconds, what Claude wrote before is not looked at (it is older than the loop, or
+    was examined). Only files that differ are written; a finished task gets no new file, since the
+    client deletes a finished list. Never raises OSError.
     """
     if path is None or not os.path.isdir(path):
         return NOTHING
     numbers = {task.native_id for task in state_tasks}
-    found, unreadable = read_tasks(path, frozenset(numbers.union(task.id for task in state_tasks)), since)
+    found, unreadable = read_tasks(
+        path, frozenset(numbers.union(task.id for task in state_tasks)), since
+    )
     state_tasks = [
         task
-        if is_number(task.native_id or "") and is_of(found.get(task.native_id), task.subject, loop_name)
+        if is_number(task.native_id or "")
+        and is_of(found.get(task.native_id), task.subject, loop_name)
         else task._replace(native_id=None)  # it becomes a file's name
         for task in state_tasks
     ]
@@ -334,9 +394,9 @@ def sync(
         blocked_by = [names[blocker] for blocker in task.blocked_by if blocker in unfinished]
         links = (blocks.get(task.id, []), blocked_by)
         if old is not None:
-            if (old["status"] == "completed") != (task.status == "completed") and _metadata(old).get(
-                "loopId"
-            ) == loop_name:
+            if (old["status"] == "completed") != (task.status == "completed") and _metadata(
+                old
+            ).get("loopId") == loop_name:
                 conflicts.append((task.id, old["status"], task.status))
             if _wanted(task, old, *links) == old:
                 continue
@@ -362,7 +422,8 @@ def sync(
 
 
 def is_of(there: dict | None, subject: str, loop_name: str) -> bool:
-    """Whether the file of a number may be the task of that subject which Claude made: each session's list counts anew."""
+    """Whether the file of a number may be the task of that subject which Claude made: each
+    session's list counts anew."""
     if there is None or _metadata(there).get("loopId") == loop_name:
         return True
     return there["subject"][:LONGEST_SUBJECT] == subject
@@ -375,7 +436,9 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
         return False
     try:
         old = read_task(file)
-        if task.native_id and not is_of(old, task.subject, loop_name):  # made just now; the next time it is seen
+        if task.native_id and not is_of(
+            old, task.subject, loop_name
+        ):  # made just now; the next time it is seen
             return False
         _write(file, _wanted(task, old, *links))
     except OSError:
@@ -385,10 +448,14 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
     return True
 
 
-def withdraw(path: str | None, loop_name: str, patience: float = PATIENCE, names: list | None = None) -> int:
-    """Take a loop's own tasks out of a list (cancelled, put away, removed); tasks that Claude made stay, unmarked.
+def withdraw(
+    path: str | None, loop_name: str, patience: float = PATIENCE, names: list | None = None
+) -> int:
+    """Take a loop's own tasks out of a list (cancelled, put away, removed); tasks that Claude made
+    stay, unmarked.
 
-    names: of the files that are meant, None for all. Returns how many files were changed. Never raises OSError.
+    names: of the files that are meant, None for all. Returns how many files were changed. Never
+    raises OSError.
     """
     if path is None:
         return 0

@@ -1,6 +1,6 @@
-"""Settings, learnings and decisions in a `.loop/`, and whose they are. What git tracks may have come with the repository: it
-counts for nothing until its content is known, because loopkit wrote it on this machine (`trust.OWN`) or because the person
-took it over (`trust.TAKEN`)."""
+"""Settings, learnings and decisions in a `.loop/`, and whose they are. What git tracks may have
+come with the repository: it counts for nothing until its content is known, because loopkit wrote it
+on this machine (`trust.OWN`) or because the person took it over (`trust.TAKEN`)."""
 
 from __future__ import annotations
 
@@ -24,23 +24,28 @@ SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"
 WORDS = {SETTINGS: "settings", LEARNING: "learnings", DECISION: "decisions"}
 #: The files of the project's settings and of its learnings.
 CONFIG, LEARNINGS = "config.toml", "learnings.jsonl"
-#: Bytes of settings, and of a file of learnings or a decision, at the most; decisions that are looked at.
+#: Bytes of settings, and of a file of learnings or a decision, at the most; decisions that are
+#: looked at.
 LARGEST_SETTINGS, LARGEST, MOST_DECISIONS = 1_000_000, 1 << 26, 20_000
-#: Where a learning is from: this project, the user's own file, else the name of a decision's file below `.loop`.
+#: Where a learning is from: this project, the user's own file, else the name of a decision's file
+#: below `.loop`.
 PROJECT, USER = "project", "user"
 
-#: A learning's line or a decision's file as it stands there. number: of the line, 0 for a decision; how: whose it is.
+#: A learning's line or a decision's file as it stands there. number: of the line, 0 for a decision;
+#: how: whose it is.
 Content = namedtuple("Content", "where number raw how")
-#: What counts for nothing yet. kind: settings, learning or decision; name: of the file below `.loop`, of a learning with its
-#: line; digest: of the content; text: the content, or None where it cannot be read.
+#: What counts for nothing yet. kind: settings, learning or decision; name: of the file below
+#: `.loop`, of a learning with its line; digest: of the content; text: the content, or None where it
+#: cannot be read.
 Item = namedtuple("Item", "kind name digest text")
 
 
 def digest(kind: str, raw: bytes, root: str = "") -> str:
-    """The digest of settings, of the line of a learning or of a decision's file, however their lines end.
+    """The digest of settings, of the line of a learning or of a decision's file, however their
+    lines end.
 
-    Settings count for one project and its linked worktrees: theirs holds the path of its `.loop`. The others go with the
-    person to another clone.
+    Settings count for one project and its linked worktrees: theirs holds the path of its `.loop`.
+    The others go with the person to another clone.
     """
     text = raw.removeprefix(journal.BOM).replace(b"\r\n", b"\n").strip()
     where = os.fsencode(_project(root)) if kind == SETTINGS else b""
@@ -51,11 +56,16 @@ def _project(root: str) -> str:
     """The real path of a `.loop`; in a linked worktree, where it would lie in the main one."""
     real = os.path.realpath(root)
     tree, main = (find(real, dict(os.environ)) for find in (place.work_tree, place.main_tree))
-    return os.path.join(os.path.realpath(main), os.path.relpath(real, tree)) if tree and main and tree != main else real
+    return (
+        os.path.join(os.path.realpath(main), os.path.relpath(real, tree))
+        if tree and main and tree != main
+        else real
+    )
 
 
 def read_settings(root: str) -> bytes:
-    """The bytes of the settings of a `.loop`, whosever. Raises OSError, also where something else than a file is there."""
+    """The bytes of the settings of a `.loop`, whosever. Raises OSError, also where something else
+    than a file is there."""
     with inside.opened(os.path.join(root, CONFIG), LARGEST_SETTINGS, links=True) as file:
         return file.read()
 
@@ -63,7 +73,8 @@ def read_settings(root: str) -> bytes:
 class Origin:
     """Of one `.loop`: which of its files git tracks, and which contents of theirs are known.
 
-    tracked: names of files below it, as `001-x/learnings/001-y.md`; None: it could not be found out, so it is all of them.
+    tracked: names of files below it, as `001-x/learnings/001-y.md`; None: it could not be found
+    out, so it is all of them.
     """
 
     def __init__(self, root: str, tracked: frozenset[str] | None) -> None:
@@ -75,14 +86,15 @@ class Origin:
         return self._tracked is None or name in self._tracked
 
     def whose(self, name: str, kind: str, raw: bytes) -> str | None:
-        """trust.OWN, trust.TAKEN, or None for a stranger's. raw: the file's content, or of a learning its line."""
+        """trust.OWN, trust.TAKEN, or None for a stranger's. raw: the file's content, or of a
+        learning its line."""
         if not self.tracked(name):
             return trust.OWN
         return self._known.get(digest(kind, raw, self.root))
 
     def settings(self) -> bytes:
-        """The settings that count: nothing where there are none, or only a stranger's. Raises OSError for a file of one's
-        own that cannot be read."""
+        """The settings that count: nothing where there are none, or only a stranger's. Raises
+        OSError for a file of one's own that cannot be read."""
         try:
             raw = read_settings(self.root)
         except FileNotFoundError:
@@ -105,13 +117,18 @@ class Origin:
 
 
 def decisions(root: str) -> list[str]:
-    """The names of decisions' files below `.loop`, in their order; none through a link: that is no file of this project."""
+    """The names of decisions' files below `.loop`, in their order; none through a link: that is no
+    file of this project."""
     found: list[str] = []
     for loop in sorted(_listed(root)):
         folder = os.path.join(root, loop, "learnings")
-        if loop[:1].isdigit() and not (os.path.islink(os.path.dirname(folder)) or os.path.islink(folder)):
+        if loop[:1].isdigit() and not (
+            os.path.islink(os.path.dirname(folder)) or os.path.islink(folder)
+        ):
             names = sorted(name for name in _listed(folder) if name.endswith(".md"))
-            found += [f"{loop}/learnings/{name}" for name in names[: max(0, MOST_DECISIONS - len(found))]]
+            found += [
+                f"{loop}/learnings/{name}" for name in names[: max(0, MOST_DECISIONS - len(found))]
+            ]
     return found
 
 
@@ -123,8 +140,8 @@ def _listed(folder: str) -> list[str]:
 
 
 def contents(whose: Origin, note: Callable[[str], None], user: str = "") -> Iterator[Content]:
-    """The project's lines, its decisions, then the lines of the file `user`, whosever they are. `note` is told which file
-    cannot be read, unless a stranger may have named it."""
+    """The project's lines, its decisions, then the lines of the file `user`, whosever they are.
+    `note` is told which file cannot be read, unless a stranger may have named it."""
     files = [(PROJECT, os.path.join(whose.root, LEARNINGS))]
     files += [(name, os.path.join(whose.root, name)) for name in decisions(whose.root)]
     files += [(USER, user)] if user else []
@@ -159,7 +176,9 @@ def lines(raw: bytes, where: str, whose: Origin | None) -> Iterator[Content]:
     """The lines of a file that are not blank. whose: of a project's file."""
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.removeprefix(journal.BOM).strip():
-            yield Content(where, number, line, whose.whose(LEARNINGS, LEARNING, line) if whose else trust.OWN)
+            yield Content(
+                where, number, line, whose.whose(LEARNINGS, LEARNING, line) if whose else trust.OWN
+            )
 
 
 def row(line: bytes) -> Any:
@@ -183,7 +202,8 @@ def learning(one: Content) -> Learning | None:
 
 
 def along(whose: Origin) -> list[Item]:
-    """All of it, settings first. What is no learning and no live decision does nothing, so it is left out."""
+    """All of it, settings first. What is no learning and no live decision does nothing, so it is
+    left out."""
     found = _settings(whose)
     for one in contents(whose, lambda _: None):
         if one.how is None and learning(one):
@@ -196,7 +216,9 @@ def _settings(whose: Origin) -> list[Item]:
     if not whose.tracked(CONFIG):
         return []
     try:
-        if os.path.islink(os.path.join(whose.root, CONFIG)):  # nobody knows what it will lead to tomorrow
+        if os.path.islink(
+            os.path.join(whose.root, CONFIG)
+        ):  # nobody knows what it will lead to tomorrow
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         raw = read_settings(whose.root)
     except FileNotFoundError:
@@ -212,11 +234,15 @@ def _item(whose: Origin, kind: str, name: str, raw: bytes) -> Item:
 
 
 def line(items: list[Item]) -> str:
-    """What is said of them where a loop begins, without a word of theirs; "" where there are none."""
+    """What is said of them where a loop begins, without a word of theirs; "" where there are
+    none."""
     if not items:
         return ""
     said = f"came with the repository, not used: {counted(items)}; tell the person"
-    return f"{said}, who looks at it in a terminal of their own and takes it over or not: {program()} trust"
+    return (
+        f"{said}, who looks at it in a terminal of their own and takes it over or not: "
+        f"{program()} trust"
+    )
 
 
 def program() -> str:

@@ -8,10 +8,13 @@ from ..core.review.panel import Profile
 
 
 def read(root: str) -> list[Profile]:
-    """All profiles below `plugins/counsel/profiles` of the plugin root, or of the plugin beside it; by name."""
+    """All profiles below `plugins/counsel/profiles` of the plugin root, or of the plugin beside it;
+    by name."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # many small files: the compiled reader where there is one
+    loader = getattr(
+        yaml, "CSafeLoader", yaml.SafeLoader
+    )  # many small files: the compiled reader where there is one
     found = []
     for folder in _folders(root):
         try:
@@ -24,7 +27,10 @@ def read(root: str) -> list[Profile]:
             row = yaml.load(text.split("---", 2)[1], loader) if text.startswith("---") else None
             if isinstance(row, dict):
                 lists = [list(row.get(key) or []) for key in ("depth", "core", "current")]
-                words = [row.get(key) or "" for key in ("title", "viewpoint", "asks", "evidence", "blind_spots")]
+                words = [
+                    row.get(key) or ""
+                    for key in ("title", "viewpoint", "asks", "evidence", "blind_spots")
+                ]
                 found.append(Profile(row.get("name") or name[:-3], *words, *lists))
         break
     return found

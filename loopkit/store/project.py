@@ -16,7 +16,8 @@ MOST_ENTRIES, MOST_FOLDERS, MOST_TESTS = 20_000, 100, 20
 
 
 def checks(root: str) -> list[Check]:
-    """The commands that a project at `root` defines or that its tools make standard; [] where nothing can be read."""
+    """The commands that a project at `root` defines or that its tools make standard; [] where
+    nothing can be read."""
     catalog = tables.tool_chains()
     files: dict[str, str] = {}
     folders: list[str] = []
@@ -30,7 +31,8 @@ def checks(root: str) -> list[Check]:
 
 
 def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> list[str]:
-    """Takes in what tells something in one folder; gives the folders in it that are worth a look."""
+    """Takes in what tells something in one folder; gives the folders in it that are worth a
+    look."""
     catalog = tables.tool_chains()
     below, seen, tests = [], [], 0
     try:
@@ -68,7 +70,8 @@ def _is_folder(entry: os.DirEntry) -> bool:
 
 
 def _text(path: str, matters: bool) -> str | None:
-    """The text of a regular file, "" where it need not be read or is too large; None where it is none."""
+    """The text of a regular file, "" where it need not be read or is too large; None where it is
+    none."""
     try:
         state = os.stat(path)
         if not stat.S_ISREG(state.st_mode):

@@ -1,5 +1,5 @@
-"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call takes them, and where
-the session's hooks look for the notes of its loops.
+"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call
+takes them, and where the session's hooks look for the notes of its loops.
 
 Standard library only."""
 
@@ -12,14 +12,16 @@ from . import atomic
 
 #: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
 START, RESUME = "", ".resume"
-#: Not words: the state folder that hooks go by (loopkit/store/trust.py) and the folder that the session was opened in
-#: (loopkit/store/place.py), for a session whose start none of them saw.
+#: Not words: the state folder that hooks go by (loopkit/store/trust.py) and the folder that the
+#: session was opened in (loopkit/store/place.py), for a session whose start none of them saw.
 STATE, OPENED = ".state", ".opened"
 
 
 def path(data: str, session: str, whose: str = START) -> str:
     """Where a session's words are kept in the data folder, whatever its id contains."""
-    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[:100]
+    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[
+        :100
+    ]
     return os.path.join(data, "prompts", name + whose + ".json")
 
 

@@ -1,7 +1,8 @@
 """Records that a model or a person hands in: block YAML, of which JSON is a part.
 
-Block YAML is the form that is asked for, since the client's shell check refuses a here-document in which a brace meets a
-quote. Scalars stay texts unless they are whole numbers or null, so that `verify: true` is a command.
+Block YAML is the form that is asked for, since the client's shell check refuses a here-document in
+which a brace meets a quote. Scalars stay texts unless they are whole numbers or null, so that
+`verify: true` is a command.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ..core.journal.errors import UsageFault
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe, without aliases (a few of them can stand for gigabytes) and without the many words that YAML takes for booleans."""
+    """Safe, without aliases (a few of them can stand for gigabytes) and without the many words that
+    YAML takes for booleans."""
 
     yaml_implicit_resolvers: dict = {}
     _in_plain = False
@@ -29,7 +31,8 @@ class _Loader(yaml.SafeLoader):
             self._in_plain = False
 
     def peek(self, index: int = 0) -> str:
-        """The letter there; within a plain text a question mark is one like any other: `[Which one?, And when?]`."""
+        """The letter there; within a plain text a question mark is one like any other: `[Which
+        one?, And when?]`."""
         letter = super().peek(index)
         return "." if letter == "?" and self._in_plain else letter
 
@@ -39,16 +42,22 @@ class _Loader(yaml.SafeLoader):
                 None, None, "aliases are not used here", self.peek_event().start_mark
             )
         if getattr(self.peek_event(), "tag", None) is not None:
-            raise yaml.constructor.ConstructorError(None, None, "tags are not used here", self.peek_event().start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "tags are not used here", self.peek_event().start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict:
         seen: set = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-                raise yaml.constructor.ConstructorError(None, None, "a key is no word", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key is no word", key.start_mark
+                )
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value} stands twice", key.start_mark
+                )
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -61,7 +70,8 @@ for _tag, _form, _first in (
 
 
 def _once(pairs: list) -> dict:
-    """The record of these pairs. Raises ValueError where a key stands twice: the reader of YAML names the line."""
+    """The record of these pairs. Raises ValueError where a key stands twice: the reader of YAML
+    names the line."""
     row = dict(pairs)
     if len(row) < len(pairs):
         raise ValueError("a key stands twice")
@@ -69,7 +79,8 @@ def _once(pairs: list) -> dict:
 
 
 def _json(text: str) -> Any:
-    """What a text means as JSON (YAML reads its escapes of characters beyond 16 bits otherwise), or None."""
+    """What a text means as JSON (YAML reads its escapes of characters beyond 16 bits otherwise), or
+    None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -79,18 +90,24 @@ def _json(text: str) -> Any:
 
 
 def parse(text: str, source: str, kind: type) -> Any:
-    """The record (kind dict) or list of records (kind list) in a text. Raises UsageFault naming source, line and reason."""
+    """The record (kind dict) or list of records (kind list) in a text. Raises UsageFault naming
+    source, line and reason."""
     try:
         value = _json(text) or yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{source} line {mark.line + 1}" if mark else source
         raise UsageFault(
-            f"{where}: {error.problem or error}", "write block YAML; put a text with ': ' or ' #' in quotes"
+            f"{where}: {error.problem or error}",
+            "write block YAML; put a text with ': ' or ' #' in quotes",
         ) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageFault(f"{source} cannot be read: {str(error)[:200]}", "write block YAML") from None
+        raise UsageFault(
+            f"{source} cannot be read: {str(error)[:200]}", "write block YAML"
+        ) from None
     if not isinstance(value, kind):
         wanted = "a list: each entry begins with `- `" if kind is list else "key: value lines"
-        raise UsageFault(f"{source} is no {'list' if kind is list else 'record'}", f"write {wanted}; see --help")
+        raise UsageFault(
+            f"{source} is no {'list' if kind is list else 'record'}", f"write {wanted}; see --help"
+        )
     return value

@@ -1,4 +1,5 @@
-"""Long reports of agents, `.loop/NNN-slug/reports/<name>-N.md`: kept whole, so that an answer can stay short."""
+"""Long reports of agents, `.loop/NNN-slug/reports/<name>-N.md`: kept whole, so that an answer can
+stay short."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ def slugged(name: str) -> str:
 
 
 def keep(folder: str, name: str, text: str, most: int = 0o777) -> str:
-    """Keep a report in the loop's folder under the next number of its name; gives its path. most: the permission bits that
-    it has at the most.
+    """Keep a report in the loop's folder under the next number of its name; gives its path. most:
+    the permission bits that it has at the most.
 
-    Raises UsageFault for an empty or too large one, Refused where the folder is a link, Damaged where it cannot be written.
+    Raises UsageFault for an empty or too large one, Refused where the folder is a link, Damaged
+    where it cannot be written.
     """
     if not text.strip():
         raise UsageFault("the report is empty", "give it on standard input")

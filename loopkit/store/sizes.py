@@ -12,7 +12,8 @@ _SKIPPED = (".git", ".loop", "__pycache__", "node_modules")
 
 
 def of(project: str, shape: str, paths: Iterable[str]) -> int:
-    """Bytes of the file `shape` and of the files (or folders) `paths`, relative to the project; absent ones count 0."""
+    """Bytes of the file `shape` and of the files (or folders) `paths`, relative to the project;
+    absent ones count 0."""
     total = _file(shape)
     for path in dict.fromkeys(paths):
         full = os.path.join(project, path)

@@ -1,8 +1,10 @@
-"""What a session did and used, read from the client's transcripts from a byte on; never what it said.
+"""What a session did and used, read from the client's transcripts from a byte on; never what it
+said.
 
-Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant` line holds one
-content block; the lines of one message repeat its id and its full usage, so each id counts once. Subagents have files
-of their own beside the main one: `<session>/subagents/agent-<id>.jsonl`.
+Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant`
+line holds one content block; the lines of one message repeat its id and its full usage, so each id
+counts once. Subagents have files of their own beside the main one:
+`<session>/subagents/agent-<id>.jsonl`.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..core.journal.session import Session
 
-#: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over all files.
+#: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over
+#: all files.
 PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20
 #: Tokens of one message: no message has as many, so such a figure is none.
 MOST_TOKENS = 1 << 40
-#: Message ids carried over from one reading to the next: the lines of one message stand close together.
+#: Message ids carried over from one reading to the next: the lines of one message stand close
+#: together.
 CARRIED = 64
 
-#: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first four} ·
-#: offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to be handed in next time.
+#: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first
+#: four} · offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to
+#: be handed in next time.
 Reading = namedtuple("Reading", "active usage offsets message_ids")
 
 
@@ -41,12 +46,17 @@ class _Count:
         """Take one line into account; whatever is not an assistant's message changes nothing."""
         try:
             record = json.loads(line.decode("utf-8", "replace"))
-            if record["type"] != "assistant" or str(record.get("timestamp") or "~")[:19] < self.since:
+            if (
+                record["type"] != "assistant"
+                or str(record.get("timestamp") or "~")[:19] < self.since
+            ):
                 return
             message = record["message"]
             content = message.get("content")
             if not self.active and type(content) is list:
-                self.active = any(block.get("type") == "tool_use" for block in content if type(block) is dict)
+                self.active = any(
+                    block.get("type") == "tool_use" for block in content if type(block) is dict
+                )
             name, model, usage = message["id"], message["model"], message["usage"]
             if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
                 return
@@ -58,9 +68,17 @@ class _Count:
             pass
 
 
-_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_TOKENS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
 #: What is told apart one level deeper, and counted after the tokens.
-_MORE = (("cache_creation", "ephemeral_1h_input_tokens"), ("server_tool_use", "web_search_requests"))
+_MORE = (
+    ("cache_creation", "ephemeral_1h_input_tokens"),
+    ("server_tool_use", "web_search_requests"),
+)
 
 
 def _figure(table: dict, key: str) -> int:
@@ -69,7 +87,8 @@ def _figure(table: dict, key: str) -> int:
 
 
 def _figures(usage: dict) -> list:
-    """A message's `usage` in the order of pricing.COUNTED; kinds that it has none of are left off at the end."""
+    """A message's `usage` in the order of pricing.COUNTED; kinds that it has none of are left off
+    at the end."""
     figures = [_figure(usage, key) for key in _TOKENS]
     for group, key in _MORE:
         table = usage.get(group)
@@ -81,12 +100,20 @@ def _figures(usage: dict) -> list:
     return figures
 
 
-def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tuple = (), most: int = MOST) -> Reading:
+def read(
+    path: str,
+    offsets: dict,
+    message_ids: list,
+    since: str = "",
+    extra: tuple = (),
+    most: int = MOST,
+) -> Reading:
     """What happened in a session's transcript and those of its subagents after `offsets`.
 
-    path: the main transcript · offsets: {file name: bytes read before} · message_ids: from the reading before ·
-    since: UTC stamp, earlier messages do not count (a conversation before the loop) · extra: further transcripts ·
-    most: bytes to read in all; the rest is left for the next time. Files that cannot be read are passed over.
+    path: the main transcript · offsets: {file name: bytes read before} · message_ids: from the
+    reading before · since: UTC stamp, earlier messages do not count (a conversation before the
+    loop) · extra: further transcripts · most: bytes to read in all; the rest is left for the next
+    time. Files that cannot be read are passed over.
     """
     count, grown = _Count(message_ids, since), {}
     for file in _files(path, extra):
@@ -100,7 +127,8 @@ def read(path: str, offsets: dict, message_ids: list, since: str = "", extra: tu
 
 
 def find(config: str, session_id: str) -> str:
-    """The main transcript of a session in the client's folder `config`, or ""; whatever project it was opened in."""
+    """The main transcript of a session in the client's folder `config`, or ""; whatever project it
+    was opened in."""
     projects, name = os.path.join(config, "projects"), session_id + ".jsonl"
     try:
         folders = os.listdir(projects) if os.path.basename(name) == name else []
@@ -111,9 +139,11 @@ def find(config: str, session_id: str) -> str:
 
 
 def unread(config: str, session: Session) -> dict:
-    """What the loop's owner has used since its last look: fields for the `owner_changed` that lets it go.
+    """What the loop's owner has used since its last look: fields for the `owner_changed` that lets
+    it go.
 
-    A session that was killed or cleared in the middle of a turn never comes to the stop that would count it.
+    A session that was killed or cleared in the middle of a turn never comes to the stop that would
+    count it.
     """
     path = find(config, session.owner) if session.owner else ""
     if not path:
@@ -126,7 +156,8 @@ def unread(config: str, session: Session) -> dict:
 
 
 def key(path: str) -> str:
-    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the file's name does."""
+    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the
+    file's name does."""
     return os.path.basename(path)
 
 
@@ -139,13 +170,18 @@ def _files(path: str, extra: tuple) -> list:
             names = sorted(os.listdir(folder))
         except (OSError, ValueError):
             names = []
-        found += [os.path.join(folder, name) for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+        found += [
+            os.path.join(folder, name)
+            for name in names
+            if name.startswith("agent-") and name.endswith(".jsonl")
+        ]
     known = {key(one) for one in found}
     return found + [one for one in extra if one and key(one) not in known]
 
 
 def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
-    """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced: from its start."""
+    """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced:
+    from its start."""
     total = 0
     try:
         state = os.stat(path)

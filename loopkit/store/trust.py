@@ -1,12 +1,15 @@
-"""Which loops are this person's own: those that were started or adopted here. Standard library only.
+"""Which loops are this person's own: those that were started or adopted here. Standard library
+only.
 
-A `.loop/` can come with a cloned repository; what stands in it is data from strangers. So each loop carries a random
-token, and this machine keeps a file of that name outside every repository, `<state>/loopkit/loops/<token>`, which says
-where the loop's journal lies. Without it a loop does nothing. A moved project keeps its loops; a copy beside the
-original is another loop than the one that was started, and has to be adopted.
+A `.loop/` can come with a cloned repository; what stands in it is data from strangers. So each loop
+carries a random token, and this machine keeps a file of that name outside every repository,
+`<state>/loopkit/loops/<token>`, which says where the loop's journal lies. Without it a loop does
+nothing. A moved project keeps its loops; a copy beside the original is another loop than the one
+that was started, and has to be adopted.
 
-Beside them lie the digests of settings, learnings and decisions that loopkit wrote here or that the person took over,
-`<state>/loopkit/contents`, one a line: `<sha256> <own | taken> <what>`. It is only appended to.
+Beside them lie the digests of settings, learnings and decisions that loopkit wrote here or that the
+person took over, `<state>/loopkit/contents`, one a line: `<sha256> <own | taken> <what>`. It is
+only appended to.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ def new_token() -> str:
 def state_home() -> str:
     """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`.
 
-    LOOPKIT_STATE comes first: the hooks hand on what they go by, since a shell's profile may change the other.
+    LOOPKIT_STATE comes first: the hooks hand on what they go by, since a shell's profile may change
+    the other.
     """
     state = os.environ.get("LOOPKIT_STATE") or os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):
@@ -66,9 +70,11 @@ def forget(token: str) -> None:
 
 
 def known(root: str, name: str, token: str) -> bool:
-    """Whether the loop was started or adopted by this person: here, or where the project stood before it was moved.
+    """Whether the loop was started or adopted by this person: here, or where the project stood
+    before it was moved.
 
-    Raises OSError where that cannot be found out: a loop of ours is not to be taken for a stranger's.
+    Raises OSError where that cannot be found out: a loop of ours is not to be taken for a
+    stranger's.
     """
     if not _is_token(token):
         return False
@@ -83,14 +89,17 @@ def known(root: str, name: str, token: str) -> bool:
     try:
         if os.path.samefile(noted, here):
             return True
-        with open(noted, "rb") as file:  # a copy, where the one that was started still lies in its place
+        with open(
+            noted, "rb"
+        ) as file:  # a copy, where the one that was started still lies in its place
             return token.encode() not in file.readline()
     except (OSError, ValueError):
         return True
 
 
 def mentioned(raw: bytes) -> bool:
-    """Whether a journal's bytes name any loop of this person: one that does not need not be read any further.
+    """Whether a journal's bytes name any loop of this person: one that does not need not be read
+    any further.
 
     Raises OSError where that cannot be found out.
     """
@@ -99,7 +108,8 @@ def mentioned(raw: bytes) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return any(
-        piece[:64].lstrip(b' \t:"')[:_LENGTH].decode("ascii", "replace") in kept for piece in raw.split(b'"token"')[1:]
+        piece[:64].lstrip(b' \t:"')[:_LENGTH].decode("ascii", "replace") in kept
+        for piece in raw.split(b'"token"')[1:]
     )
 
 
@@ -120,7 +130,8 @@ def contents() -> str:
 
 
 def known_contents() -> dict[str, str]:
-    """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises OSError."""
+    """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises
+    OSError."""
     try:
         with inside.opened(contents(), LARGEST) as file:
             rows = file.read().split(b"\n")
@@ -135,7 +146,8 @@ def known_contents() -> dict[str, str]:
 
 
 def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Note that contents are known, (digest, what it is) each; those that are known so already are left out.
+    """Note that contents are known, (digest, what it is) each; those that are known so already are
+    left out.
 
     Raises OSError.
     """
@@ -147,7 +159,13 @@ def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
     ]
     if lines:
         os.makedirs(os.path.dirname(contents()), mode=0o700, exist_ok=True)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        flags = (
+            os.O_RDWR
+            | os.O_APPEND
+            | os.O_CREAT
+            | getattr(os, "O_BINARY", 0)
+            | getattr(os, "O_NOFOLLOW", 0)
+        )
         descriptor = os.open(contents(), flags, 0o600)
         try:
             size = os.fstat(descriptor).st_size

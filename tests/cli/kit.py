@@ -53,7 +53,9 @@ PANEL = {
 }
 
 
-def task(subject: str = "write the limiter", verify: str = "test -f limiter.txt", **fields: Any) -> dict:
+def task(
+    subject: str = "write the limiter", verify: str = "test -f limiter.txt", **fields: Any
+) -> dict:
     return {"subject": subject, "verify": verify, **fields}
 
 
@@ -78,7 +80,11 @@ class Answer(NamedTuple):
         """What a person may do to go on; nothing that is followed unasked."""
         word = "to go on, if the person says so: "
         return (
-            [] if self.steps else [line.removeprefix(word) for line in self.out.splitlines() if line.startswith(word)]
+            []
+            if self.steps
+            else [
+                line.removeprefix(word) for line in self.out.splitlines() if line.startswith(word)
+            ]
         )
 
 
@@ -93,13 +99,23 @@ class Project:
     # -- calling
 
     def env(self, session: str | None = S1, **more: str | None) -> dict[str, str]:
-        merged: dict[str, str | None] = {**self.environment, "CLAUDE_CODE_SESSION_ID": session, **more}
+        merged: dict[str, str | None] = {
+            **self.environment,
+            "CLAUDE_CODE_SESSION_ID": session,
+            **more,
+        }
         return {name: value for name, value in merged.items() if value is not None}
 
     def lk(
-        self, *words: str, given: object = None, session: str | None = S1, cwd: Path | None = None, **env: str | None
+        self,
+        *words: str,
+        given: object = None,
+        session: str | None = S1,
+        cwd: Path | None = None,
+        **env: str | None,
     ) -> Answer:
-        """`loopkit words…` in this process. `given` is its standard input: text, bytes, or a record."""
+        """`loopkit words…` in this process. `given` is its standard input: text, bytes, or a
+        record."""
         out, err = io.StringIO(), io.StringIO()
         kept = os.environ.copy(), os.getcwd(), sys.stdin
         try:
@@ -123,7 +139,8 @@ class Project:
         return answer
 
     def refused(self, code: int, *words: str, says: str = "", **more: Any) -> str:
-        """The same, which must say no with this exit code in one line, and record nothing; gives the line."""
+        """The same, which must say no with this exit code in one line, and record nothing; gives
+        the line."""
         before = self.files()
         answer = self.lk(*words, **more)
         assert answer.exit == code, answer
@@ -133,7 +150,9 @@ class Project:
         assert self.files() == before
         return answer.err
 
-    def program(self, *words: str, data: Path, session: str | None = S1, **env: str | None) -> subprocess.Popen:
+    def program(
+        self, *words: str, data: Path, session: str | None = S1, **env: str | None
+    ) -> subprocess.Popen:
         """`bin/loopkit words…` as a process of its own."""
         return subprocess.Popen(
             ["sh", ROOT / "bin" / "loopkit", *words],
@@ -167,7 +186,9 @@ class Project:
     @property
     def lines(self) -> list[dict]:
         rows = self.ledger.read_text(encoding="utf-8").split("\n")[:-1]
-        return [json.loads(line) for line in rows if line != "#"]  # a hook saw the line before half written
+        return [
+            json.loads(line) for line in rows if line != "#"
+        ]  # a hook saw the line before half written
 
     def of(self, kind: str) -> list[dict]:
         """The data of all journal lines of a type."""
@@ -199,7 +220,10 @@ class Project:
 
     def score(self, *values: int, **more: Any) -> Answer:
         names = ("outcome", "scope", "constraints", "success", "done")
-        words = [f"--{name}={value}" for name, value in zip(names, values or (2, 2, 2, 2, 2), strict=True)]
+        words = [
+            f"--{name}={value}"
+            for name, value in zip(names, values or (2, 2, 2, 2, 2), strict=True)
+        ]
         return self.lk("score", *words, **more)
 
     def shaped(self, *values: int, text: str = SHAPE, words: tuple = ()) -> Project:
@@ -220,7 +244,9 @@ class Project:
         return self.lk("verify", target, "--", *shlex.split(line), **more)
 
     def command_of(self, name: str) -> str:
-        return next(row["command"] for row in self.of("shape_saved")[-1]["criteria"] if row["id"] == name)
+        return next(
+            row["command"] for row in self.of("shape_saved")[-1]["criteria"] if row["id"] == name
+        )
 
     def worked(self, *rows: dict) -> Project:
         """All tasks verified and their waves closed: in review. The checks must be able to pass."""
@@ -240,7 +266,13 @@ class Project:
         return self
 
     def review(self, findings: list) -> Answer:
-        return self.ok("review", "--thorough", "--file", "-", given={"experts": ["a", "b", "c"], "findings": findings})
+        return self.ok(
+            "review",
+            "--thorough",
+            "--file",
+            "-",
+            given={"experts": ["a", "b", "c"], "findings": findings},
+        )
 
     def gated(self, **changes: Any) -> Answer:
         for name in ("C1", "M2"):

@@ -1,4 +1,5 @@
-"""What somebody tries who wants the loop to say done, and what breaks a machine: none of it gets through."""
+"""What somebody tries who wants the loop to say done, and what breaks a machine: none of it gets
+through."""
 
 from __future__ import annotations
 
@@ -54,16 +55,21 @@ def test_evidence_files_that_are_gone_are_asked_for_again(project: Project) -> N
 def test_a_file_outside_the_project_is_no_file_of_a_task(project: Project) -> None:
     project.shaped()
     for path in ("/dev/zero", "../other", "a/../../b", ""):
-        project.refused(2, "task", "add", "x", "--verify", "ls", "--files", path, says="inside the project")
+        project.refused(
+            2, "task", "add", "x", "--verify", "ls", "--files", path, says="inside the project"
+        )
 
 
 def test_a_task_cannot_serve_a_criterion_that_does_not_exist(project: Project) -> None:
     project.shaped()
-    project.refused(1, "task", "add", "x", "--verify", "ls", "--criteria", "C9", says="there is no criterion C9")
+    project.refused(
+        1, "task", "add", "x", "--verify", "ls", "--criteria", "C9", says="there is no criterion C9"
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["- !!bool zz", '- !!int ""', "- 1: a\n  foo: b", "- null: a", "- [a]: b", "- &a b\n- *a"]
+    "text",
+    ["- !!bool zz", '- !!int ""', "- 1: a\n  foo: b", "- null: a", "- [a]: b", "- &a b\n- *a"],
 )
 def test_records_that_are_none(project: Project, text: str) -> None:
     project.planned()
@@ -75,7 +81,9 @@ def test_fields_of_the_wrong_kind(project: Project) -> None:
     project.reviewed()
     for name in ("C1", "M2"):
         project.verify(name)
-    project.refused(2, "gate", "--file", "-", given={"kind": ["build"], "points": {}}, says="kind is")
+    project.refused(
+        2, "gate", "--file", "-", given={"kind": ["build"], "points": {}}, says="kind is"
+    )
     finding = {"severity": "WARNING", "issue": "x"}
     for extra in ({"files": 5}, {"files": "src"}, {"violates": 5}):
         given = {"experts": ["a", "b", "c"], "findings": [{**finding, **extra}]}
@@ -85,7 +93,9 @@ def test_fields_of_the_wrong_kind(project: Project) -> None:
 def test_three_sessions_that_resume_at_once_make_one_owner(project: Project, data: Path) -> None:
     project.start(CLAUDE_PID="999999999")
     running = [
-        project.program("resume", data=data, session=f"session-{number}", CLAUDE_PID=str(os.getpid()))
+        project.program(
+            "resume", data=data, session=f"session-{number}", CLAUDE_PID=str(os.getpid())
+        )
         for number in range(3)
     ]
     codes = [one.wait() for one in running]
@@ -140,7 +150,9 @@ def test_words_that_would_steer_a_terminal_are_printed_harmlessly(project: Proje
     assert "which" in out and not {"\x1b", "\x07", "\u202e"} & set(out)
 
 
-def test_output_without_end_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_without_end_does_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process, "MOST_OUTPUT", 100_000)
     log = tmp_path / "log"
     code = (
@@ -148,14 +160,18 @@ def test_output_without_end_does_not_fill_the_disk(tmp_path: Path, monkeypatch: 
         "for _ in range(50): os.write(1, b'x' * 100_000)\n"
         f"sys.exit(os.path.getsize({str(log)!r}) > 110_000)"
     )
-    outcome = process.run([sys.executable, "-c", code], str(tmp_path), str(log), 600, dict(os.environ))
+    outcome = process.run(
+        [sys.executable, "-c", code], str(tmp_path), str(log), 600, dict(os.environ)
+    )
     assert outcome.exit == 0, "the log grew while the program ran"
     assert log.stat().st_size < 110_000 and b"bytes left out" in log.read_bytes()
 
 
 def test_a_verification_ends_with_the_command_that_runs_it(project: Project, data: Path) -> None:
     mark = project.folder / "mark"
-    code = f"import os, sys, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    code = (
+        f"import os, sys, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    )
     command = [sys.executable, "-c", code]
     project.planned(task("slow", shlex.join(command)))
     project.ok("wave", "next")
@@ -166,5 +182,8 @@ def test_a_verification_ends_with_the_command_that_runs_it(project: Project, dat
     assert running.wait() == 143
     running.communicate()
     number = int(mark.read_text())
-    assert not Path(f"/proc/{number}").exists() or subprocess.run(["kill", "-0", str(number)]).returncode != 0
+    assert (
+        not Path(f"/proc/{number}").exists()
+        or subprocess.run(["kill", "-0", str(number)]).returncode != 0
+    )
     assert not project.of("task_verified")

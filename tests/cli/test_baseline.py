@@ -65,7 +65,15 @@ def test_a_crash_without_names_is_said(project: Project) -> None:
 
 def test_without_a_baseline_nothing_is_compared(project: Project) -> None:
     project.start()
-    project.refused(1, "baseline", "--check", "--", "sh", "check.sh", says="no baseline of `sh check.sh` is recorded")
+    project.refused(
+        1,
+        "baseline",
+        "--check",
+        "--",
+        "sh",
+        "check.sh",
+        says="no baseline of `sh check.sh` is recorded",
+    )
     project.lk("baseline", "--", "no-such-program")
     assert project.of("baseline_recorded") == []
     project.refused(2, "baseline", "--check", says="Missing argument")
@@ -88,7 +96,9 @@ def test_many_new_names_are_cut(project: Project) -> None:
     prints(project, *[f"n{number}" for number in range(50)])
     answer = project.lk("baseline", "--check", "--", "sh", "check.sh")
     assert "n19, and 30 more\n" in answer.out and len(answer.out) < 600
-    assert len(project.lk("baseline", "--check", "--json", "--", "sh", "check.sh").json["new"]) == 50
+    assert (
+        len(project.lk("baseline", "--check", "--json", "--", "sh", "check.sh").json["new"]) == 50
+    )
 
 
 def test_it_can_stand_as_a_task_s_own_check(project: Project) -> None:

@@ -1,4 +1,5 @@
-"""Reviews that decide, by the command line: a loop with approval = review from its plan to its end."""
+"""Reviews that decide, by the command line: a loop with approval = review from its plan to its
+end."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ DECISION = {
 
 
 def reviewed(project: Project, *rows: dict) -> Project:
-    """A loop with approval = review, its plan handed in by the planner, or (`rows`) added by the session."""
+    """A loop with approval = review, its plan handed in by the planner, or (`rows`) added by the
+    session."""
     project.shaped(words=("--approval", "review"))
     if rows:
         project.ok("task", "add", "--file", "-", given=list(rows))
@@ -68,7 +70,10 @@ def test_the_plan_review_is_given_to_its_agent_with_the_decisions(project: Proje
     answer = project.ok("review", "--plan")
     agent, reply = answer.steps
     brief = agent.split("`")[1]
-    assert agent.startswith("agent loop:plan-review: Review the plan") and reply == "loopkit review --plan --file -"
+    assert (
+        agent.startswith("agent loop:plan-review: Review the plan")
+        and reply == "loopkit review --plan --file -"
+    )
     text = (project.folder / brief).read_text(encoding="utf-8")
     assert "Key by address" in text and "The limiter" in text and "NEEDS REVISION" in text
     assert "loopkit review --plan --file -" in text and "loopkit reply" not in text
@@ -79,7 +84,9 @@ def test_the_plan_review_is_given_to_its_agent_with_the_decisions(project: Proje
 
 def test_a_plan_with_a_blocker_goes_back_to_the_planner_who_is_told_why(project: Project) -> None:
     reviewed(project)
-    answer = project.ok("review", "--plan", "--file", "-", given={"findings": [BLOCKER], "missing": ["a test"]})
+    answer = project.ok(
+        "review", "--plan", "--file", "-", given={"findings": [BLOCKER], "missing": ["a test"]}
+    )
     assert "plan review: NEEDS REVISION" in answer.out and answer.steps == ["loopkit wave next"]
     assert "001-correctness-key-header.md" in answer.out or "learnings/001-" in answer.out
     agent = project.ok("wave", "next").steps[0]
@@ -98,7 +105,10 @@ def test_a_plan_review_that_names_no_blocker_is_told_what_counts(project: Projec
     assert "a BLOCKER sends the plan back" in (project.folder / brief).read_text(encoding="utf-8")
     given = {"status": "NEEDS REVISION", "missing": ["a test"], "findings": []}
     answer = project.ok("review", "--plan", "--file", "-", given=given)
-    assert "plan review: APPROVED\nmissing: a test\nthe review says NEEDS REVISION but names no BLOCKER" in answer.out
+    assert (
+        "plan review: APPROVED\nmissing: a test\nthe review says NEEDS REVISION but names no "
+        "BLOCKER" in answer.out
+    )
 
 
 def test_the_person_is_asked_when_the_revisions_are_used_up(project: Project) -> None:
@@ -117,18 +127,25 @@ def test_a_whole_loop_with_scaffold_and_batches(project: Project) -> None:
     approved(project)
     opened = project.ok("wave", "next")
     assert (
-        opened.steps[0].startswith("agent loop:scaffold: Do T-001 ") and "wave 1 opened (SCAFFOLD): T-001" in opened.out
+        opened.steps[0].startswith("agent loop:scaffold: Do T-001 ")
+        and "wave 1 opened (SCAFFOLD): T-001" in opened.out
     )
     project.write("base.txt")
     passed = project.verify("T-001")
-    assert "its judgement is still to come" in passed.out and passed.steps == ["loopkit review --scaffold"]
-    project.refused(1, "wave", "close", says="nobody has judged T-001; next: loopkit review --scaffold")
+    assert "its judgement is still to come" in passed.out and passed.steps == [
+        "loopkit review --scaffold"
+    ]
+    project.refused(
+        1, "wave", "close", says="nobody has judged T-001; next: loopkit review --scaffold"
+    )
     asked = project.ok("review", "--scaffold")
     assert asked.steps[0].startswith("agent loop:review: Review batch 1 of loop ")
     assert asked.steps[0].endswith("Run `loopkit review --scaffold --brief batch` first.")
     assert asked.steps[1] == "loopkit review --scaffold --file -"
     given = {**FINE, "verdicts": {"1.1": "approved"}}
-    assert project.ok("review", "--scaffold", "--file", "-", given=given).steps == ["loopkit wave close"]
+    assert project.ok("review", "--scaffold", "--file", "-", given=given).steps == [
+        "loopkit wave close"
+    ]
     project.ok("wave", "close")
     assert project.verify("M2").steps == ["loopkit wave next"]
     for number in (2, 3):
@@ -144,10 +161,18 @@ def test_a_whole_loop_with_scaffold_and_batches(project: Project) -> None:
 
 
 def test_changes_are_the_error_of_the_next_attempt(project: Project) -> None:
-    approved(project, task("limiter", files=["limiter.txt"]), task("doc", verify="test -f doc.md", files=["doc.md"]))
+    approved(
+        project,
+        task("limiter", files=["limiter.txt"]),
+        task("doc", verify="test -f doc.md", files=["doc.md"]),
+    )
     handed(project)
     rows = {"T-001": "approved", "T-002": "changes"}
-    given = {**FINE, "verdicts": rows, "findings": [{**BLOCKER, "task": "T-002", "category": "docs"}]}
+    given = {
+        **FINE,
+        "verdicts": rows,
+        "findings": [{**BLOCKER, "task": "T-002", "category": "docs"}],
+    }
     answer = project.ok("review", "--wave", "1", "--file", "-", given=given)
     assert "T-001 completed" in answer.out and "T-002 failed, attempt 1: retry" in answer.out
     assert "anti-pattern 001: the key is a header; avoid: use the address" in answer.out
@@ -155,16 +180,27 @@ def test_changes_are_the_error_of_the_next_attempt(project: Project) -> None:
     assert project.ok("wave", "close", "--json").json["failed"] == ["T-002"]
 
 
-def test_the_brief_of_a_batch_changes_nothing_and_shows_decisions_first_that_touch_it(project: Project) -> None:
+def test_the_brief_of_a_batch_changes_nothing_and_shows_decisions_first_that_touch_it(
+    project: Project,
+) -> None:
     approved(project, task("limiter", files=["limiter.txt"], description="by address"))
-    project.ok("decide", "--file", "-", given={**DECISION, "title": "of elsewhere", "files": ["other.py"]})
+    project.ok(
+        "decide", "--file", "-", given={**DECISION, "title": "of elsewhere", "files": ["other.py"]}
+    )
     project.ok("decide", "--file", "-", given={**DECISION, "files": ["limiter.txt"]})
     project.ok("wave", "next")
     before = project.files()
     answer = project.ok("review", "--wave", "1", "--brief", "batch", session="somebody-else")
     assert project.files() == before and answer.steps == []
-    assert answer.out.index("decision 002: Key by address") < answer.out.index("decision 001: of elsewhere")
-    for words in ("  T-001: <approved | changes>", "its check has not passed", "must not: M1", "contradicts: [2]"):
+    assert answer.out.index("decision 002: Key by address") < answer.out.index(
+        "decision 001: of elsewhere"
+    )
+    for words in (
+        "  T-001: <approved | changes>",
+        "its check has not passed",
+        "must not: M1",
+        "contradicts: [2]",
+    ):
         assert words in answer.out
     assert "no passing check yet: T-001" in project.ok("review", "--wave", "1").out
 
@@ -184,7 +220,16 @@ def test_a_contradiction_that_the_batch_review_finds(project: Project) -> None:
     handed(project)
     row = {**BLOCKER, "task": "T-001", "contradicts": [1]}
     given: dict[str, Any] = {**FINE, "verdicts": {"T-001": "approved"}, "findings": [row]}
-    project.refused(1, "review", "--wave", "1", "--file", "-", given=given, says="T-001 is approved, yet a BLOCKER")
+    project.refused(
+        1,
+        "review",
+        "--wave",
+        "1",
+        "--file",
+        "-",
+        given=given,
+        says="T-001 is approved, yet a BLOCKER",
+    )
     given["verdicts"] = {"T-001": "changes"}
     project.ok("review", "--wave", "1", "--file", "-", given=given)
     assert "contradicts decision 001" in project.tasks["T-001"]["history"][0]["error"]
@@ -217,13 +262,27 @@ def test_what_belongs_to_another_review_is_refused(project: Project) -> None:
     project.refused(2, *words, given={"findings": []}, says="both --file and --waive")
     project.ok("review", "--plan", "--file", "-", given={"findings": []})
     project.ok("wave", "next")
-    project.refused(2, "review", "--wave", "1", "--score", "9", says="a batch review decides, so it needs verdicts")
+    project.refused(
+        2,
+        "review",
+        "--wave",
+        "1",
+        "--score",
+        "9",
+        says="a batch review decides, so it needs verdicts",
+    )
 
 
 def test_a_plan_that_asks_first_is_shown_as_such(project: Project) -> None:
     project.shaped(words=("--approval", "review"))
     project.ok("wave", "next")
-    project.ok("reply", "plan", "--file", "-", given={"tasks": [], "questions": ["per key or per address?"]})
+    project.ok(
+        "reply",
+        "plan",
+        "--file",
+        "-",
+        given={"tasks": [], "questions": ["per key or per address?"]},
+    )
     text = (project.root / project.name / "plan.md").read_text(encoding="utf-8")
     assert "Status: NEEDS_CLARIFICATION" in text and "- per key or per address?" in text
     project.ok("answer", "per address")
@@ -233,12 +292,19 @@ def test_a_plan_that_asks_first_is_shown_as_such(project: Project) -> None:
 
 
 def test_one_reviewer_at_a_time(project: Project) -> None:
-    approved(project, task("limiter", files=["limiter.txt"]), task("doc", verify="test -f doc.md", files=["doc.md"]))
+    approved(
+        project,
+        task("limiter", files=["limiter.txt"]),
+        task("doc", verify="test -f doc.md", files=["doc.md"]),
+    )
     handed(project)
     asked = project.ok("review", "--wave", "1")
     assert sum(step.startswith("agent ") for step in asked.steps) == 1
     again = project.ok("review", "--wave", "1")
-    assert again.steps == ["loopkit review --wave 1 --file -"] and "T-001: <approved | changes>" in again.out
+    assert (
+        again.steps == ["loopkit review --wave 1 --file -"]
+        and "T-001: <approved | changes>" in again.out
+    )
     # another check has run, or another session goes on: the reviewer has to look again
     assert project.verify("T-001").exit == 0
     assert project.ok("review", "--wave", "1").steps == asked.steps

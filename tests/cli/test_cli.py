@@ -16,7 +16,9 @@ from loopkit.cli import COMMANDS, cli
 from tests.cli.kit import GATE, PANEL, ROOT, SHAPE, Project, task
 
 
-def commands(group: click.Command = cli, words: tuple = ()) -> Iterator[tuple[tuple, click.Command]]:
+def commands(
+    group: click.Command = cli, words: tuple = ()
+) -> Iterator[tuple[tuple, click.Command]]:
     """Every command with the words that call it."""
     if isinstance(group, click.Group):
         context = click.Context(group)
@@ -55,7 +57,8 @@ def test_help_and_version(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("nonsense",), ("task", "nonsense"), ("complete", "extra"), ("wave",), ("--nonsense",)]
+    "words",
+    [("nonsense",), ("task", "nonsense"), ("complete", "extra"), ("wave",), ("--nonsense",)],
 )
 def test_wrong_use_is_exit_2_and_names_the_help(project: Project, words: tuple) -> None:
     answer = project.lk(*words)
@@ -68,25 +71,47 @@ def test_wrong_use_is_exit_2_and_names_the_help(project: Project, words: tuple) 
 
 
 def walk(project: Project) -> Iterator[tuple]:
-    """Every command once, in an order in which each has something to do: (words, input, exit code)."""
-    stamp = '{"ts":"2026-12-01T09:30:00Z","kind":"discovery","context":"rate limits","discovery":"x"}\n'
+    """Every command once, in an order in which each has something to do: (words, input, exit
+    code)."""
+    stamp = (
+        '{"ts":"2026-12-01T09:30:00Z","kind":"discovery","context":"rate limits","discovery":"x"}\n'
+    )
     project.root.mkdir()
     (project.root / "learnings.jsonl").write_text(stamp)
     yield ("start", "--task-file", "-"), "add rate limits", 0
     yield ("recall",), None, 0
     yield ("recall", "--confirm", "1"), None, 0
-    yield ("score", "--outcome=1", "--scope=1", "--constraints=1", "--success=1", "--done=0"), None, 1
+    yield (
+        ("score", "--outcome=1", "--scope=1", "--constraints=1", "--success=1", "--done=0"),
+        None,
+        1,
+    )
     yield ("clarify",), None, 0
     yield ("panel", "--clarify", "done"), None, 0
     rest = dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), "A")
-    told = {"echo": "e", "task": "t", "context": "c", "done": "d", "approved": "yes", "answers": rest}
+    told = {
+        "echo": "e",
+        "task": "t",
+        "context": "c",
+        "done": "d",
+        "approved": "yes",
+        "answers": rest,
+    }
     yield ("clarify", "--file", "-"), told, 0
-    yield ("score", "--outcome=2", "--scope=2", "--constraints=1", "--success=1", "--done=1"), None, 0
+    yield (
+        ("score", "--outcome=2", "--scope=2", "--constraints=1", "--success=1", "--done=1"),
+        None,
+        0,
+    )
     yield ("score",), None, 0
     yield ("shape", "--accept", "-"), SHAPE, 0
     yield ("confirm", "shape"), None, 0
     yield ("task", "add", "a", "--verify", "test -f limiter.txt"), None, 0
-    yield ("task", "add", "--file", "-"), [task("b", "ls", blocked_by=["T-001"]), task("c"), task("d")], 0
+    yield (
+        ("task", "add", "--file", "-"),
+        [task("b", "ls", blocked_by=["T-001"]), task("c"), task("d")],
+        0,
+    )
     yield ("confirm", "tasks"), None, 0
     yield ("task", "list"), None, 0
     yield ("task", "show", "T-001"), None, 0
@@ -107,7 +132,13 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("panel", "T-001", "--file", "-"), PANEL, 0
     yield ("task", "split", "T-001", "--file", "-"), [task("aa")], 0
     yield ("confirm", "tasks"), None, 0
-    decision = {"title": "t", "context": "c", "choice": "x", "alternatives": ["y: slow"], "invalidated_if": "$ false"}
+    decision = {
+        "title": "t",
+        "context": "c",
+        "choice": "x",
+        "alternatives": ["y: slow"],
+        "invalidated_if": "$ false",
+    }
     yield ("decide",), None, 0
     yield ("decide", "--file", "-"), decision, 0
     yield ("decide", "--list"), None, 0
@@ -130,7 +161,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("worktree", "remove", "--clean"), None, 0
     yield ("wave", "close"), None, 0
     yield ("review", "--wave", "2"), None, 0
-    yield ("review", "--wave", "2", "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"), None, 0
+    yield (
+        ("review", "--wave", "2", "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"),
+        None,
+        0,
+    )
     yield ("wave", "next"), None, 0
     yield ("verify", "T-002", "--", "ls"), None, 0
     yield ("wave", "close"), None, 0
@@ -138,7 +173,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("review", "--thorough", "--brief", "simplifier"), None, 0
     yield ("report", "simplifier", "--file", "-"), "a long report", 0
     warning = {"severity": "WARNING", "issue": "x"}
-    yield ("review", "--thorough", "--file", "-"), {"experts": ["a", "b", "c"], "findings": [warning]}, 0
+    yield (
+        ("review", "--thorough", "--file", "-"),
+        {"experts": ["a", "b", "c"], "findings": [warning]},
+        0,
+    )
     yield ("review", "resolve", "F-001", "--skip", "x"), None, 0
     yield ("gate",), None, 1
     yield ("verify", "C1", "--", "test", "-f", "limiter.txt"), None, 0
@@ -151,7 +190,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("status", "--list"), None, 0
     yield ("cancel",), None, 0
     yield ("start", "--approval", "supervisor", "--task-file", "-"), "add rate limits", 0
-    yield ("score", "--outcome=2", "--scope=2", "--constraints=2", "--success=2", "--done=2"), None, 0
+    yield (
+        ("score", "--outcome=2", "--scope=2", "--constraints=2", "--success=2", "--done=2"),
+        None,
+        0,
+    )
     yield ("shape", "--accept", "-"), SHAPE, 0
     yield ("wave", "next"), None, 0
     yield ("reply", "plan", "--file", "-"), "I cannot", 1
@@ -163,10 +206,16 @@ def walk(project: Project) -> Iterator[tuple]:
 
 
 def asking_for_json(words: tuple) -> tuple:
-    return (*words[: words.index("--")], "--json", *words[words.index("--") :]) if "--" in words else (*words, "--json")
+    return (
+        (*words[: words.index("--")], "--json", *words[words.index("--") :])
+        if "--" in words
+        else (*words, "--json")
+    )
 
 
-def test_every_command_answers_with_one_json_object_and_the_same_exit_code(project: Project) -> None:
+def test_every_command_answers_with_one_json_object_and_the_same_exit_code(
+    project: Project,
+) -> None:
     called = set()
     for words, given, code in walk(project):
         answer = project.lk(*asking_for_json(words), given=given)
@@ -176,7 +225,9 @@ def test_every_command_answers_with_one_json_object_and_the_same_exit_code(proje
             assert {"loop", "stage", "said", "next"} <= set(row), words
             assert isinstance(row["next"], list)
         called.add(words[:2] if words[0] in ("task", "wave", "worktree") else words[:1])
-    missing = {words for words in ALL if words not in called and not isinstance(ALL[words], click.Group)}
+    missing = {
+        words for words in ALL if words not in called and not isinstance(ALL[words], click.Group)
+    }
     assert missing <= {("doctor",), ("trust",), ("demo",), ("review", "resolve")}
 
 
@@ -186,7 +237,9 @@ def test_every_command_answers_in_words_and_ends_with_the_next_step(project: Pro
         assert answer.exit == code and answer.err == "", (words, answer)
         steps = answer.steps
         rows = answer.out.splitlines()
-        assert rows[len(rows) - len(steps) :] == [f"next: {step}" for step in steps], "the steps stand at the end"
+        assert rows[len(rows) - len(steps) :] == [f"next: {step}" for step in steps], (
+            "the steps stand at the end"
+        )
         assert all(step.startswith(("loopkit ", "agent ")) for step in steps), words
         assert "Traceback" not in answer.out and "None" not in answer.out, (words, answer.out)
 
@@ -204,7 +257,9 @@ def test_the_program_itself(project: Project, data: Path) -> None:
         return subprocess.run(
             ["sh", ROOT / "bin" / "loopkit", *words],
             cwd=project.folder,
-            env=project.env(LOOPKIT_DATA=str(data), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
+            env=project.env(
+                LOOPKIT_DATA=str(data), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+            ),
             input=given.encode(),
             capture_output=True,
         )
@@ -238,7 +293,8 @@ def test_looking_imports_nothing_heavy(project: Project, data: Path) -> None:
     code = (
         "import sys, loopkit.cli\n"
         "loopkit.cli.main(['status'])\n"
-        "heavy = {'pydantic', 'jinja2', 'rich', 'yaml', 'portalocker', 'subprocess'} & set(sys.modules)\n"
+        "heavy = {'pydantic', 'jinja2', 'rich', 'yaml', 'portalocker', 'subprocess'} & "
+        "set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run(

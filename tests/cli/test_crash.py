@@ -1,4 +1,5 @@
-"""A program that dies at any moment: what it had acknowledged is there, everything else is put right by the next one."""
+"""A program that dies at any moment: what it had acknowledged is there, everything else is put
+right by the next one."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ DOORS = ("open", "write", "fsync", "replace", "close", "fstat", "ftruncate")
 
 
 def die_at(moment: int, project: Project, words: tuple, partial: bool) -> tuple[int, bytes]:
-    """Run the program in a child that ends at its `moment`-th call of the operating system, as `kill -9` would end it.
+    """Run the program in a child that ends at its `moment`-th call of the operating system, as
+    `kill -9` would end it.
 
-    partial: the call that it dies in, if it is a write, has written half. Gives (exit code, what it printed).
+    partial: the call that it dies in, if it is a write, has written half. Gives (exit code, what it
+    printed).
     """
     reader, writer = os.pipe()
     child = os.fork()
@@ -118,7 +121,9 @@ def test_killed_between_a_check_and_its_completion_the_evidence_counts(project: 
     assert project.tasks["T-001"]["status"] == "completed"
 
 
-def test_a_check_that_was_killed_leaves_no_evidence_and_the_next_has_a_log_of_its_own(project: Project) -> None:
+def test_a_check_that_was_killed_leaves_no_evidence_and_the_next_has_a_log_of_its_own(
+    project: Project,
+) -> None:
     project.planned(task("a", "ls"))
     project.ok("wave", "next")
     logs = project.root / project.name / "evidence"

@@ -1,4 +1,5 @@
-"""Damaged and unwritable state: rebuilt where it is derived, refused with exit 3 where it is the ledger; never lost."""
+"""Damaged and unwritable state: rebuilt where it is derived, refused with exit 3 where it is the
+ledger; never lost."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ def test_a_damaged_snapshot_is_rebuilt_from_the_ledger(project: Project, how: st
     if after is not None:
         path.write_bytes(after)
     status = project.status
-    assert (status["stage"], status["status"], status["tasks"]["total"]) == ("decompose", "running", 2)
+    assert (status["stage"], status["status"], status["tasks"]["total"]) == (
+        "decompose",
+        "running",
+        2,
+    )
     project.ok("task", "add", "c", "--verify", "ls")
     assert project.snapshot["tasks"]["total"] == 3
     assert loops.read_snapshot(str(project.root)) is not None
@@ -57,7 +62,9 @@ def test_hand_formatting_of_the_snapshot_does_not_matter(project: Project) -> No
     assert not path.read_bytes().startswith(b"\xef")
 
 
-def test_a_torn_last_line_is_left_out_told_of_and_closed_by_the_next_write(project: Project) -> None:
+def test_a_torn_last_line_is_left_out_told_of_and_closed_by_the_next_write(
+    project: Project,
+) -> None:
     project.planned(task("a"))
     whole = project.ledger.read_bytes()
     project.ok("task", "add", "never acknowledged", "--verify", "ls")
@@ -77,16 +84,23 @@ def test_a_damaged_line_is_left_out_and_told_of(project: Project) -> None:
     with open(project.ledger, "ab") as file:
         file.write(b"<<<<<<< HEAD }\n")
     answer = project.lk("status")
-    assert answer.exit == 0 and "line 8 cannot be read and is left out; see loopkit doctor" in answer.err
+    assert (
+        answer.exit == 0
+        and "line 8 cannot be read and is left out; see loopkit doctor" in answer.err
+    )
     assert len(answer.err.splitlines()) == 1
     assert project.lk("task", "add", "b", "--verify", "ls").exit == 0
     assert list(project.tasks) == ["T-001", "T-002"]
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"garbage\n", b"\xff\xfe\x00\n", b'{"v":1}\n'], ids=["empty", "text", "bytes", "json"]
+    "raw",
+    [b"", b"garbage\n", b"\xff\xfe\x00\n", b'{"v":1}\n'],
+    ids=["empty", "text", "bytes", "json"],
 )
-@pytest.mark.parametrize("words", [("status",), ("task", "add", "b", "--verify", "ls"), ("resume",), ("cancel",)])
+@pytest.mark.parametrize(
+    "words", [("status",), ("task", "add", "b", "--verify", "ls"), ("resume",), ("cancel",)]
+)
 def test_a_ledger_of_garbage_is_exit_3(project: Project, raw: bytes, words: tuple) -> None:
     project.planned(task("a"))
     project.ledger.write_bytes(raw)
@@ -118,12 +132,17 @@ def test_a_byte_order_mark_before_each_file_does_no_harm(project: Project) -> No
 
 
 def refuse(name: str, path_ends: str) -> Callable:
-    """A stand-in for `os.<name>` that fails for paths with this ending, as a disk mounted read-only does."""
+    """A stand-in for `os.<name>` that fails for paths with this ending, as a disk mounted read-only
+    does."""
     real = getattr(os, name)
 
     def call(path: object, *given: object, **named: object) -> object:
         flags = given[0] if given and isinstance(given[0], int) else 0
-        if isinstance(path, str) and path.endswith(path_ends) and (name != "open" or flags & (os.O_WRONLY | os.O_RDWR)):
+        if (
+            isinstance(path, str)
+            and path.endswith(path_ends)
+            and (name != "open" or flags & (os.O_WRONLY | os.O_RDWR))
+        ):
             raise OSError(errno.EROFS, "Read-only file system", path)
         return real(path, *given, **named)
 
@@ -140,14 +159,18 @@ def test_a_read_only_ledger_refuses_with_exit_3_and_records_nothing(
     assert project.lk("status").exit == 0, "looking still works"
 
 
-def test_a_folder_that_cannot_be_made_starts_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_starts_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "mkdir", refuse("mkdir", ".loop"))
     project.refused(3, "start", "--task-file", "-", given="x", says="cannot write")
     monkeypatch.undo()
     project.root.write_text("a file in the folder's place")
     before = project.root.read_text()
     answer = project.lk("start", "--task-file", "-", given="x")
-    assert answer.exit == 3 and "Not a directory" in answer.err and len(answer.err.splitlines()) == 1
+    assert (
+        answer.exit == 3 and "Not a directory" in answer.err and len(answer.err.splitlines()) == 1
+    )
     assert project.root.read_text() == before
 
 
@@ -158,7 +181,9 @@ def test_a_lock_that_cannot_be_made_is_exit_3(project: Project) -> None:
     project.refused(3, "task", "add", "b", "--verify", "ls", says="cannot write")
 
 
-def test_derived_files_that_cannot_be_written_lose_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_files_that_cannot_be_written_lose_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.planned(task("a"))
 
     def full(path: str, *_: object, **__: object) -> None:
@@ -186,7 +211,9 @@ def test_evidence_that_cannot_be_written_is_no_evidence(project: Project) -> Non
     assert project.tasks["T-001"]["status"] == "in_progress"
 
 
-def test_a_fault_of_our_own_is_one_line_and_exit_3(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_our_own_is_one_line_and_exit_3(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.planned(task("a"))
     monkeypatch.setattr(loops, "read_snapshot", lambda root: 1 / 0)
     answer = project.lk("status")

@@ -1,4 +1,5 @@
-"""Decisions by the command line: their files, their numbers, what supersedes them, when they no longer hold."""
+"""Decisions by the command line: their files, their numbers, what supersedes them, when they no
+longer hold."""
 
 from __future__ import annotations
 
@@ -19,11 +20,17 @@ ONE = {
     "consequences": "the length is unknown when the answer begins",
     "invalidated_if": "exports are made in the background",
 }
-LESSON = {"what": "the key was a header", "why": "clients can set it", "avoid": "take the connection's address"}
+LESSON = {
+    "what": "the key was a header",
+    "why": "clients can set it",
+    "avoid": "take the connection's address",
+}
 
 
 def decide(project: Project, *words: str, **fields: Any) -> Any:
-    return project.ok("decide", *words, "--file", "-", given={**(LESSON if "--avoid" in words else ONE), **fields})
+    return project.ok(
+        "decide", *words, "--file", "-", given={**(LESSON if "--avoid" in words else ONE), **fields}
+    )
 
 
 def learnings(project: Project) -> dict[str, str]:
@@ -35,23 +42,42 @@ def test_a_decision_file_has_all_fields(project: Project) -> None:
     project.planned()
     answer = decide(project, files=["app/export.py"])
     text = learnings(project)["001-stream-rows-client.md"]
-    for name in ("Context", "Choice", "Alternatives Rejected", "Consequences", "Depends On", "Invalidated If", "Files"):
+    for name in (
+        "Context",
+        "Choice",
+        "Alternatives Rejected",
+        "Consequences",
+        "Depends On",
+        "Invalidated If",
+        "Files",
+    ):
         assert f"**{name}**:" in text
     assert (
-        text.startswith("# Decision 001: Stream rows to the client\n**Date**: 2") and "**Status**: DECISION\n" in text
+        text.startswith("# Decision 001: Stream rows to the client\n**Date**: 2")
+        and "**Status**: DECISION\n" in text
     )
-    assert "- Temporary file: fills the disk when several exports run\n" in text and len(text.splitlines()) < 30
+    assert (
+        "- Temporary file: fills the disk when several exports run\n" in text
+        and len(text.splitlines()) < 30
+    )
     assert f".loop/{project.name}/learnings/001-stream-rows-client.md" in answer.out
     assert answer.steps == ["loopkit wave next"]
 
 
 def test_block_yaml_is_read_as_people_write_it(project: Project) -> None:
     project.planned()
-    text = "title: t\ncontext: c\nchoice: x\nalternatives:\n- Another way: too slow\ndepends_on: none\nsupersedes:\n"
+    text = (
+        "title: t\ncontext: c\nchoice: x\nalternatives:\n- Another way: too slow\ndepends_on: "
+        "none\nsupersedes:\n"
+    )
     project.ok("decide", "--file", "-", given=text)
     assert project.of("decision_recorded")[0]["alternatives"] == ["Another way: too slow"]
     form = project.ok("decide")
-    assert "alternatives:" in form.out and "$ command" in form.out and form.steps == ["loopkit decide --file -"]
+    assert (
+        "alternatives:" in form.out
+        and "$ command" in form.out
+        and form.steps == ["loopkit decide --file -"]
+    )
     lesson = project.ok("decide", "--avoid")
     assert "avoid:" in lesson.out and lesson.steps == ["loopkit decide --avoid --file -"]
 
@@ -76,7 +102,9 @@ def test_block_yaml_is_read_as_people_write_it(project: Project) -> None:
         ({"files": ["../x"]}, 2, "no path inside the project"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(project: Project, fields: dict, code: int, says: str) -> None:
+def test_what_does_not_fit_is_refused_in_one_line(
+    project: Project, fields: dict, code: int, says: str
+) -> None:
     project.planned()
     decide(project)
     decide(project, "--avoid")
@@ -94,9 +122,13 @@ def test_superseding_links_both_ways_and_changes_one_line(project: Project) -> N
     assert path.read_bytes() == edited.replace(b"DECISION\r", b"SUPERSEDED by 003\r")
     assert "**Supersedes**: 001\n" in learnings(project)["003-write-file-background.md"]
     assert "still stands and depends on it: 002" in answer.out
-    project.refused(1, "decide", "--file", "-", given={**ONE, "supersedes": 1}, says="SUPERSEDED by 003")
+    project.refused(
+        1, "decide", "--file", "-", given={**ONE, "supersedes": 1}, says="SUPERSEDED by 003"
+    )
     rows = project.ok("decide", "--list").out.splitlines()
-    assert rows[0] == "001 SUPERSEDED by 003: Stream rows to the client" and rows[1].startswith("002 DECISION")
+    assert rows[0] == "001 SUPERSEDED by 003: Stream rows to the client" and rows[1].startswith(
+        "002 DECISION"
+    )
 
 
 def test_a_renamed_file_is_still_its_decision(project: Project) -> None:
@@ -125,11 +157,22 @@ def test_anti_patterns_count_with_decisions(project: Project) -> None:
     decide(project)
     decide(project, "--avoid", files=["app/limits.py"])
     text = learnings(project)["002-key-was-header.md"]
-    assert "**Status**: ANTI-PATTERN\n**Source**: implement-fix\n**What**: the key was a header\n" in text
+    assert (
+        "**Status**: ANTI-PATTERN\n**Source**: implement-fix\n**What**: the key was a header\n"
+        in text
+    )
     assert "**Why**: clients can set it\n**Avoid**: take the connection's address\n" in text
     decide(project, title="third")
     assert [one["number"] for one in project.of("decision_recorded")] == [1, 3]
-    project.refused(2, "decide", "--avoid", "--file", "-", given={**LESSON, "source": "me"}, says="source is 'me'")
+    project.refused(
+        2,
+        "decide",
+        "--avoid",
+        "--file",
+        "-",
+        given={**LESSON, "source": "me"},
+        says="source is 'me'",
+    )
     assert "002 ANTI-PATTERN: the key was a header" in project.ok("decide", "--list").out
 
 
@@ -151,7 +194,9 @@ def test_ten_in_parallel_give_ten_numbers_and_ten_files(project: Project, data: 
     assert len(titles) == 10
 
 
-def test_a_command_in_invalidated_if_is_offered_after_a_wave_and_gives_a_finding(project: Project) -> None:
+def test_a_command_in_invalidated_if_is_offered_after_a_wave_and_gives_a_finding(
+    project: Project,
+) -> None:
     project.write("limiter.txt")
     project.planned(task(), task("second", verify="test -f limiter.txt", blocked_by=[1]))
     decide(project, invalidated_if="$ test -f background.py", files=["limiter.txt"])
@@ -208,7 +253,10 @@ def test_a_task_shows_what_touches_its_files(project: Project) -> None:
     decide(project, title="of another place", files=["lib/x.py"])
     shown = project.ok("task", "show", "T-001").out
     assert "keep to decision 001: Stream rows to the client: generator response" in shown
-    assert "not again: anti-pattern 002: the key was a header; avoid: take the connection's address" in shown
+    assert (
+        "not again: anti-pattern 002: the key was a header; avoid: take the connection's address"
+        in shown
+    )
     assert "003" not in shown and "decision" not in project.ok("task", "show", "T-002").out
 
 
@@ -239,7 +287,9 @@ def test_git_keeps_the_files(project: Project) -> None:
     project.planned()
     decide(project)
     words = ["git", "-C", str(project.folder), "status", "--porcelain", "-uall"]
-    listed = subprocess.run(words, capture_output=True, text=True, check=True, env=project.env()).stdout
+    listed = subprocess.run(
+        words, capture_output=True, text=True, check=True, env=project.env()
+    ).stdout
     assert "learnings/001-stream-rows-client.md" in listed and "ledger" not in listed
 
 
@@ -252,8 +302,12 @@ def own(project: Project, name: str) -> str:
 
 def test_plan_and_context_follow_every_command(project: Project) -> None:
     project.write("limiter.txt")
-    project.planned(task(group="Limits", files=["limiter.txt"]), task("doc", verify="false", blocked_by=[1]))
-    assert "Status: APPROVED" in own(project, "plan.md") and "Ready: 1.1 T-001" in own(project, "context.md")
+    project.planned(
+        task(group="Limits", files=["limiter.txt"]), task("doc", verify="false", blocked_by=[1])
+    )
+    assert "Status: APPROVED" in own(project, "plan.md") and "Ready: 1.1 T-001" in own(
+        project, "context.md"
+    )
     decide(project)
     assert "- 001: Stream rows to the client" in own(project, "context.md")
     project.ok("wave", "next")
@@ -264,15 +318,24 @@ def test_plan_and_context_follow_every_command(project: Project) -> None:
     before = (project.root / project.name / "plan.md").stat().st_mtime_ns
     decide(project, "--avoid")
     assert "- 002: the key was a header" in own(project, "context.md")
-    assert (project.root / project.name / "plan.md").stat().st_mtime_ns == before, "written only where it changed"
+    assert (project.root / project.name / "plan.md").stat().st_mtime_ns == before, (
+        "written only where it changed"
+    )
 
 
 def test_the_final_review_writes_the_report_with_the_adherence_table(project: Project) -> None:
     project.worked()
     decide(project)
-    row = {"severity": "BLOCKER", "issue": "rows go to a file", "place": "export.py:3", "verify": "test -f limiter.txt"}
+    row = {
+        "severity": "BLOCKER",
+        "issue": "rows go to a file",
+        "place": "export.py:3",
+        "verify": "test -f limiter.txt",
+    }
     project.review([{**row, "contradicts": [1]}])
-    assert "| 001 Stream rows to the client | no (F-001) | export.py:3 |" in own(project, "report.md")
+    assert "| 001 Stream rows to the client | no (F-001) | export.py:3 |" in own(
+        project, "report.md"
+    )
     project.ok("wave", "next")
     project.verify("T-002")
     project.ok("wave", "close")
@@ -296,9 +359,12 @@ def test_what_was_gathered_stands_in_the_context(project: Project) -> None:
 
 
 def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
-    """Everything derived is gone, another session comes: plan, context, decisions and the next step are what they were."""
+    """Everything derived is gone, another session comes: plan, context, decisions and the next step
+    are what they were."""
     project.write("limiter.txt")
-    project.planned(task(files=["limiter.txt"]), task("doc", verify="test -f doc.md", blocked_by=[1]))
+    project.planned(
+        task(files=["limiter.txt"]), task("doc", verify="test -f doc.md", blocked_by=[1])
+    )
     decide(project, files=["limiter.txt"], invalidated_if="$ test -f background.py")
     decide(project, "--avoid")
     project.ok("report", "gather", "--file", "-", given="pattern: app/cache.py:8")
@@ -306,7 +372,11 @@ def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
     project.verify("T-001")
     project.ok("wave", "close")
     step, before = project.status["next"], project.files()
-    derived = [name for name in before if not name.endswith((".jsonl", ".toml", ".gitignore", ".log", "SHAPE.md"))]
+    derived = [
+        name
+        for name in before
+        if not name.endswith((".jsonl", ".toml", ".gitignore", ".log", "SHAPE.md"))
+    ]
     derived = [name for name in derived if "/reports/" not in name]
     assert {"plan.md", "context.md"} <= {Path(name).name for name in derived}
     for name in derived:
@@ -324,11 +394,16 @@ def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
     assert not [one for one in lines[0] ^ lines[1] if not one.startswith("Updated: ")]
     project.verify("M2", session="session-two")
     project.lk("verify", "D1", "--", "test", "-f", "background.py", session="session-two")
-    project.ok(*"review --wave 1 --score 9 --issues 0 --blockers 0 --experts a,b".split(), session="session-two")
+    project.ok(
+        *"review --wave 1 --score 9 --issues 0 --blockers 0 --experts a,b".split(),
+        session="session-two",
+    )
     assert "Do T-002" in project.ok("wave", "next", session="session-two").steps[0]
 
 
-def test_a_derived_file_that_is_a_link_is_told_and_not_followed(project: Project, tmp_path: Path) -> None:
+def test_a_derived_file_that_is_a_link_is_told_and_not_followed(
+    project: Project, tmp_path: Path
+) -> None:
     project.planned()
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -344,5 +419,9 @@ def test_a_long_list_stays_on_one_screen(project: Project) -> None:
     for place in range(40):
         decide(project, "--avoid", title=f"lesson {place}")
     rows = project.ok("decide", "--list").out.splitlines()
-    assert len(rows) == 39 and rows[0].startswith("2 earlier ones: ") and rows[-1].endswith("lesson 39")
+    assert (
+        len(rows) == 39
+        and rows[0].startswith("2 earlier ones: ")
+        and rows[-1].endswith("lesson 39")
+    )
     assert len(project.ok("decide", "--list", "--json").json["decisions"]) == 40

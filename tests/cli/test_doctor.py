@@ -37,7 +37,9 @@ def installed(project: Project, compiled: Path) -> Project:
     (data / "python").write_text(sys.executable + "\n")
     (data / "pyc").symlink_to(compiled)
     paths = os.environ["PATH"].split(os.pathsep)  # stand-ins of a version manager are slow
-    project.environment["PATH"] = os.pathsep.join(path for path in paths if not path.endswith("shims"))
+    project.environment["PATH"] = os.pathsep.join(
+        path for path in paths if not path.endswith("shims")
+    )
     call(project, "session_start", {"session_id": S1, "source": "startup"})
     return project
 
@@ -55,7 +57,9 @@ def call(project: Project, event: str, given: dict, **env: str) -> bytes:
     """A hook event through the real launcher; what it printed."""
     raw = json.dumps({"cwd": str(project.folder), **given}).encode()
     argv = ["sh", str(ROOT / "hooks" / "run"), event]
-    done = subprocess.run(argv, input=raw, env=project.env(**env), cwd=project.folder, capture_output=True, check=True)
+    done = subprocess.run(
+        argv, input=raw, env=project.env(**env), cwd=project.folder, capture_output=True, check=True
+    )
     return done.stdout
 
 
@@ -99,7 +103,9 @@ def no_command(project: Project) -> None:
 
 def same_failure(project: Project) -> None:
     for attempt in (1, 2, 3):
-        append(project, "task_failed", id="T-001", attempt=attempt, error="it says no", action="retry")
+        append(
+            project, "task_failed", id="T-001", attempt=attempt, error="it says no", action="retry"
+        )
         append(project, "panel_recorded", task="T-001", attempt=attempt)
 
 
@@ -121,7 +127,13 @@ def no_price(project: Project) -> None:
 
 
 def paused(project: Project) -> None:
-    append(project, "iteration_ended", decision="allow", verdict="stalled", reason="3 turns without any progress")
+    append(
+        project,
+        "iteration_ended",
+        decision="allow",
+        verdict="stalled",
+        reason="3 turns without any progress",
+    )
 
 
 def died(project: Project) -> None:
@@ -170,7 +182,9 @@ def garbage(project: Project) -> None:
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )
-def test_each_planted_fault_is_found(healthy: Project, plant: Callable, code: int, level: str, words: str) -> None:
+def test_each_planted_fault_is_found(
+    healthy: Project, plant: Callable, code: int, level: str, words: str
+) -> None:
     plant(healthy)
     found, rows = examine(healthy)
     assert [row for row in rows if row[0] == level and words in row[1]], rows
@@ -185,28 +199,54 @@ def found(rows: list[list[str]], level: str, words: str) -> bool:
 @pytest.mark.parametrize(
     ("env", "code", "level", "words"),
     [
-        ({"LOOPKIT_DISABLED": "1"}, 1, "fault", "LOOPKIT_DISABLED=1: hooks are off (the environment)"),
+        (
+            {"LOOPKIT_DISABLED": "1"},
+            1,
+            "fault",
+            "LOOPKIT_DISABLED=1: hooks are off (the environment)",
+        ),
         ({"LOOPKIT_CHILD": "1"}, 1, "fault", "LOOPKIT_CHILD=1"),
         ({"LOOPKIT_DIR": "sub/.loop"}, 1, "fault", "LOOPKIT_DIR=sub/.loop is no full path"),
         ({"LOOPKIT_DIR": "/no/such/.loop"}, 1, "fault", "LOOPKIT_DIR=/no/such/.loop is no folder"),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "3"}, 1, "fault", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=3"),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "8"}, 0, "ok", "plugins: loop "),
         ({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, 0, "ok", "plugins: loop "),
-        ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}, 0, "ok", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 (the environment)"),
-        ({"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=0 (the environment)"),
+        (
+            {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
+            0,
+            "ok",
+            "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 (the environment)",
+        ),
+        (
+            {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "0"},
+            0,
+            "note",
+            "CLAUDE_CODE_ENABLE_TODO_TOOLS=0 (the environment)",
+        ),
         ({}, 0, "note", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 in the environment"),
         ({"CLAUDE_CODE_TASK_LIST_ID": "ours"}, 0, "ok", "CLAUDE_CODE_TASK_LIST_ID=ours"),
-        ({"LOOPKIT_DATA": "/dev/null/data"}, 1, "fault", "data folder /dev/null/data cannot be written"),
+        (
+            {"LOOPKIT_DATA": "/dev/null/data"},
+            1,
+            "fault",
+            "data folder /dev/null/data cannot be written",
+        ),
     ],
     ids=str,
 )
-def test_faults_of_the_environment(healthy: Project, env: dict, code: int, level: str, words: str) -> None:
+def test_faults_of_the_environment(
+    healthy: Project, env: dict, code: int, level: str, words: str
+) -> None:
     exit_code, rows = examine(healthy, **env)
     assert found(rows, level, words), rows
     assert exit_code == code, rows
 
 
-LOCAL, SHARED, USER = ".claude/settings.local.json", ".claude/settings.json", "~/.claude/settings.json"
+LOCAL, SHARED, USER = (
+    ".claude/settings.local.json",
+    ".claude/settings.json",
+    "~/.claude/settings.json",
+)
 
 
 def path_of(project: Project, name: str) -> Path:
@@ -224,7 +264,9 @@ def put(project: Project, name: str, values: object) -> Path:
 
 @pytest.fixture(autouse=True)
 def administrator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(client.MANAGED, "linux", str(tmp_path / "managed" / "managed-settings.json"))
+    monkeypatch.setitem(
+        client.MANAGED, "linux", str(tmp_path / "managed" / "managed-settings.json")
+    )
 
 
 WIDE = "Bash(loopkit verify *)"
@@ -235,11 +277,22 @@ def allowing(*rules: object) -> dict:
 
 
 @pytest.mark.parametrize("name", [USER, SHARED, LOCAL, "managed"])
-def test_a_rule_that_lets_every_check_run_is_named_where_it_stands(healthy: Project, name: str) -> None:
-    path = put(healthy, name, allowing("Bash(npm test)", WIDE, permissions.EXACT, 'Bash("/x y/bin/loopkit":*)'))
+def test_a_rule_that_lets_every_check_run_is_named_where_it_stands(
+    healthy: Project, name: str
+) -> None:
+    path = put(
+        healthy,
+        name,
+        allowing("Bash(npm test)", WIDE, permissions.EXACT, 'Bash("/x y/bin/loopkit":*)'),
+    )
     exit_code, rows = examine(healthy)
-    assert found(rows, "note", f'{path} allows {WIDE}, Bash("/x y/bin/loopkit":*): Claude may change a check'), rows
-    assert found(rows, "note", "take it out of permissions.allow and answer for each check") and exit_code == 0
+    assert found(
+        rows, "note", f'{path} allows {WIDE}, Bash("/x y/bin/loopkit":*): Claude may change a check'
+    ), rows
+    assert (
+        found(rows, "note", "take it out of permissions.allow and answer for each check")
+        and exit_code == 0
+    )
 
 
 def test_such_a_rule_is_found_at_the_projects_root_too(healthy: Project) -> None:
@@ -262,7 +315,9 @@ def test_such_a_rule_is_found_at_the_projects_root_too(healthy: Project) -> None
     ],
     ids=lambda values: str(values)[:40],
 )
-def test_other_rules_and_files_that_say_nothing_are_let_be(healthy: Project, values: object) -> None:
+def test_other_rules_and_files_that_say_nothing_are_let_be(
+    healthy: Project, values: object
+) -> None:
     put(healthy, LOCAL, values)
     exit_code, rows = examine(healthy)
     assert not [text for _, text in rows if "permissions.allow" in text] and exit_code == 0, rows
@@ -285,7 +340,11 @@ def test_settings_that_are_no_file_hold_nobody_up(healthy: Project, kind: str) -
     elif kind == "folder":
         path.mkdir()
     else:
-        path.symlink_to({"link to nowhere": "nowhere", "link to itself": path.name, "endless": "/dev/zero"}[kind])
+        path.symlink_to(
+            {"link to nowhere": "nowhere", "link to itself": path.name, "endless": "/dev/zero"}[
+                kind
+            ]
+        )
     exit_code, rows = examine(healthy)
     assert found(rows, "note", f"{path} is no file") and exit_code == 0, rows
 
@@ -298,10 +357,30 @@ STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
     ("files", "code", "level", "words"),
     [
         ({USER: {"disableAllHooks": True}}, 1, "fault", "disableAllHooks in {path}"),
-        ({LOCAL: {"disableAllHooks": True}, USER: {"disableAllHooks": False}}, 1, "fault", "disableAllHooks in {path}"),
-        ({SHARED: {"disableAllHooks": False}, USER: {"disableAllHooks": True}}, 0, "ok", "plugins: loop"),
-        ({"managed": {"allowManagedHooksOnly": True}}, 1, "fault", "allowManagedHooksOnly in {path}"),
-        ({SHARED: {"allowManagedHooksOnly": True}}, 0, "ok", "plugins: loop"),  # only an administrator may
+        (
+            {LOCAL: {"disableAllHooks": True}, USER: {"disableAllHooks": False}},
+            1,
+            "fault",
+            "disableAllHooks in {path}",
+        ),
+        (
+            {SHARED: {"disableAllHooks": False}, USER: {"disableAllHooks": True}},
+            0,
+            "ok",
+            "plugins: loop",
+        ),
+        (
+            {"managed": {"allowManagedHooksOnly": True}},
+            1,
+            "fault",
+            "allowManagedHooksOnly in {path}",
+        ),
+        (
+            {SHARED: {"allowManagedHooksOnly": True}},
+            0,
+            "ok",
+            "plugins: loop",
+        ),  # only an administrator may
         ({SHARED: STOP}, 0, "note", "{path} has a Stop hook"),
         ({SHARED: "{"}, 0, "note", "{path} is not JSON"),
         ({SHARED: "[]"}, 0, "note", "{path} is no JSON object"),
@@ -309,7 +388,9 @@ STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
     ],
     ids=str,
 )
-def test_settings_that_collide(healthy: Project, files: dict, code: int, level: str, words: str) -> None:
+def test_settings_that_collide(
+    healthy: Project, files: dict, code: int, level: str, words: str
+) -> None:
     paths = [put(healthy, name, values) for name, values in files.items()]
     exit_code, rows = examine(healthy)
     assert found(rows, level, words.format(path=paths[0])), rows
@@ -322,7 +403,8 @@ def test_settings_that_collide(healthy: Project, files: dict, code: int, level: 
         ({USER: {"env": {TOOLS: "1"}}}, S1, {TOOLS: "1"}, "ok", f"{TOOLS}=1 (env in {{path}})"),
         ({USER: {"env": {TOOLS: "1"}}}, None, {}, "ok", f"{TOOLS}=1 (env in {{path}})"),
         ({USER: {"env": {TOOLS: "0"}}}, S1, {TOOLS: "1"}, "ok", f"{TOOLS}=1 (the environment)"),
-        ({LOCAL: {"env": {TOOLS: "0"}}, USER: {"env": {TOOLS: "1"}}}, None, {}, "note", f"{TOOLS}=0 (env in {{path}})"),
+        ({LOCAL: {"env": {TOOLS: "0"}}, USER: {"env": {TOOLS: "1"}}}, None, {}, "note", f"{TOOLS}=0 "
+        f"(env in {{path}})"),
     ],
 )  # fmt: skip
 def test_the_setting_that_decided_on_task_tools(
@@ -344,7 +426,9 @@ def test_ours_switched_off_in_settings(healthy: Project) -> None:
 
 def plugin(folder: Path, version: str = "1.0", hooks: dict | None = None) -> str:
     (folder / ".claude-plugin").mkdir(parents=True)
-    (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps({"name": folder.name, "version": version}))
+    (folder / ".claude-plugin" / "plugin.json").write_text(
+        json.dumps({"name": folder.name, "version": version})
+    )
     if hooks:
         (folder / "hooks").mkdir()
         (folder / "hooks" / "hooks.json").write_text(json.dumps(hooks))
@@ -353,7 +437,8 @@ def plugin(folder: Path, version: str = "1.0", hooks: dict | None = None) -> str
 
 @pytest.fixture
 def marketplace(healthy: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The three plugins, as the client installs them from a marketplace; {id: folder}, to be changed and written."""
+    """The three plugins, as the client installs them from a marketplace; {id: folder}, to be
+    changed and written."""
     cache = Path(healthy.environment["HOME"], ".claude", "plugins", "cache", "mine")
     found = {f"{name}@mine": plugin(cache / name / "1.0") for name in ("loop", "hope", "counsel")}
     shutil_copy(ROOT, Path(found["loop@mine"]))
@@ -363,7 +448,12 @@ def marketplace(healthy: Project, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 
 def shutil_copy(source: Path, target: Path) -> None:
-    for name in ("hooks", "loopkit", "requirements.lock", *{part.split("/")[0] for part in installation.PARTS}):
+    for name in (
+        "hooks",
+        "loopkit",
+        "requirements.lock",
+        *{part.split("/")[0] for part in installation.PARTS},
+    ):
         (target / name).symlink_to(source / name)
 
 
@@ -378,14 +468,20 @@ def test_installed_plugins(healthy: Project, marketplace: dict) -> None:
     assert code == 0 and found(rows, "ok", "plugins: loop 1.0, hope 1.0, counsel 1.0"), rows
 
 
-def test_an_installed_plugin_is_of_another_version(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
+def test_an_installed_plugin_is_of_another_version(
+    healthy: Project, marketplace: dict, tmp_path: Path
+) -> None:
     record(healthy, {**marketplace, "hope@mine": plugin(tmp_path / "new", "1.1")})
     code, rows = examine(healthy)
-    assert code == 1 and found(rows, "fault", "plugins of different versions: loop 1.0, hope 1.1, counsel 1.0"), rows
+    assert code == 1 and found(
+        rows, "fault", "plugins of different versions: loop 1.0, hope 1.1, counsel 1.0"
+    ), rows
 
 
 @pytest.mark.parametrize("name", ["hope", "counsel"])
-def test_a_plugin_that_is_needed_is_not_installed(healthy: Project, marketplace: dict, name: str) -> None:
+def test_a_plugin_that_is_needed_is_not_installed(
+    healthy: Project, marketplace: dict, name: str
+) -> None:
     record(healthy, {one: folder for one, folder in marketplace.items() if one != f"{name}@mine"})
     code, rows = examine(healthy)
     assert code == 1 and found(rows, "fault", f"plugin {name} is not installed"), rows
@@ -398,19 +494,25 @@ def test_a_disabled_plugin(healthy: Project, marketplace: dict, name: str) -> No
     assert code == 1 and found(rows, "fault", f"disables {name}@mine"), rows
 
 
-def test_an_update_that_the_session_does_not_run(healthy: Project, marketplace: dict, tmp_path: Path) -> None:
+def test_an_update_that_the_session_does_not_run(
+    healthy: Project, marketplace: dict, tmp_path: Path
+) -> None:
     record(healthy, {**marketplace, "loop@mine": loop_copy(tmp_path / "newer")})
     code, rows = examine(healthy)
-    assert found(rows, "note", f"has since installed loop@mine 1.0 from {tmp_path}/newer: start Claude Code again"), (
-        rows
-    )
+    assert found(
+        rows,
+        "note",
+        f"has since installed loop@mine 1.0 from {tmp_path}/newer: start Claude Code again",
+    ), rows
     assert code == 0 and "disable" not in str(rows)
 
 
 def test_a_session_whose_plugin_was_uninstalled(healthy: Project, marketplace: dict) -> None:
     record(healthy, {})
     code, rows = examine(healthy)
-    assert code == 1 and found(rows, "fault", "the plugin loop is not installed: claude plugin install loop@mine"), rows
+    assert code == 1 and found(
+        rows, "fault", "the plugin loop is not installed: claude plugin install loop@mine"
+    ), rows
 
 
 def loop_copy(folder: Path, version: str = "1.0") -> str:
@@ -422,36 +524,52 @@ def loop_copy(folder: Path, version: str = "1.0") -> str:
 
 
 def read_in_place(project: Project, folder: Path) -> dict[str, str]:
-    """Our marketplace, added by the path of a checkout, and the three plugins installed from it: the client has made
-    copies and reads the folder itself. {id: the folder that the client's own list names}."""
+    """Our marketplace, added by the path of a checkout, and the three plugins installed from it:
+    the client has made copies and reads the folder itself. {id: the folder that the client's own
+    list names}."""
     source = {"source": "directory", "path": str(folder)}
     put(project, "~/.claude/plugins/known_marketplaces.json", {"loopkit": {"source": source}})
     cache = Path(project.environment["HOME"], ".claude", "plugins", "cache", "loopkit")
-    return {f"{name}@loopkit": plugin(cache / name / "0.0.1") for name in ("loop", "hope", "counsel")}
+    return {
+        f"{name}@loopkit": plugin(cache / name / "0.0.1") for name in ("loop", "hope", "counsel")
+    }
 
 
 def test_a_checkout_that_is_installed_by_its_path(healthy: Project) -> None:
     record(healthy, read_in_place(healthy, ROOT))
     for session in (S1, None):
         code, rows = examine(healthy, session=session)
-        assert code == 0 and found(rows, "ok", f"Claude Code reads loop@loopkit from here: {ROOT}"), rows
-        assert found(rows, "ok", "plugins: loop 0.1.0, hope 0.1.0, counsel 0.1.0"), "not those of the copies"
+        assert code == 0 and found(
+            rows, "ok", f"Claude Code reads loop@loopkit from here: {ROOT}"
+        ), rows
+        assert found(rows, "ok", "plugins: loop 0.1.0, hope 0.1.0, counsel 0.1.0"), (
+            "not those of the copies"
+        )
         assert "Stop hook" not in str(rows) and "claude plugin disable" not in str(rows)
 
 
 @pytest.mark.parametrize("session", [S1, None])
-def test_a_checkout_beside_an_installed_copy(healthy: Project, tmp_path: Path, session: str | None) -> None:
+def test_a_checkout_beside_an_installed_copy(
+    healthy: Project, tmp_path: Path, session: str | None
+) -> None:
     named = {f"{name}@loopkit": plugin(tmp_path / name) for name in ("hope", "counsel")}
     record(healthy, {"loop@loopkit": loop_copy(tmp_path / "cached"), **named})
     code, rows = examine(healthy, session=session)
     reads = (
-        f"this is loop 0.1.0 in {ROOT}; Claude Code reads loop@loopkit 1.0 from {tmp_path}/cached, unless --plugin-dir"
+        f"this is loop 0.1.0 in {ROOT}; Claude Code reads loop@loopkit 1.0 from "
+        f"{tmp_path}/cached, unless --plugin-dir"
     )
     assert code == 0 and found(rows, "ok", reads), rows
-    assert found(rows, "ok", "plugins: loop 1.0, hope 1.0, counsel 1.0"), "those that the client reads"
+    assert found(rows, "ok", "plugins: loop 1.0, hope 1.0, counsel 1.0"), (
+        "those that the client reads"
+    )
     assert "Stop hook" not in str(rows) and "claude plugin disable" not in str(rows)
     record(healthy, {"loop@loopkit": str(tmp_path / "cached")})
-    assert found(examine(healthy)[1], "fault", "plugin hope is not installed, and without it the client does not load")
+    assert found(
+        examine(healthy)[1],
+        "fault",
+        "plugin hope is not installed, and without it the client does not load",
+    )
 
 
 def test_a_checkout_that_is_not_installed(healthy: Project) -> None:
@@ -462,18 +580,36 @@ def test_a_checkout_that_is_not_installed(healthy: Project) -> None:
 @pytest.mark.parametrize(
     ("ids", "ours", "kept", "why"),
     [
-        (["loop@fork", "loop@loopkit"], "", "loop@loopkit", "uninstalling it also removes the data folder"),
-        (["loop@fork", "loop@loopkit"], "loop@fork", "loop@fork", "it is the one that this `loopkit` comes from"),
+        (
+            ["loop@fork", "loop@loopkit"],
+            "",
+            "loop@loopkit",
+            "uninstalling it also removes the data folder",
+        ),
+        (
+            ["loop@fork", "loop@loopkit"],
+            "loop@fork",
+            "loop@fork",
+            "it is the one that this `loopkit` comes from",
+        ),
         (["loop@fork", "loop@other"], "", "loop@fork", "any one will do"),
     ],
 )
 def test_two_copies_that_the_client_loads(
-    healthy: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: list[str], ours: str, kept: str, why: str
+    healthy: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ids: list[str],
+    ours: str,
+    kept: str,
+    why: str,
 ) -> None:
     listed = {}
     for name in ids:
         market = name.partition("@")[2]
-        listed |= {f"{one}@{market}": plugin(tmp_path / market / one) for one in ("hope", "counsel")}
+        listed |= {
+            f"{one}@{market}": plugin(tmp_path / market / one) for one in ("hope", "counsel")
+        }
         listed[name] = loop_copy(tmp_path / market / "loop")
     if ours:
         monkeypatch.setattr(place, "plugin_root", lambda: listed[ours])
@@ -514,12 +650,16 @@ def test_somebody_elses_plugin_of_that_name_is_not_ours(healthy: Project, tmp_pa
     ],
     ids=str,
 )
-def test_a_list_of_marketplaces_of_any_shape(healthy: Project, tmp_path: Path, market: object) -> None:
+def test_a_list_of_marketplaces_of_any_shape(
+    healthy: Project, tmp_path: Path, market: object
+) -> None:
     put(healthy, "~/.claude/plugins/known_marketplaces.json", json.dumps(market))
     named = {f"{name}@loopkit": plugin(tmp_path / name) for name in ("hope", "counsel")}
     record(healthy, {"loop@loopkit": loop_copy(tmp_path / "cached"), **named})
     code, rows = examine(healthy)
-    assert code == 0 and found(rows, "ok", f"Claude Code reads loop@loopkit 1.0 from {tmp_path}/cached"), rows
+    assert code == 0 and found(
+        rows, "ok", f"Claude Code reads loop@loopkit 1.0 from {tmp_path}/cached"
+    ), rows
 
 
 @pytest.mark.parametrize(
@@ -536,7 +676,9 @@ def test_other_plugins_with_a_stop_hook(
 ) -> None:
     folder = plugin(tmp_path / "other", hooks=STOP if where == "hooks.json" else None)
     if where == "manifest":
-        Path(folder, ".claude-plugin", "plugin.json").write_text(json.dumps({"name": "other", **STOP}))
+        Path(folder, ".claude-plugin", "plugin.json").write_text(
+            json.dumps({"name": "other", **STOP})
+        )
     row = {"scope": scope, "projectPath": "/somewhere", "installPath": folder}
     put(healthy, "~/.claude/plugins/installed_plugins.json", {"plugins": {"other@x": [row]}})
     put(healthy, USER, {"enabledPlugins": {"other@x": enabled}})
@@ -546,7 +688,12 @@ def test_other_plugins_with_a_stop_hook(
 
 
 def test_an_installed_list_of_any_shape(healthy: Project) -> None:
-    for text in ("[]", "{", '{"plugins": []}', '{"plugins": {"a": 1, "b": [1], "c": [{"installPath": 3}]}}'):
+    for text in (
+        "[]",
+        "{",
+        '{"plugins": []}',
+        '{"plugins": {"a": 1, "b": [1], "c": [{"installPath": 3}]}}',
+    ):
         put(healthy, "~/.claude/plugins/installed_plugins.json", text)
         assert examine(healthy)[0] == 0
 
@@ -575,9 +722,13 @@ def test_every_hook_has_the_time_of_its_last_call(healthy: Project) -> None:
     registered = json.loads((ROOT / "hooks" / "hooks.json").read_text())["hooks"]
     assert set(lines) == set(registered) and code == 0
     stamp = clock.stamp(then)[:-2]  # the seconds that the call took are counted back
-    assert re.fullmatch(rf"last call {stamp[:-3]}.*Z \(10 min.* ago\), it held the turn", lines["Stop"]), lines
+    assert re.fullmatch(
+        rf"last call {stamp[:-3]}.*Z \(10 min.* ago\), it held the turn", lines["Stop"]
+    ), lines
     assert "no loop there" in lines["SessionStart"]
-    assert {text for name, text in lines.items() if name not in ("Stop", "SessionStart")} == {"last call never"}
+    assert {text for name, text in lines.items() if name not in ("Stop", "SessionStart")} == {
+        "last call never"
+    }
     after = {path: path.stat().st_mtime_ns for path in beat(healthy, "stop").parent.iterdir()}
     assert after == before, "the doctor's own sample is no call"
 
@@ -585,7 +736,12 @@ def test_every_hook_has_the_time_of_its_last_call(healthy: Project) -> None:
 @pytest.mark.parametrize(
     ("mark", "age", "level", "words"),
     [
-        ("begun 1999999999", 60, "note", "it was begun and did not end: killed, as at its time limit of 10 s"),
+        (
+            "begun 1999999999",
+            60,
+            "note",
+            "it was begun and did not end: killed, as at its time limit of 10 s",
+        ),
         ("begun {pid}", 60, "note", "it was begun and did not end"),
         ("begun {pid}", 0, "ok", "it is running"),
         ("held 14.0", 60, "note", "it held the turn, too late: after 14 s"),
@@ -614,7 +770,11 @@ def test_a_session_whose_start_no_hook_has_seen(healthy: Project) -> None:
 
 def test_a_session_that_the_plugin_was_installed_in(healthy: Project) -> None:
     beat(healthy, "session_start").unlink()
-    call(healthy, "user_prompt_expansion", {"session_id": S1, "command_name": "loop:start", "command_args": "x"})
+    call(
+        healthy,
+        "user_prompt_expansion",
+        {"session_id": S1, "command_name": "loop:start", "command_args": "x"},
+    )
     assert row_of(healthy, "SessionStart") == (0, "ok", "hook SessionStart: last call never")
 
 
@@ -648,12 +808,21 @@ def program(path: Path, text: str) -> Path:
 ADVERT = "echo get Python from the store\nexit 49"
 
 
-def test_the_noted_interpreter_and_a_worthless_one_on_the_path(healthy: Project, tmp_path: Path) -> None:
+def test_the_noted_interpreter_and_a_worthless_one_on_the_path(
+    healthy: Project, tmp_path: Path
+) -> None:
     fake = program(tmp_path / "bin" / "python3", ADVERT)
     code, rows = examine(healthy, PATH=f"{fake.parent}{os.pathsep}{healthy.environment['PATH']}")
     assert code == 0
-    assert [line for _, line in rows if str(fake) in line and "exits 49" in line and "it is passed over" in line], rows
-    pattern = rf"python for hooks: {sys.executable}, noted when the environment was prepared; it starts in \d+ ms"
+    assert [
+        line
+        for _, line in rows
+        if str(fake) in line and "exits 49" in line and "it is passed over" in line
+    ], rows
+    pattern = (
+        rf"python for hooks: {sys.executable}, noted when the environment was prepared; it starts "
+        r"in \d+ ms"
+    )
     assert [line for _, line in rows if re.fullmatch(pattern, line)], rows
 
 
@@ -663,20 +832,30 @@ def test_the_noted_interpreter_and_a_worthless_one_on_the_path(healthy: Project,
         (ADVERT, "exits 49 and prints 'get Python from the store'"),
         ("exit 0", "exits 0 and prints ''"),
         ("printf 3.8", "is Python 3.8, hooks need 3.9"),
-        ('case "$*" in *loopkit*) echo broken >&2; exit 1 ;; *) printf 3.12 ;; esac', "ends with 1 on hooks: broken"),
+        (
+            'case "$*" in *loopkit*) echo broken >&2; exit 1 ;; *) printf 3.12 ;; esac',
+            "ends with 1 on hooks: broken",
+        ),
     ],
 )
-def test_what_is_wrong_with_the_interpreters_before(healthy: Project, tmp_path: Path, text: str, words: str) -> None:
+def test_what_is_wrong_with_the_interpreters_before(
+    healthy: Project, tmp_path: Path, text: str, words: str
+) -> None:
     (data_of(healthy) / "python").unlink()
     first = program(tmp_path / "one" / "python3", text)
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "python3").symlink_to(sys.executable)
     code, rows = examine(
-        healthy, PATH=os.pathsep.join((str(first.parent), str(tmp_path / "two"), healthy.environment["PATH"]))
+        healthy,
+        PATH=os.pathsep.join(
+            (str(first.parent), str(tmp_path / "two"), healthy.environment["PATH"])
+        ),
     )
     assert code == 0
     assert found(rows, "note", f"python for hooks: {first}: {words}"), rows
-    assert found(rows, "ok", f"python for hooks: {tmp_path}/two/python3, the first on the PATH that works"), rows
+    assert found(
+        rows, "ok", f"python for hooks: {tmp_path}/two/python3, the first on the PATH that works"
+    ), rows
 
 
 def test_a_noted_interpreter_that_is_gone(healthy: Project) -> None:
@@ -695,7 +874,9 @@ def test_no_interpreter_for_hooks(healthy: Project, tmp_path: Path) -> None:
 
 
 def test_the_environment_of_the_program(healthy: Project, data: Path) -> None:
-    assert found(examine(healthy)[1], "note", "is not prepared; the next `loopkit` command prepares it")
+    assert found(
+        examine(healthy)[1], "note", "is not prepared; the next `loopkit` command prepares it"
+    )
     (data_of(healthy) / "env").symlink_to(data / "env")
     assert found(examine(healthy)[1], "ok", "environment prepared: ")
     (data_of(healthy) / "env").unlink()
@@ -704,7 +885,9 @@ def test_the_environment_of_the_program(healthy: Project, data: Path) -> None:
     assert found(examine(healthy)[1], "note", "is for another version")
 
 
-def test_a_plugin_folder_without_its_parts(healthy: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_plugin_folder_without_its_parts(
+    healthy: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     root = tmp_path / "plugin"
     (root / "hooks").mkdir(parents=True)
     (root / "hooks" / "hooks.json").write_text('{"hooks": {"Stop": []}}')
@@ -720,14 +903,21 @@ def test_a_plugin_folder_without_its_parts(healthy: Project, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("system", "words"),
-    [("linux", ""), ("win32", "Git for Windows"), ("darwin", "xcode-select --install"), ("freebsd14", "")],
+    [
+        ("linux", ""),
+        ("win32", "Git for Windows"),
+        ("darwin", "xcode-select --install"),
+        ("freebsd14", ""),
+    ],
 )
 def test_what_is_known_of_other_systems(
     healthy: Project, monkeypatch: pytest.MonkeyPatch, system: str, words: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
     rows = examine(healthy)[1]
-    told = [text for texts in surroundings.NOTES.values() for text in texts if ["note", text] in rows]
+    told = [
+        text for texts in surroundings.NOTES.values() for text in texts if ["note", text] in rows
+    ]
     assert bool(told) == bool(words) and words in "".join(told)
 
 
@@ -737,7 +927,10 @@ def test_what_is_known_of_other_systems(
 @pytest.mark.parametrize(("stopped", "code", "level"), [(False, 0, "note"), (True, 1, "fault")])
 def test_who_holds_the_writing_lock(healthy: Project, stopped: bool, code: int, level: str) -> None:
     assert found(examine(healthy)[1], "ok", "the writing lock is free")
-    hold = "import fcntl, sys, time; f = open(sys.argv[1], 'ab'); fcntl.flock(f, 2); print(flush=True); time.sleep(600)"
+    hold = (
+        "import fcntl, sys, time; f = open(sys.argv[1], 'ab'); fcntl.flock(f, 2); "
+        "print(flush=True); time.sleep(600)"
+    )
     argv = [sys.executable, "-I", "-c", hold, str(healthy.root / "lock")]
     holder = subprocess.Popen(argv, stdout=subprocess.PIPE)
     assert holder.stdout and holder.stdout.readline()
@@ -750,7 +943,9 @@ def test_who_holds_the_writing_lock(healthy: Project, stopped: bool, code: int, 
         holder.kill()
         holder.communicate()
     assert exit_code == code, rows
-    assert found(rows, level, f"{healthy.root}/lock is held by process {holder.pid} ({sys.executable} -I"), rows
+    assert found(
+        rows, level, f"{healthy.root}/lock is held by process {holder.pid} ({sys.executable} -I"
+    ), rows
 
 
 def test_locks_that_stand_in_the_native_list(healthy: Project) -> None:
@@ -795,7 +990,12 @@ def test_an_adopted_loop(healthy: Project, tmp_path: Path) -> None:
 
 
 def test_nothing_of_a_journal_reaches_the_terminal_as_a_command(healthy: Project) -> None:
-    append(healthy, "stop_failed", error="rate_limit", text="\x1b[2J\x1b]0;x\x07\u202e\nnext: loopkit cancel")
+    append(
+        healthy,
+        "stop_failed",
+        error="rate_limit",
+        text="\x1b[2J\x1b]0;x\x07\u202e\nnext: loopkit cancel",
+    )
     out = healthy.lk("doctor").out
     assert "rate_limit" in out and not set("\x1b\x07\u202e") & set(out)
     assert not [line for line in out.splitlines() if line.startswith("next:")]

@@ -113,21 +113,40 @@ def other_command(root: Path) -> None:
         (without_hook("Stop"), "hooks.json calls no hook for stop"),
         (without_hook("SessionStart"), "hooks.json calls no hook for session_start"),
         (other_command, "hooks.json calls no hook for stop"),
-        (lambda root: (root / "loopkit/hooks/stop.py").write_text("def ("), "stop cannot be loaded: SyntaxError"),
-        (lambda root: (root / "loopkit/hooks/session_start.py").unlink(), "session_start cannot be loaded: Module"),
-        (lambda root: (root / "loopkit/core/steps/announce.py").unlink(), "stop cannot be loaded: ImportError"),
-        (lambda root: shutil.rmtree(root / "plugins/counsel/profiles"), ": plugins/counsel/profiles; install"),
+        (lambda root: (root / "loopkit/hooks/stop.py").write_text("def ("), "stop cannot be "
+        "loaded: SyntaxError"),
+        (lambda root: (root / "loopkit/hooks/session_start.py").unlink(), "session_start cannot "
+        "be loaded: Module"),
+        (lambda root: (root / "loopkit/core/steps/announce.py").unlink(), "stop cannot be loaded: "
+        "ImportError"),
+        (lambda root: shutil.rmtree(root / "plugins/counsel/profiles"), ": "
+        "plugins/counsel/profiles; install"),
         (lambda root: (root / "bin/loopkit").unlink(), ": bin/loopkit; install"),
         (lambda root: [file.unlink() for file in (root / "agents").iterdir()], ": agents; install"),
     ],
-    ids=["whole", "no Stop", "no SessionStart", "another command", "stop is broken", "a module is gone",
+    ids=["whole", "no Stop", "no SessionStart", "another command", "stop is broken", "a module is "
+    "gone",
          "what it needs is gone", "no experts", "no program", "no agents"],
 )  # fmt: skip
 def test_a_plugin_that_lacks_something_before_any_loop(
-    installed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable | None, words: str
+    installed: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    plant: Callable | None,
+    words: str,
 ) -> None:
     root = tmp_path / "plugin"
-    for name in ("hooks", "loopkit", "plugins", ".claude-plugin", "bin", "agents", "commands", "skills", "templates"):
+    for name in (
+        "hooks",
+        "loopkit",
+        "plugins",
+        ".claude-plugin",
+        "bin",
+        "agents",
+        "commands",
+        "skills",
+        "templates",
+    ):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "requirements.lock", root)
     monkeypatch.setattr("loopkit.store.place.plugin_root", lambda: str(root))

@@ -1,4 +1,5 @@
-"""`loopkit gate`, `verify` and `complete`: forms, refusals that make tasks, tiers, what a person is told at the end."""
+"""`loopkit gate`, `verify` and `complete`: forms, refusals that make tasks, tiers, what a person is
+told at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def test_a_refusal_makes_a_task_that_is_asked_for_its_command(project: Project) 
     project.reviewed()
     answer = project.gated(points={**GATE["points"], "edge_cases": "FAIL empty input crashes"})
     assert answer.exit == 1
-    assert "gate refused: edge cases were tried: empty input crashes\nT-002 to mend it" in answer.out
+    assert (
+        "gate refused: edge cases were tried: empty input crashes\nT-002 to mend it" in answer.out
+    )
     assert answer.steps == ['loopkit task set T-002 --verify "<command>"']
     project.refused(1, "gate", "--file", "-", given=GATE, says="")
 
@@ -71,7 +74,12 @@ def test_a_failing_check_says_where_to_look_wider(project: Project) -> None:
         assert "in the standard tier: the project's own checks `make test`" in one.out
         assert one.steps == ["loopkit verify T-001 -- test -f absent"]
     assert "in the thorough tier: the project's own checks `make build`" in said[3].out
-    assert [row["tier"] for row in project.of("task_verified")] == ["quick", "standard", "standard", "standard"]
+    assert [row["tier"] for row in project.of("task_verified")] == [
+        "quick",
+        "standard",
+        "standard",
+        "standard",
+    ]
 
 
 def test_a_project_without_commands_of_its_own(project: Project) -> None:
@@ -87,12 +95,23 @@ def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> N
     project.ok("wave", "next")
     assert project.verify("T-001").exit == 0
     project.ok("wave", "close")
-    project.review([{"severity": "WARNING", "issue": "no index on user", "reason": "slow", "place": "limiter.txt"}])
+    project.review(
+        [
+            {
+                "severity": "WARNING",
+                "issue": "no index on user",
+                "reason": "slow",
+                "place": "limiter.txt",
+            }
+        ]
+    )
     assert project.gated().exit == 0
     card, _, rest = project.ok("complete").out.partition("</loop-complete>\n")
     assert card.startswith("<loop-complete>\n")
     assert max(map(len, rest.splitlines())) <= 80
-    assert rest.startswith("for you to know:\n- F-001 nobody could be asked about: no index on user\n")
+    assert rest.startswith(
+        "for you to know:\n- F-001 nobody could be asked about: no index on user\n"
+    )
 
 
 def test_nothing_to_know_nothing_said(project: Project) -> None:

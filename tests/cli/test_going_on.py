@@ -59,13 +59,25 @@ def test_resume_in_another_session_keeps_everything(project: Project, stage: str
     make(project)
     before = project.status
     if action is None:
-        project.refused(1, "resume", session=S2, says="is over (achieved); start another: /loop:start <task>")
+        project.refused(
+            1, "resume", session=S2, says="is over (achieved); start another: /loop:start <task>"
+        )
         return
     answer = project.lk("resume", "--take-over", session=S2)
     assert answer.exit == 0 and "goes on in this session" in answer.out
     assert answer.steps[0].startswith(action)
     after = json.loads(project.lk("status", "--json", session=S2).out)
-    for key in ("stage", "spec_score", "fit_score", "shape_chosen", "tasks", "reviews", "wave", "iteration", "limits"):
+    for key in (
+        "stage",
+        "spec_score",
+        "fit_score",
+        "shape_chosen",
+        "tasks",
+        "reviews",
+        "wave",
+        "iteration",
+        "limits",
+    ):
         assert after[key] == before[key]
     assert after["owner"]["session_id"] == S2
     assert len(project.of("scored")) == (0 if stage == "intent" else 1)
@@ -73,7 +85,9 @@ def test_resume_in_another_session_keeps_everything(project: Project, stage: str
 
 def test_a_live_owner_is_asked_for(project: Project) -> None:
     project.planned()
-    said = project.refused(1, "resume", session=S2, says=f"belongs to session {S1}, which is running")
+    said = project.refused(
+        1, "resume", session=S2, says=f"belongs to session {S1}, which is running"
+    )
     assert "loopkit resume --take-over" in said
     project.ok("resume", "--take-over", session=S2)
     project.refused(1, "wave", "next", says=f"belongs to session {S2}")
@@ -125,7 +139,9 @@ def test_every_changing_command_of_a_second_session_is_refused(project: Project)
         ("answer", "!"),
     ):
         given = [task()] if "split" in words else SHAPE
-        project.refused(1, *words, given=given, session=S2, says=f"belongs to session {S1}; take it over")
+        project.refused(
+            1, *words, given=given, session=S2, says=f"belongs to session {S1}; take it over"
+        )
 
 
 def test_looking_is_free_for_everybody(project: Project) -> None:
@@ -158,7 +174,11 @@ def test_pause_and_resume(project: Project) -> None:
     answer = project.ok("pause", "lunch", "break")
     assert "the session is free" in answer.out and answer.waits == ["loopkit resume"]
     snapshot = project.snapshot
-    assert (snapshot["status"], snapshot["reason"], snapshot["verdict"]) == ("paused", "lunch break", None)
+    assert (snapshot["status"], snapshot["reason"], snapshot["verdict"]) == (
+        "paused",
+        "lunch break",
+        None,
+    )
     project.refused(1, "wave", "next", says="is paused: lunch break; next: loopkit resume")
     before = project.ledger.read_bytes()
     project.ok("pause")
@@ -172,8 +192,20 @@ def test_pause_and_resume(project: Project) -> None:
 
 def stop_at(project: Project, verdict: str, **usage: object) -> None:
     """What the Stop hook writes when it lets the session go for good."""
-    row = {"decision": "allow", "fingerprint": "x", "verdict": verdict, "reason": "used up", **usage}
-    line = {"v": 1, "at": project.lines[-1]["at"], "type": "iteration_ended", "by": "hook", "data": row}
+    row = {
+        "decision": "allow",
+        "fingerprint": "x",
+        "verdict": verdict,
+        "reason": "used up",
+        **usage,
+    }
+    line = {
+        "v": 1,
+        "at": project.lines[-1]["at"],
+        "type": "iteration_ended",
+        "by": "hook",
+        "data": row,
+    }
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 
@@ -189,7 +221,13 @@ def stop_at(project: Project, verdict: str, **usage: object) -> None:
             ("--iterations", "+5"),
             ("--usd", "+0.5"),
         ),
-        ("limit_iterations", ("--iterations", "1"), {}, ("--usd", "none"), ("--iterations", "none")),
+        (
+            "limit_iterations",
+            ("--iterations", "1"),
+            {},
+            ("--usd", "none"),
+            ("--iterations", "none"),
+        ),
     ],
 )
 def test_a_reached_limit_goes_on_only_when_it_is_raised(
@@ -207,13 +245,26 @@ def test_a_reached_limit_goes_on_only_when_it_is_raised(
 
 def test_a_limit_set_below_what_is_spent_says_so(project: Project) -> None:
     project.start()
-    row = {"decision": "hold", "fingerprint": "x", "usage": {"claude-sonnet-5": [1_500_000, 0, 0, 0]}}
-    line = {"v": 1, "at": project.lines[-1]["at"], "type": "iteration_ended", "by": "hook", "data": row}
+    row = {
+        "decision": "hold",
+        "fingerprint": "x",
+        "usage": {"claude-sonnet-5": [1_500_000, 0, 0, 0]},
+    }
+    line = {
+        "v": 1,
+        "at": project.lines[-1]["at"],
+        "type": "iteration_ended",
+        "by": "hook",
+        "data": row,
+    }
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     assert "a limit is reached" not in project.ok("resume", "--usd", "30").out
     said = project.ok("resume", "--usd", "1").out
-    assert "a limit is reached, so the session is let go at its next stop: $" in said and "--usd +1" in said
+    assert (
+        "a limit is reached, so the session is let go at its next stop: $" in said
+        and "--usd +1" in said
+    )
 
 
 def test_raised_limits_are_kept(project: Project) -> None:
@@ -245,7 +296,11 @@ def test_cancel_from_anywhere_keeps_the_work(project: Project, session: str | No
     answer = project.ok("cancel", "no", "longer", "needed", session=session)
     assert "0 of 1 tasks were completed" in answer.out and "its folder stays" in answer.out
     snapshot = project.snapshot
-    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == ("aborted", "cancelled", "decompose")
+    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == (
+        "aborted",
+        "cancelled",
+        "decompose",
+    )
     assert project.ledger.exists()
     before = project.files()
     assert "was over already (cancelled)" in project.ok("cancel").out
@@ -265,7 +320,9 @@ def test_a_question_stops_the_work_until_it_is_answered(project: Project) -> Non
     project.refused(1, "wave", "next", says="a question is open: Which of the two?")
     project.refused(1, "ask", "Another?", says="a question is open")
     answer = project.ok("answer", "The newer one")
-    assert "answered: Which of the two?: The newer one" in answer.out and answer.steps == ["loopkit wave next"]
+    assert "answered: Which of the two?: The newer one" in answer.out and answer.steps == [
+        "loopkit wave next"
+    ]
     assert project.of("question_answered") == [{"text": "The newer one"}]
     project.refused(1, "answer", "again", says="no question is open")
     project.refused(1, "resume", "--answer", "again", says="no question is open")
@@ -312,10 +369,17 @@ def test_status_names_models_without_a_price(project: Project) -> None:
 
 def test_status_tells_of_a_failed_turn(project: Project) -> None:
     project.start()
-    line = {**project.lines[0], "type": "stop_failed", "data": {"error": "rate_limit", "text": "resets 1pm"}}
+    line = {
+        **project.lines[0],
+        "type": "stop_failed",
+        "data": {"error": "rate_limit", "text": "resets 1pm"},
+    }
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
-    assert "Last turn died of rate_limit" in project.ok("status").out and "resets 1pm" in project.ok("status").out
+    assert (
+        "Last turn died of rate_limit" in project.ok("status").out
+        and "resets 1pm" in project.ok("status").out
+    )
 
 
 def test_all_loops_are_listed(project: Project) -> None:
@@ -332,9 +396,19 @@ def test_all_loops_are_listed(project: Project) -> None:
 
 
 def test_without_a_loop_every_command_says_how_to_start_one(project: Project) -> None:
-    for words in (("status",), ("resume",), ("cancel",), ("pause",), ("task", "list"), ("wave", "next"), ("complete",)):
+    for words in (
+        ("status",),
+        ("resume",),
+        ("cancel",),
+        ("pause",),
+        ("task", "list"),
+        ("wave", "next"),
+        ("complete",),
+    ):
         project.refused(
-            1, *words, says="there is no loop in this project; start one in Claude Code: /loop:start <task>"
+            1,
+            *words,
+            says="there is no loop in this project; start one in Claude Code: /loop:start <task>",
         )
 
 
@@ -370,7 +444,10 @@ def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None
     project.verify("T-002")
     project.ok("wave", "close")
     panel = {
-        "experts": [{"name": n, "question": n, "diagnosis": "d"} for n in ("simplifier", "systematic-debugger")],
+        "experts": [
+            {"name": n, "question": n, "diagnosis": "d"}
+            for n in ("simplifier", "systematic-debugger")
+        ],
         "recommendations": [{"approach": "x", "confidence": 5}],
         "consensus": "c",
         "fallback": "f",
@@ -381,28 +458,46 @@ def test_a_panel_s_advice_to_go_one_by_one_is_followed(project: Project) -> None
     assert project.ok("wave", "next").out.startswith("wave 2 opened: T-001\n")
 
 
-@pytest.mark.parametrize("ending", [("task", "fail", "T-001", "--error", "no way"), ("wave", "close")])
-def test_a_command_that_ends_the_loop_as_impossible_exits_1(project: Project, ending: tuple) -> None:
+@pytest.mark.parametrize(
+    "ending", [("task", "fail", "T-001", "--error", "no way"), ("wave", "close")]
+)
+def test_a_command_that_ends_the_loop_as_impossible_exits_1(
+    project: Project, ending: tuple
+) -> None:
     (project.folder / ".loop").mkdir()
     project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\n")
     project.planned(task("one", "false")).ok("wave", "next")
     answer = project.lk(*ending)
-    assert answer.exit == 1 and "is over (impossible): goal: add rate limiting" in answer.out and answer.steps == []
+    assert (
+        answer.exit == 1
+        and "is over (impossible): goal: add rate limiting" in answer.out
+        and answer.steps == []
+    )
 
 
 def test_a_loop_that_ends_impossible_says_so(project: Project) -> None:
     (project.folder / ".loop").mkdir()
-    project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n")
+    project.write(
+        ".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n"
+    )
     project.planned(task("one", "false"), task("two"))
     project.ok("wave", "next")
     answer = project.verify("T-001")
-    assert answer.exit == 1 and "is over (impossible): goal: add rate limiting" in answer.out and answer.steps == []
+    assert (
+        answer.exit == 1
+        and "is over (impossible): goal: add rate limiting" in answer.out
+        and answer.steps == []
+    )
 
 
 def test_after_a_limit_the_next_step_raises_it(project: Project) -> None:
     project.planned()
     stop_at(project, "limit_iterations")
-    assert project.ok("status").out.splitlines()[-1].startswith("next: loopkit resume --iterations <+25")
+    assert (
+        project.ok("status")
+        .out.splitlines()[-1]
+        .startswith("next: loopkit resume --iterations <+25")
+    )
 
 
 def test_time_runs_on_in_every_view(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

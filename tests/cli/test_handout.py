@@ -1,4 +1,5 @@
-"""Handing steps out: briefs that are there before a line names them, paths that agents find, nothing lost or doubled."""
+"""Handing steps out: briefs that are there before a line names them, paths that agents find,
+nothing lost or doubled."""
 
 from __future__ import annotations
 
@@ -30,11 +31,17 @@ def reply(project: Project, what: str, given: object) -> list[str]:
     return project.ok("reply", *what.split(), "--file", "-", given=given).steps
 
 
-def test_an_agent_line_names_a_brief_that_is_there_and_ends_in_its_form(supervised: Project) -> None:
+def test_an_agent_line_names_a_brief_that_is_there_and_ends_in_its_form(
+    supervised: Project,
+) -> None:
     agent, hand_in = supervised.ok("wave", "next").steps
     text = (supervised.folder / path_of(agent)).read_text(encoding="utf-8")
-    assert text.startswith("# Plan the work\n") and f"`{hand_in}`; that line is not for you." in text
-    assert supervised.of("role_asked") == [{"role": "planner", "kind": "plan", "task": None, "number": 1}]
+    assert (
+        text.startswith("# Plan the work\n") and f"`{hand_in}`; that line is not for you." in text
+    )
+    assert supervised.of("role_asked") == [
+        {"role": "planner", "kind": "plan", "task": None, "number": 1}
+    ]
 
 
 def test_from_a_sub_folder_the_path_is_a_whole_one(supervised: Project) -> None:
@@ -60,18 +67,27 @@ def test_where_a_brief_cannot_be_written_nothing_is_recorded(supervised: Project
     assert supervised.lines == before and not list(elsewhere.iterdir())
 
 
-def test_a_reply_that_does_not_fit_is_asked_for_with_a_brief_that_says_so(supervised: Project) -> None:
+def test_a_reply_that_does_not_fit_is_asked_for_with_a_brief_that_says_so(
+    supervised: Project,
+) -> None:
     supervised.ok("wave", "next")
     answer = supervised.lk("reply", "plan", "--file", "-", given="I would first look around.")
     assert answer.exit == 1 and "does not fit" in answer.out
-    assert answer.steps[1] == "loopkit reply plan --file -" and path_of(answer.steps[0]).endswith("plan-2.md")
+    assert answer.steps[1] == "loopkit reply plan --file -" and path_of(answer.steps[0]).endswith(
+        "plan-2.md"
+    )
     text = (supervised.folder / path_of(answer.steps[0])).read_text(encoding="utf-8")
     assert "## Your last answer could not be used" in text
 
 
-def test_scaffold_goes_to_its_own_agent_and_a_large_wave_is_one_message(supervised: Project) -> None:
+def test_scaffold_goes_to_its_own_agent_and_a_large_wave_is_one_message(
+    supervised: Project,
+) -> None:
     supervised.ok("wave", "next")
-    rows = [piece("Lay it out", scaffold=True), *(piece(f"Part {n}", dependencies=[0]) for n in range(3))]
+    rows = [
+        piece("Lay it out", scaffold=True),
+        *(piece(f"Part {n}", dependencies=[0]) for n in range(3)),
+    ]
     reply(supervised, "plan", {"tasks": rows})
     supervised.ok("wave", "next")
     reply(supervised, "verification plan", GOOD)
@@ -105,7 +121,9 @@ def test_what_another_command_has_just_handed_out_is_told_as_out(
 ) -> None:
     first = supervised.ok("wave", "next")
     real = supervision.due
-    late = iter([[supervision.step("plan", None)]])  # as it was before the other command had the lock
+    late = iter(
+        [[supervision.step("plan", None)]]
+    )  # as it was before the other command had the lock
     monkeypatch.setattr(supervision, "due", lambda state: next(late, None) or real(state))
     second = supervised.ok("wave", "next")
     assert "1 reply is still out" in second.out and second.steps == first.steps[1:]

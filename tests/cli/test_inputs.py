@@ -1,4 +1,5 @@
-"""Files that are named to be read: inside the project or standard input, whoever asks; copies are as private as they are."""
+"""Files that are named to be read: inside the project or standard input, whoever asks; copies are
+as private as they are."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def outside(project: Project, how: str) -> str:
 
 WAYS = [
     "absolute", "above", "above what is not there", "in a folder first", "link", "linked folder",
-    "beside, with the same beginning", "absent", "unreadable", "device", "terminal", "standard input by its path", "the user's",
+    "beside, with the same beginning", "absent", "unreadable", "device", "terminal", "standard "
+    "input by its path", "the user's",
 ]  # fmt: skip
 
 
@@ -82,8 +84,14 @@ def test_a_file_inside_is_taken_by_every_way_to_it(project: Project) -> None:
     (project.folder / "sub").mkdir()
     project.write("a report.md", "inside\n")
     (project.folder / "sub" / "link").symlink_to("../a report.md")
-    for folder, given in (("", "a report.md"), ("sub", "../a report.md"), ("sub", "link"),
-                          ("", str(project.folder / "a report.md")), ("", "../proj & co/a report.md")):  # fmt: skip
+    for folder, given in (
+        ("", "a report.md"),
+        ("sub", "../a report.md"),
+        ("sub", "link"),
+        # fmt: skip
+        ("", str(project.folder / "a report.md")),
+        ("", "../proj & co/a report.md"),
+    ):
         before = project.folder
         project.folder = before / folder if folder else before
         try:
@@ -100,7 +108,9 @@ def test_something_else_inside_is_named_and_never_waited_for(project: Project, k
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
-    project.refused(2, "report", "x", "--file", "x\0" if kind == "nul" else "x", says="no such file: x")
+    project.refused(
+        2, "report", "x", "--file", "x\0" if kind == "nul" else "x", says="no such file: x"
+    )
 
 
 def test_a_file_that_is_too_large(project: Project) -> None:
@@ -123,7 +133,11 @@ def test_a_project_whose_state_lies_elsewhere(project: Project, tmp_path: Path) 
 def test_a_linked_worktree_of_the_project_is_inside(project: Project, tmp_path: Path) -> None:
     project.start()
     tree = tmp_path / "tree"
-    subprocess.run(["git", "-C", project.folder, "worktree", "add", "-q", tree], check=True, env=project.environment)
+    subprocess.run(
+        ["git", "-C", project.folder, "worktree", "add", "-q", tree],
+        check=True,
+        env=project.environment,
+    )
     (tree / "r.md").write_text("x")
     project.write("r.md")
     project.folder = tree
@@ -138,11 +152,15 @@ def test_only_a_whole_shape_is_taken_from_outside(project: Project) -> None:
     path = project.folder.parent / "SHAPE.md"
     for text in (SHAPE.replace("| C1 |", "| C9 |") + SECRET, SECRET, ""):
         path.write_text(text)
-        said = project.refused(2, "shape", "--accept", "../SHAPE.md", says="../SHAPE.md is outside the project; give")
+        said = project.refused(
+            2, "shape", "--accept", "../SHAPE.md", says="../SHAPE.md is outside the project; give"
+        )
         assert "4711" not in said and "C9" not in said
     path.write_text(SHAPE)
     (path.parent / "other.md").write_text(SHAPE)
-    project.refused(2, "shape", "--accept", "../other.md", says="../other.md is outside the project; give")
+    project.refused(
+        2, "shape", "--accept", "../other.md", says="../other.md is outside the project; give"
+    )
     path.chmod(0o600)
     project.ok("shape", "--accept", "../SHAPE.md")
     assert mode(project.root / project.name / "SHAPE.md") == 0o600
@@ -153,7 +171,8 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("own", "copy"), [(0o600, 0o600), (0o644, 0o644), (0o640, 0o640), (0o755, 0o644), (0o400, 0o400)]
+    ("own", "copy"),
+    [(0o600, 0o600), (0o644, 0o644), (0o640, 0o640), (0o755, 0o644), (0o400, 0o400)],
 )
 def test_a_copy_is_never_more_readable_than_its_file(project: Project, own: int, copy: int) -> None:
     project.start()
@@ -193,4 +212,6 @@ def test_a_report_is_masked_as_evidence_is(project: Project) -> None:
     project.ok("report", "gather", "--file", "-", given=text, DB_PASSWORD="hunter2hunter2")
     kept = (project.root / project.name / "reports" / "gather-1.md").read_text()
     assert "found ***\nand *** there\n" in kept and "AAAA" not in kept
-    assert not [name for name, raw in project.files().items() if b"ghp_" in raw or b"hunter2" in raw]
+    assert not [
+        name for name, raw in project.files().items() if b"ghp_" in raw or b"hunter2" in raw
+    ]

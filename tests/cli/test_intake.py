@@ -18,7 +18,10 @@ LOW = (1, 1, 1, 1, 0)  # spec 4, fit 20
 def learn(project: Project, *contexts: str, **fields: object) -> None:
     project.root.mkdir(exist_ok=True)
     stamp = clock.stamp(time.time())
-    rows = [{"ts": stamp, "kind": "discovery", "context": one, "discovery": one + "!", **fields} for one in contexts]
+    rows = [
+        {"ts": stamp, "kind": "discovery", "context": one, "discovery": one + "!", **fields}
+        for one in contexts
+    ]
     (project.root / "learnings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -26,7 +29,9 @@ def learn(project: Project, *contexts: str, **fields: object) -> None:
 
 
 @pytest.mark.parametrize(("count", "shown"), [(0, 0), (2, 2), (5, 5), (7, 5)])
-def test_learnings_that_fit_are_shown_at_start_and_by_recall(project: Project, count: int, shown: int) -> None:
+def test_learnings_that_fit_are_shown_at_start_and_by_recall(
+    project: Project, count: int, shown: int
+) -> None:
     learn(project, *[f"rate number {number}" for number in range(count)], "nothing of it")
     answer = project.start()
     assert answer.out.count(". [discovery] rate number") == shown
@@ -39,7 +44,9 @@ def test_learnings_that_fit_are_shown_at_start_and_by_recall(project: Project, c
 def test_answers_are_in_the_ledger_and_confirmed_titles_in_the_snapshot(project: Project) -> None:
     learn(project, "rate c", "rate b", "rate a")
     project.start()
-    assert "1 confirmed, 1 dismissed" in project.ok("recall", "--confirm", "2", "--dismiss", "1").out
+    assert (
+        "1 confirmed, 1 dismissed" in project.ok("recall", "--confirm", "2", "--dismiss", "1").out
+    )
     assert project.of("recall_answered") == [
         {"shown": ["rate a", "rate b", "rate c"], "confirmed": ["rate b"], "dismissed": ["rate a"]}
     ]
@@ -64,7 +71,12 @@ def test_the_same_learning_twice_counts_once(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(1, ("--confirm", "9")), (1, ("--dismiss", "0")), (2, ("--confirm", "x")), (2, ("--confirm", "²"))],
+    [
+        (1, ("--confirm", "9")),
+        (1, ("--dismiss", "0")),
+        (2, ("--confirm", "x")),
+        (2, ("--confirm", "²")),
+    ],
 )
 def test_numbers_that_were_not_shown(project: Project, code: int, words: tuple) -> None:
     learn(project, "rate a")
@@ -79,7 +91,9 @@ def test_a_low_spec_stays_and_says_which_dimensions_are_low(project: Project) ->
     project.start()
     answer = project.score(*LOW)
     assert (answer.exit, answer.err) == (1, "")
-    assert "spec 4/10, fit 20" in answer.out and "stays in intent: spec 4/10 is under 5" in answer.out
+    assert (
+        "spec 4/10, fit 20" in answer.out and "stays in intent: spec 4/10 is under 5" in answer.out
+    )
     assert "under 2: outcome, scope, constraints, success, done" in answer.out
     assert project.snapshot["stage"] == "intent" and project.snapshot["spec_score"] == 4
 
@@ -105,7 +119,9 @@ def test_scores_that_suffice(project: Project, values: tuple, said: str, shape: 
 def test_an_overrule_is_recorded_and_goes_on(project: Project) -> None:
     project.start()
     assert project.score(0, 0, 2, 2, 0).exit == 1
-    assert project.ok("score", "--overrule", "the person knows").steps == ["loopkit shape --accept -"]
+    assert project.ok("score", "--overrule", "the person knows").steps == [
+        "loopkit shape --accept -"
+    ]
     assert project.of("spec_overruled") == [{"why": "the person knows"}]
 
 
@@ -113,7 +129,10 @@ def test_fit_under_25_stays_also_overruled(project: Project) -> None:
     project.start()
     project.score(*LOW)
     answer = project.lk("score", "--overrule", "please")
-    assert answer.exit == 1 and "fit 20 is under 25: blocked, also when the spec was overruled" in answer.out
+    assert (
+        answer.exit == 1
+        and "fit 20 is under 25: blocked, also when the spec was overruled" in answer.out
+    )
     assert project.of("spec_overruled") == [{"why": "please"}]
     project.refused(1, "shape", "--accept", "-", given=SHAPE, says="the loop is in intent")
 
@@ -177,7 +196,10 @@ def test_assumption_alone_is_warned_about(project: Project) -> None:
     project.start()
     project.score()
     text = SHAPE.replace("| C1 | execution output | test -f limiter.txt |", "| C1 | assumption | |")
-    assert "C1 rests on nothing that can be seen" in project.ok("shape", "--accept", "-", given=text).out
+    assert (
+        "C1 rests on nothing that can be seen"
+        in project.ok("shape", "--accept", "-", given=text).out
+    )
 
 
 @pytest.mark.parametrize("given", [b"\xff\xfe", b"\xe4"])
@@ -202,7 +224,10 @@ def test_tool_review_attended(project: Project) -> None:
     project.refused(1, "confirm", "wave", says="nothing to confirm as wave")
     assert project.ok("confirm", "tasks").steps == ["loopkit wave next"]
     project.ok("wave", "next")
-    assert project.of("confirmed") == [{"what": "shape", "default": False}, {"what": "tasks", "default": False}]
+    assert project.of("confirmed") == [
+        {"what": "shape", "default": False},
+        {"what": "tasks", "default": False},
+    ]
 
 
 def test_another_check_is_another_question(project: Project) -> None:
@@ -215,7 +240,13 @@ def test_another_check_is_another_question(project: Project) -> None:
     assert changed.steps == ["loopkit confirm tasks"]
     assert "the person is asked again, since their yes was to other checks: T-001\n" in changed.out
     project.refused(
-        1, "verify", "T-001", "--", "touch", "a.txt", says="the check of T-001 is new since the person's yes"
+        1,
+        "verify",
+        "T-001",
+        "--",
+        "touch",
+        "a.txt",
+        says="the check of T-001 is new since the person's yes",
     )
     assert not (project.folder / "a.txt").exists()
     assert project.of("confirmation_dropped") == [{"what": ["tasks"], "ids": ["T-001"]}]
@@ -229,13 +260,18 @@ def test_tool_review_unattended_goes_on_by_default(project: Project) -> None:
     assert project.ok("task", "add", "a", "--verify", "ls").steps == ["loopkit wave next"]
     assert project.snapshot["status"] == "running"
     project.ok("wave", "next")
-    assert project.of("confirmed") == [{"what": "shape", "default": True}, {"what": "tasks", "default": True}]
+    assert project.of("confirmed") == [
+        {"what": "shape", "default": True},
+        {"what": "tasks", "default": True},
+    ]
 
 
 def test_colleague_attended_confirms_every_wave(project: Project) -> None:
     project.shaped(1, 1, 1, 1, 1)
     project.ok("confirm", "shape")
-    project.ok("task", "add", "--file", "-", given=[task("a", "ls"), task("b", "ls", blocked_by=["#1"])])
+    project.ok(
+        "task", "add", "--file", "-", given=[task("a", "ls"), task("b", "ls", blocked_by=["#1"])]
+    )
     assert project.ok("confirm", "tasks").steps == ["loopkit confirm wave"]
     for name in ("T-001", "T-002"):
         project.refused(1, "wave", "next", says="has not confirmed wave")
@@ -243,14 +279,20 @@ def test_colleague_attended_confirms_every_wave(project: Project) -> None:
         project.ok("wave", "next")
         assert project.verify(name).exit == 0
         project.ok("wave", "close")
-        project.ok("review", "--wave", name[-1], "--score=8", "--issues=0", "--blockers=0", "--experts=a,b")
+        project.ok(
+            "review", "--wave", name[-1], "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"
+        )
     assert project.snapshot["stage"] == "review"
 
 
 def test_colleague_unattended_pauses(project: Project) -> None:
     project.shaped(1, 1, 1, 1, 1, words=("--unattended",))
     snapshot = project.snapshot
-    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == ("paused", "waiting", "shape")
+    assert (snapshot["status"], snapshot["verdict"], snapshot["stage"]) == (
+        "paused",
+        "waiting",
+        "shape",
+    )
     assert "nobody can be asked" in snapshot["reason"]
     project.refused(1, "task", "add", "a", "--verify", "ls", says="paused (waiting)")
 
@@ -292,12 +334,18 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_shape_says_line_and_reason_and_records_nothing(project: Project, name: str) -> None:
+def test_a_malformed_shape_says_line_and_reason_and_records_nothing(
+    project: Project, name: str
+) -> None:
     project.start()
     project.score()
-    line = project.refused(1, "shape", "--accept", "-", given=MALFORMED[name], says="SHAPE.md: line ")
+    line = project.refused(
+        1, "shape", "--accept", "-", given=MALFORMED[name], says="SHAPE.md: line "
+    )
     assert re.search(r"line \d+: \w", line) and "loopkit shape" in line
-    faults = json.loads(project.lk("shape", "--accept", "-", "--json", given=MALFORMED[name]).out)["faults"]
+    faults = json.loads(project.lk("shape", "--accept", "-", "--json", given=MALFORMED[name]).out)[
+        "faults"
+    ]
     assert faults and all(one["line"] >= 1 and one["reason"] for one in faults)
     assert project.status["stage"] == "shape" and project.of("shape_saved") == []
 
@@ -319,9 +367,13 @@ def test_a_blocklist_of_strangers_or_of_too_many_is_a_mistake(project: Project) 
     project.root.mkdir()
     settings = project.root / "config.toml"
     settings.write_text('[panel]\nblocklist = ["nobody"]\n')
-    project.refused(2, "start", "--task-file", "-", given="x", says="panel.blocklist names no expert: 'nobody'")
+    project.refused(
+        2, "start", "--task-file", "-", given="x", says="panel.blocklist names no expert: 'nobody'"
+    )
     names = [one.name for one in profiles.read(place.plugin_root())]
     settings.write_text(f"[panel]\nblocklist = {json.dumps(names[3:])}\n")
-    project.refused(2, "start", "--task-file", "-", given="x", says="panel.blocklist leaves 3 experts")
+    project.refused(
+        2, "start", "--task-file", "-", given="x", says="panel.blocklist leaves 3 experts"
+    )
     settings.write_text(f"[panel]\nblocklist = {json.dumps(names[4:])}\n")
     project.start("x")

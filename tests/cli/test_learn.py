@@ -1,4 +1,5 @@
-"""loopkit learn: proposals of a loop, kept only where the person says so; entries in other words; the user's own file."""
+"""loopkit learn: proposals of a loop, kept only where the person says so; entries in other words;
+the user's own file."""
 
 from __future__ import annotations
 
@@ -19,23 +20,43 @@ FAILURE = """\
 
 def failed(project: Project) -> Project:
     """T-001 failed; T-002 waits for something outside."""
-    project.planned(task("Count requests", "test -f limiter.txt"), task("Deploy it", "test -f limiter.txt"))
+    project.planned(
+        task("Count requests", "test -f limiter.txt"), task("Deploy it", "test -f limiter.txt")
+    )
     project.ok("wave", "next")
     project.ok("task", "fail", "T-001", "--error", "ValueError: lost 3 counts, token=abcdef12345")
-    project.ok("task", "block", "T-002", "--kind", "external", "--reason", "the registry of the team is read-only")
+    project.ok(
+        "task",
+        "block",
+        "T-002",
+        "--kind",
+        "external",
+        "--reason",
+        "the registry of the team is read-only",
+    )
     return project
 
 
 def kept(project: Project) -> list[dict]:
     path = project.root / "learnings.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def test_showing_keeps_nothing(project: Project) -> None:
     failed(project)
     answer = project.ok("learn")
-    assert "1. [failure] Count requests (in: add rate limiting to the API): ValueError: lost 3 counts" in answer.out
-    assert "2. [constraint] add rate limiting to the API: the registry of the team is read-only" in answer.out
+    assert (
+        "1. [failure] Count requests (in: add rate limiting to the API): ValueError: lost 3 counts"
+        in answer.out
+    )
+    assert (
+        "2. [constraint] add rate limiting to the API: the registry of the team is read-only"
+        in answer.out
+    )
     assert "abcdef" not in answer.out, "no secret of an error"
     assert "hope:learn" in answer.out and "- kind: failure" in answer.out
     assert kept(project) == []
@@ -54,7 +75,9 @@ def test_accepted_ones_are_kept_once(project: Project) -> None:
     assert (project.root / "learnings.jsonl").read_bytes() == before
 
 
-def test_a_later_loop_recalls_it_and_a_failure_that_comes_back_is_seen_twice(project: Project) -> None:
+def test_a_later_loop_recalls_it_and_a_failure_that_comes_back_is_seen_twice(
+    project: Project,
+) -> None:
     failed(project).ok("learn", "--accept", "1")
     project.ok("cancel")
     project.start()
@@ -81,7 +104,10 @@ def test_own_words(project: Project) -> None:
     assert "counts were lost → keep counts in the store" in answer.out
     project.ok("learn", "--file", "-", given=FAILURE.replace("the store", "Redis"))
     rows = kept(project)
-    assert [row["prevention"] for row in rows] == ["keep counts in the store", "keep counts in Redis"]
+    assert [row["prevention"] for row in rows] == [
+        "keep counts in the store",
+        "keep counts in Redis",
+    ]
     assert [row["seen"] for row in rows] == [1, 1], "the same loop only said it better"
 
 
@@ -91,7 +117,9 @@ def test_for_all_projects_of_the_user(project: Project, tmp_path) -> None:
     assert str(path) in answer.out and json.loads(path.read_text())["kind"] == "failure"
     assert not project.root.exists(), "without a loop too"
     project.start("count requests with several workers")
-    assert "[recall]" in project.ok("learn", "--user", "--file", "-", given=FAILURE).out, "says that it is not recalled"
+    assert "[recall]" in project.ok("learn", "--user", "--file", "-", given=FAILURE).out, (
+        "says that it is not recalled"
+    )
     (project.root / "config.toml").write_text("[recall]\nuser = true\n")
     assert "keep counts in the store (user)" in project.ok("recall").out
 
@@ -99,14 +127,26 @@ def test_for_all_projects_of_the_user(project: Project, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("- kind: mood\n  context: x\n", "learning 1 has kind 'mood'; use failure, discovery, constraint, delegation"),
+        (
+            "- kind: mood\n  context: x\n",
+            "learning 1 has kind 'mood'; use failure, discovery, constraint, delegation",
+        ),
         ("- x\n", "learning 1 has kind 'None'"),
         ("kind: failure\n", "is no list"),
         ("[]\n", "no learning was handed in"),
         ("- kind: discovery\n  context: x\n", "learning 1, discovery: field required"),
-        ("- kind: discovery\n  context: x\n  discovery: y\n  confidence: 7\n", "learning 1, confidence:"),
-        ("- kind: discovery\n  context: x\n  discovery: y\n  confidence: nan\n", "learning 1, confidence:"),
-        ("- kind: discovery\n  context: x\n  discovery: y\n  colour: z\n", "learning 1, colour: extra"),
+        (
+            "- kind: discovery\n  context: x\n  discovery: y\n  confidence: 7\n",
+            "learning 1, confidence:",
+        ),
+        (
+            "- kind: discovery\n  context: x\n  discovery: y\n  confidence: nan\n",
+            "learning 1, confidence:",
+        ),
+        (
+            "- kind: discovery\n  context: x\n  discovery: y\n  colour: z\n",
+            "learning 1, colour: extra",
+        ),
         ("- kind: discovery\n  context: ''\n  discovery: y\n", "learning 1, context:"),
         (
             FAILURE + "- kind: constraint\n  context: x\n  constraint: y\n  permanent: perhaps\n",
@@ -115,7 +155,9 @@ def test_for_all_projects_of_the_user(project: Project, tmp_path) -> None:
         (FAILURE.replace("counts were lost", "x" * 1001), "learning 1, failure:"),
     ],
 )
-def test_what_is_handed_in_is_checked_and_nothing_kept(project: Project, given: str, says: str) -> None:
+def test_what_is_handed_in_is_checked_and_nothing_kept(
+    project: Project, given: str, says: str
+) -> None:
     project.start()
     project.refused(2, "learn", "--file", "-", given=given, says=says)
 
@@ -140,12 +182,21 @@ def test_calls_that_cannot_be_taken(project: Project, code: int, words: tuple, s
 def test_a_secret_is_refused(project: Project) -> None:
     project.start()
     given = FAILURE.replace("counts were lost", '"password=hunter22 was refused"')
-    project.refused(1, "learn", "--file", "-", given=given, says="failure looks like it holds a secret")
+    project.refused(
+        1, "learn", "--file", "-", given=given, says="failure looks like it holds a secret"
+    )
 
 
 def test_no_loop_and_no_folder(project: Project) -> None:
     project.refused(1, "learn", says="no loop in this project")
-    project.refused(1, "learn", "--file", "-", given=FAILURE, says="no .loop in this project; keep it for yourself")
+    project.refused(
+        1,
+        "learn",
+        "--file",
+        "-",
+        given=FAILURE,
+        says="no .loop in this project; keep it for yourself",
+    )
 
 
 def test_what_cannot_be_written_is_said(project: Project) -> None:

@@ -1,4 +1,5 @@
-"""Batches as a session meets them: what `wave close` says, `status` shows and loop-state.md keeps; questions and answers."""
+"""Batches as a session meets them: what `wave close` says, `status` shows and loop-state.md keeps;
+questions and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ def batch(project: Project, *failing: str) -> Answer:
     for name, row in project.tasks.items():
         if row["status"] == "in_progress":
             if name in failing:
-                project.ok("task", "fail", name, "--error", f"ValueError: {name} at 0x{len(project.lines):x}")
+                project.ok(
+                    "task",
+                    "fail",
+                    name,
+                    "--error",
+                    f"ValueError: {name} at 0x{len(project.lines):x}",
+                )
             else:
                 assert project.verify(name).exit == 0
     return project.lk("wave", "close")
@@ -141,10 +148,15 @@ def test_blocked_asks_at_once_and_all_is_on_one_screen(project: Project) -> None
     assert project.status["status"] == "awaiting_approval"
     shown = project.ok("status").out
     assert "The person is asked: BLOCKED: only a person can go on." in shown
-    assert "T-001 sign it (permission): needs a signature" in shown and len(shown.splitlines()) <= 40
+    assert (
+        "T-001 sign it (permission): needs a signature" in shown and len(shown.splitlines()) <= 40
+    )
     project.refused(1, "wave", "next", says="a question is open: BLOCKED: only a person can go on.")
     elsewhere = project.ok("resume", "--take-over", session="session-two")
-    assert "T-001 sign it (permission): needs a signature" in elsewhere.out and len(elsewhere.out.splitlines()) <= 40
+    assert (
+        "T-001 sign it (permission): needs a signature" in elsewhere.out
+        and len(elsewhere.out.splitlines()) <= 40
+    )
 
 
 def test_an_answer_goes_on_and_reaches_the_next_attempt(project: Project) -> None:
@@ -159,7 +171,9 @@ def test_an_answer_goes_on_and_reaches_the_next_attempt(project: Project) -> Non
 
 
 def test_blocked_is_told_at_once_and_the_others_go_on(project: Project) -> None:
-    project.planned(task("sign it", "ls"), task("write it", "ls"), task("send it", "ls", blocked_by=[2]))
+    project.planned(
+        task("sign it", "ls"), task("write it", "ls"), task("send it", "ls", blocked_by=[2])
+    )
     project.ok("wave", "next")
     project.ok("task", "block", "T-001", "--kind", "permission", "--reason", "needs a signature")
     assert project.verify("T-002").exit == 0
@@ -173,11 +187,21 @@ def test_blocked_is_told_at_once_and_the_others_go_on(project: Project) -> None:
 def test_blocked_on_a_known_task_waits_for_it(project: Project) -> None:
     project.planned(task("sign it", "ls"), task("write it", "ls"))
     project.ok("wave", "next", "--sequential")
-    project.ok("task", "block", "T-001", "--kind", "dependency", "--reason", "the text of T-002 comes first")
+    project.ok(
+        "task",
+        "block",
+        "T-001",
+        "--kind",
+        "dependency",
+        "--reason",
+        "the text of T-002 comes first",
+    )
     answer = project.ok("wave", "close")
     assert "T-001 waits for T-002 now" in answer.out and answer.steps == ["loopkit wave next"]
     assert project.tasks["T-001"]["blockedBy"] == ["T-002"]
-    assert project.of("recovery") == [{"status": "BLOCKED", "play": "wait", "wave": 1, "counted": True}]
+    assert project.of("recovery") == [
+        {"status": "BLOCKED", "play": "wait", "wave": 1, "counted": True}
+    ]
 
 
 def test_where_nobody_can_be_asked_it_stays_so_and_exits_1(project: Project) -> None:
@@ -185,14 +209,25 @@ def test_where_nobody_can_be_asked_it_stays_so_and_exits_1(project: Project) -> 
     project.ok("task", "add", "--file", "-", given=[task("sign it", "ls")])
     project.ok("resume", "--take-over", session="nightly", CLAUDE_CODE_SESSION_ATTENDED="0")
     assert project.lk("wave", "next", session="nightly").exit == 0
-    project.ok("task", "block", "T-001", "--kind", "permission", "--reason", "a signature", session="nightly")
+    project.ok(
+        "task",
+        "block",
+        "T-001",
+        "--kind",
+        "permission",
+        "--reason",
+        "a signature",
+        session="nightly",
+    )
     answer = project.lk("wave", "close", session="nightly")
     assert answer.exit == 1 and answer.err == ""
     assert "BLOCKED: only a person can go on." in answer.out
     assert project.status["status"] == "awaiting_approval"
 
 
-def test_a_crash_before_the_question_is_made_good_by_the_next_step(project: Project, tmp_path: Path) -> None:
+def test_a_crash_before_the_question_is_made_good_by_the_next_step(
+    project: Project, tmp_path: Path
+) -> None:
     """The line of the closed wave was written, the question was not."""
     project.planned(task("sign it", "ls"), task("send it", "ls", blocked_by=[1]))
     blocked(project)
@@ -208,8 +243,18 @@ def test_a_crash_before_the_question_is_made_good_by_the_next_step(project: Proj
 
 def test_who_mends_a_task_is_told_what_a_review_found(planned: Project) -> None:
     batch(planned)
-    row = {"id": "F-001", "severity": "BLOCKER", "issue": "no answer for 101", "guidance": "give one", "task": "T-001"}
-    line = {**planned.lines[-1], "type": "review_light", "data": {"wave": 1, "findings": [{**row, "place": "a.py:3"}]}}
+    row = {
+        "id": "F-001",
+        "severity": "BLOCKER",
+        "issue": "no answer for 101",
+        "guidance": "give one",
+        "task": "T-001",
+    }
+    line = {
+        **planned.lines[-1],
+        "type": "review_light",
+        "data": {"wave": 1, "findings": [{**row, "place": "a.py:3"}]},
+    }
     with open(planned.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     shown = planned.ok("task", "show", "T-001").out

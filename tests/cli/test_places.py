@@ -30,7 +30,13 @@ def loop(project: Project, data: Path) -> Project:
     return project.planned()
 
 
-def call(project: Project, *words: str, shell: str = "/bin/sh", cwd: Path | None = None, **env: str | None):
+def call(
+    project: Project,
+    *words: str,
+    shell: str = "/bin/sh",
+    cwd: Path | None = None,
+    **env: str | None,
+):
     return subprocess.run(
         [shell, str(PROGRAM), *words], cwd=cwd or project.folder, env=project.env(**env), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, encoding="utf-8", timeout=120,
@@ -55,7 +61,9 @@ def test_a_prepared_program_needs_no_path(loop: Project, path: str | None) -> No
 
 @pytest.mark.parametrize("entry", ["", ".", "sub"])
 @pytest.mark.parametrize("name", ["cmp", "readlink", "python3"])
-def test_the_project_s_own_programs_are_never_run(loop: Project, tmp_path: Path, entry: str, name: str) -> None:
+def test_the_project_s_own_programs_are_never_run(
+    loop: Project, tmp_path: Path, entry: str, name: str
+) -> None:
     for folder in (loop.folder, loop.folder / "sub"):
         script(folder / name, f"touch '{tmp_path}/pwned'; exit 1")
     (tmp_path / "link").symlink_to(PROGRAM)
@@ -97,7 +105,9 @@ def test_an_advert_behind_every_name_is_one_line(project: Project, tmp_path: Pat
     assert "install Python 3.11 or newer" in done.stderr.splitlines()[-1]
 
 
-def test_after_an_update_the_noted_interpreter_renews_the_environment(project: Project, tmp_path: Path) -> None:
+def test_after_an_update_the_noted_interpreter_renews_the_environment(
+    project: Project, tmp_path: Path
+) -> None:
     # no Python on the PATH any more, but the one that the environment was made with is still there
     folder = tmp_path / "data"
     (folder / "env").mkdir(parents=True)
@@ -121,7 +131,12 @@ def test_after_an_update_the_noted_interpreter_renews_the_environment(project: P
         {"PWD": "/no/such/folder"},
         {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"LC_ALL": "xx_YY.nonsense"},
-        {"PYTHONHOME": "/nowhere", "PYTHONPATH": "/nowhere", "PYTHONINSPECT": "1", "PYTHONWARNINGS": "error"},
+        {
+            "PYTHONHOME": "/nowhere",
+            "PYTHONPATH": "/nowhere",
+            "PYTHONINSPECT": "1",
+            "PYTHONWARNINGS": "error",
+        },
         {"HOME": None},
         {"HOME": "/no/such/home"},
         {"COLUMNS": "0", "TERM": "dumb", "NO_COLOR": ""},
@@ -132,24 +147,34 @@ def test_after_an_update_the_noted_interpreter_renews_the_environment(project: P
     ids=lambda env: next(iter(env)),
 )
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_what_a_person_s_shell_hands_down(loop: Project, tmp_path: Path, env: dict, shell: str) -> None:
+def test_what_a_person_s_shell_hands_down(
+    loop: Project, tmp_path: Path, env: dict, shell: str
+) -> None:
     if not shutil.which(shell):
         pytest.skip(f"no {shell} here")
     (tmp_path / "sh").symlink_to(str(shutil.which(shell)))
     state = {"XDG_STATE_HOME": str(Path(loop.environment["HOME"], ".local", "state"))}
     done = call(loop, *STATUS, shell=str(tmp_path / "sh"), **{**state, **env})
-    if "setlocale" in done.stderr and env.get("LC_ALL"):  # the shell's own complaint, before our first line
+    if "setlocale" in done.stderr and env.get(
+        "LC_ALL"
+    ):  # the shell's own complaint, before our first line
         done.stderr = ""
     works(done)
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "| true"])
-@pytest.mark.parametrize("words", ["status", "status --json", "task add more --verify ls", "no-such-command", "--help"])
+@pytest.mark.parametrize(
+    "closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "| true"]
+)
+@pytest.mark.parametrize(
+    "words", ["status", "status --json", "task add more --verify ls", "no-such-command", "--help"]
+)
 def test_closed_and_full_streams(loop: Project, tmp_path: Path, closed: str, words: str) -> None:
     before = loop.ledger.read_bytes()
     line = f'{{ sh "$0" {words}; echo $? >"$1"; }} {closed}'
     argv = ["sh", "-c", line, str(PROGRAM), str(tmp_path / "code")]
-    done = subprocess.run(argv, cwd=loop.folder, env=loop.env(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        argv, cwd=loop.folder, env=loop.env(), capture_output=True, text=True, timeout=120
+    )
     assert "Traceback" not in done.stderr and done.stderr.count("\n") <= 4, done.stderr
     after = loop.ledger.read_bytes()
     assert after.startswith(before) and all(json.loads(row) for row in after.decode().splitlines())
@@ -164,29 +189,45 @@ def test_closed_and_full_streams(loop: Project, tmp_path: Path, closed: str, wor
 def test_a_folder_that_is_gone_is_one_line(loop: Project, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     line = f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec sh "$0" status 2>&1'
-    done = subprocess.run(["sh", "-c", line, PROGRAM], env=loop.env(), capture_output=True, text=True)
-    assert done.returncode == 2 and done.stdout.splitlines()[-1].startswith("loopkit: the current folder is gone")
+    done = subprocess.run(
+        ["sh", "-c", line, PROGRAM], env=loop.env(), capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout.splitlines()[-1].startswith(
+        "loopkit: the current folder is gone"
+    )
     assert "Traceback" not in done.stdout
 
 
 @pytest.mark.parametrize("home", [None, ""])
 def test_without_a_home_and_a_place_is_one_line(project: Project, home: str | None) -> None:
     done = call(project, "status", HOME=home, LOOPKIT_DATA=None)
-    assert done.returncode == 3 and done.stderr.startswith("loopkit: no place for its environment: HOME is not set")
+    assert done.returncode == 3 and done.stderr.startswith(
+        "loopkit: no place for its environment: HOME is not set"
+    )
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("odd", ["a:b", "trailing ", "end\n", "-dash", "[a-z]*?", "$(touch x)", "Ünï cødé's", "任务"])
-def test_projects_and_plugins_of_any_name(project: Project, data: Path, tmp_path: Path, odd: str) -> None:
+@pytest.mark.parametrize(
+    "odd", ["a:b", "trailing ", "end\n", "-dash", "[a-z]*?", "$(touch x)", "Ünï cødé's", "任务"]
+)
+def test_projects_and_plugins_of_any_name(
+    project: Project, data: Path, tmp_path: Path, odd: str
+) -> None:
     plugin = tmp_path / odd / "plugin"
     (plugin / "bin").mkdir(parents=True)
     for name in ("bin/loopkit", "loopkit", "requirements.lock", "templates", "plugins"):
-        (plugin / name).symlink_to(ROOT / name) if name != "bin/loopkit" else shutil.copy(ROOT / name, plugin / name)
+        (plugin / name).symlink_to(ROOT / name) if name != "bin/loopkit" else shutil.copy(
+            ROOT / name, plugin / name
+        )
     project.folder = tmp_path / odd / "proj"
     project.folder.mkdir()
     project.root = project.folder / ".loop"
     project.environment["LOOPKIT_DATA"] = str(data)
-    for words, given in ((("start", "--task-file", "-"), "add a limit"), (STATUS, ""), (("cancel",), "")):
+    for words, given in (
+        (("start", "--task-file", "-"), "add a limit"),
+        (STATUS, ""),
+        (("cancel",), ""),
+    ):
         done = subprocess.run(
             ["sh", str(plugin / "bin" / "loopkit"), *words], cwd=project.folder, env=project.env(), input=given,
             capture_output=True, text=True,

@@ -1,4 +1,5 @@
-"""loopkit reply and what wave next hands out: a supervised loop by its commands, and by nothing but its `next:` lines."""
+"""loopkit reply and what wave next hands out: a supervised loop by its commands, and by nothing but
+its `next:` lines."""
 
 from __future__ import annotations
 
@@ -8,13 +9,20 @@ import pytest
 
 from tests.cli.kit import S2, SHAPE, Answer, Project
 
-GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "it does what was asked"}
+GOOD = {
+    "score": 82,
+    "approved": True,
+    "recommendation": "approve",
+    "feedback": "it does what was asked",
+}
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
 PASSED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
 DIAGNOSIS = {"decision": "retry", "reasoning": "the wrong file was written"}
 
 
-def piece(text: str, verify: str = "test -f limiter.txt", complexity: str = "simple", **fields: Any) -> dict:
+def piece(
+    text: str, verify: str = "test -f limiter.txt", complexity: str = "simple", **fields: Any
+) -> dict:
     return {"description": text, "complexity": complexity, "verify": verify, **fields}
 
 
@@ -51,33 +59,57 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     ]
     answer = reply(project, "plan", plan())
     assert "T-003 added: tell" in answer.out and answer.steps == ["loopkit wave next"]
-    assert project.ok("wave", "next").steps[0].startswith("agent loop:plan-review: Review the plan.")
+    assert (
+        project.ok("wave", "next").steps[0].startswith("agent loop:plan-review: Review the plan.")
+    )
     assert "score 82, approved" in reply(project, "verification plan", GOOD).out
     opened = project.ok("wave", "next")
-    assert opened.out.splitlines()[0] == "wave 1 opened: T-001, T-002, T-003, to be done side by side"
+    assert (
+        opened.out.splitlines()[0] == "wave 1 opened: T-001, T-002, T-003, to be done side by side"
+    )
     assert "T-002 answer (running)" in project.ok("status").out
     assert [one.split(":")[1] for one in opened.steps[:3]] == ["coder"] * 3
-    assert opened.steps[3:] == [f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)]
+    assert opened.steps[3:] == [
+        f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)
+    ]
     assert reply(project, "implementation T-001", IMPLEMENTED).steps == opened.steps[4:]
     for number in (2, 3):
         answer = reply(project, f"implementation T-00{number}", IMPLEMENTED)
     assert answer.steps == ["loopkit wave next"]
-    assert project.ok("wave", "next").steps[3:] == [f"loopkit reply test T-00{number} --file -" for number in (1, 2, 3)]
-    project.refused(1, "reply", "test", "T-001", "--file", "-", given=PASSED, says="next: loopkit verify T-001 -- test")
+    assert project.ok("wave", "next").steps[3:] == [
+        f"loopkit reply test T-00{number} --file -" for number in (1, 2, 3)
+    ]
+    project.refused(
+        1,
+        "reply",
+        "test",
+        "T-001",
+        "--file",
+        "-",
+        given=PASSED,
+        says="next: loopkit verify T-001 -- test",
+    )
     project.write("limiter.txt")
     for number in (1, 2, 3):
         verified = project.verify(f"T-00{number}")
         assert (verified.exit, verified.steps) == (0, []) and "can be handed in now" in verified.out
         assert project.tasks[f"T-00{number}"]["status"] == "in_progress"
         answer = reply(project, f"test T-00{number}", PASSED)
-    assert project.ok("wave", "next").steps[0].startswith("agent loop:supervisor: Judge T-001 (count).")
+    assert (
+        project.ok("wave", "next")
+        .steps[0]
+        .startswith("agent loop:supervisor: Judge T-001 (count).")
+    )
     project.refused(1, "wave", "close", says="nobody has judged T-001, T-002, T-003")
     for number in (1, 2, 3):
         answer = reply(project, f"verification T-00{number}", GOOD)
         assert f"T-00{number}: score 82, approved\nT-00{number} completed" in answer.out
     assert answer.steps == ["loopkit wave close"]
     closed = project.ok("wave", "close")
-    assert closed.steps == ["loopkit verify M2 -- test ! -f forbidden.txt"] and "light review" not in closed.out
+    assert (
+        closed.steps == ["loopkit verify M2 -- test ! -f forbidden.txt"]
+        and "light review" not in closed.out
+    )
     assert project.verify("M2").steps == ["loopkit wave next"]
     assert project.ok("wave", "next").steps[1:] == ["loopkit reply verification goal --file -"]
     answer = reply(project, "verification goal", GOOD)
@@ -87,7 +119,13 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     project.ok("complete")
     assert (project.status["verdict"], project.status["execution"]) == ("achieved", "completed")
     kinds = [one["kind"] for one in project.of("role_asked")]
-    assert kinds == ["plan", "verification", *["implementation"] * 3, *["test"] * 3, *["verification"] * 4]
+    assert kinds == [
+        "plan",
+        "verification",
+        *["implementation"] * 3,
+        *["test"] * 3,
+        *["verification"] * 4,
+    ]
 
 
 @pytest.fixture
@@ -100,7 +138,10 @@ def executing(project: Project) -> Project:
 
 def test_a_reply_that_does_not_fit_is_asked_for_once_more(executing: Project) -> None:
     answer = reply(executing, "implementation T-001", {"status": "done"}, code=1)
-    assert "does not fit: status: 'done' is none of complete, blocked, needs_clarification" in answer.out
+    assert (
+        "does not fit: status: 'done' is none of complete, blocked, needs_clarification"
+        in answer.out
+    )
     brief = f".loop/{executing.name}/briefs/implementation-T-001-2.md"
     assert answer.steps[0].endswith(f"Read `{brief}` first.")
     assert "'done' is none of" in (executing.folder / brief).read_text()
@@ -121,11 +162,17 @@ def test_a_plan_in_a_numbered_list_is_taken_the_second_time(project: Project) ->
     assert answer.steps == ["loopkit wave next"]
 
 
-def test_a_plan_without_a_known_test_command_is_refused_and_the_third_pauses(project: Project) -> None:
+def test_a_plan_without_a_known_test_command_is_refused_and_the_third_pauses(
+    project: Project,
+) -> None:
     supervised(project)
     project.ok("wave", "next")
     for _ in range(2):
-        assert reply(project, "plan", "1. a\n2. b\n3. c", code=1).steps[0].startswith("agent loop:planner")
+        assert (
+            reply(project, "plan", "1. a\n2. b\n3. c", code=1)
+            .steps[0]
+            .startswith("agent loop:planner")
+        )
     answer = reply(project, "plan", "1. a\n2. b\n3. c", code=1)
     assert answer.waits == ["loopkit resume"]
     assert (project.status["status"], project.status["verdict"]) == ("paused", "planner_unusable")
@@ -140,7 +187,8 @@ def test_a_plan_without_a_known_test_command_is_refused_and_the_third_pauses(pro
         (
             "test T-001",
             1,
-            "no test T-001 is awaited, but implementation T-001; next: loopkit reply implementation T-001",
+            "no test T-001 is awaited, but implementation T-001; next: loopkit reply "
+            "implementation T-001",
         ),
         ("plan", 1, "no plan is awaited; next: loopkit wave next"),
         ("verification goal", 1, "no verification goal is awaited"),
@@ -163,9 +211,24 @@ def test_no_replies_in_a_loop_of_evidence(project: Project) -> None:
 
 def test_task_fail_tells_what_the_rule_made_of_a_suggestion(executing: Project) -> None:
     answer = executing.ok(
-        "task", "fail", "T-001", "--suggest", "impossible", "--error-file", "-", "--json", given="no token"
+        "task",
+        "fail",
+        "T-001",
+        "--suggest",
+        "impossible",
+        "--error-file",
+        "-",
+        "--json",
+        given="no token",
     ).json
-    wanted = {"task": "T-001", "action": "retry", "clamped": True, "raised": False, "attempts": 1, "max_attempts": 3}
+    wanted = {
+        "task": "T-001",
+        "action": "retry",
+        "clamped": True,
+        "raised": False,
+        "attempts": 1,
+        "max_attempts": 3,
+    }
     wanted |= {"depth": 0, "max_depth": 5, "level": "correct"}
     assert {key: answer[key] for key in wanted} == wanted
 
@@ -178,7 +241,14 @@ def test_add_replace(project: Project) -> None:
     assert list(project.tasks) == ["T-002", "T-003"]
     project.ok("wave", "next")
     project.refused(
-        1, "task", "add", "--replace", "--file", "-", given=rows, says="replacing the plan belongs to stage"
+        1,
+        "task",
+        "add",
+        "--replace",
+        "--file",
+        "-",
+        given=rows,
+        says="replacing the plan belongs to stage",
     )
 
 
@@ -193,7 +263,11 @@ def test_an_always_failing_task_takes_18_executions_and_5_replans(project: Proje
         "replan": {"analysis": "too large", "subtasks": [piece("smaller", "false")]},
         "implementation": {"status": "blocked", "summary": "tried", "blockReason": "no service"},
         "verification": GOOD,
-        "diagnosis": {"decision": "impossible", "reasoning": "there is no service", "blockers": ["a service"]},
+        "diagnosis": {
+            "decision": "impossible",
+            "reasoning": "there is no service",
+            "blockers": ["a service"],
+        },
     }
     count = dict.fromkeys(given, 0)
     answer = project.ok("wave", "next")
@@ -207,10 +281,21 @@ def test_an_always_failing_task_takes_18_executions_and_5_replans(project: Proje
     assert answer.exit == 1
     assert "diagnosed: impossible" in answer.out and "is over (impossible)" in answer.out
     status = project.status
-    assert (status["status"], status["verdict"], status["execution"]) == ("failed", "impossible", "failed")
-    for words in ("goal: add rate limiting", "T-001 hopeless (3 attempts) → ", "no service", "blockers: a service"):
+    assert (status["status"], status["verdict"], status["execution"]) == (
+        "failed",
+        "impossible",
+        "failed",
+    )
+    for words in (
+        "goal: add rate limiting",
+        "T-001 hopeless (3 attempts) → ",
+        "no service",
+        "blockers: a service",
+    ):
         assert words in status["reason"]
-    project.refused(1, "reply", "verification", "goal", "--file", "-", given=GOOD, says="is over (impossible)")
+    project.refused(
+        1, "reply", "verification", "goal", "--file", "-", given=GOOD, says="is over (impossible)"
+    )
 
 
 def test_a_diagnosis_as_a_record(executing: Project) -> None:
@@ -220,9 +305,22 @@ def test_a_diagnosis_as_a_record(executing: Project) -> None:
     executing.ok("wave", "close")
     executing.ok("wave", "next")
     answer = executing.lk(
-        "reply", "diagnosis", "T-001", "--file", "-", "--json", given={**DIAGNOSIS, "decision": "replan"}
+        "reply",
+        "diagnosis",
+        "T-001",
+        "--file",
+        "-",
+        "--json",
+        given={**DIAGNOSIS, "decision": "replan"},
     ).json
-    wanted = {"task": "T-001", "action": "retry", "clamped": True, "raised": False, "attempts": 1, "max_attempts": 3}
+    wanted = {
+        "task": "T-001",
+        "action": "retry",
+        "clamped": True,
+        "raised": False,
+        "attempts": 1,
+        "max_attempts": 3,
+    }
     wanted |= {"depth": 0, "max_depth": 5, "level": "correct"}
     assert {key: answer[key] for key in wanted} == wanted
     assert answer["next"] == [f"loopkit reply diagnosis T-00{number} --file -" for number in (2, 3)]
@@ -232,7 +330,9 @@ def test_questions_of_a_planner(project: Project) -> None:
     supervised(project)
     project.ok("wave", "next")
     answer = reply(project, "plan", {"questions": ["Which table?"]})
-    assert answer.steps == ['loopkit answer "<what the person said>"'] and "Which table?" in answer.out
+    assert (
+        answer.steps == ['loopkit answer "<what the person said>"'] and "Which table?" in answer.out
+    )
     assert project.status["status"] == "awaiting_approval"
     project.refused(1, "wave", "next", says="a question is open")
     assert project.ok("answer", "the new one").steps == ["loopkit wave next"]
@@ -244,20 +344,30 @@ def test_questions_of_a_planner(project: Project) -> None:
 def test_what_is_out_is_told_and_not_handed_out_twice(executing: Project) -> None:
     answer = executing.ok("wave", "next")
     assert "3 replies are still out" in answer.out
-    assert answer.steps == [f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)]
+    assert answer.steps == [
+        f"loopkit reply implementation T-00{number} --file -" for number in (1, 2, 3)
+    ]
     reply(executing, "implementation T-002", IMPLEMENTED)
     answer = executing.ok("wave", "next")
     assert answer.steps[0].startswith("agent loop:tester: Test T-002") and len(answer.steps) == 2
     assert "still out: implementation T-001, implementation T-003" in answer.out
-    assert executing.status["supervision"]["out"] == ["implementation T-001", "test T-002", "implementation T-003"]
+    assert executing.status["supervision"]["out"] == [
+        "implementation T-001",
+        "test T-002",
+        "implementation T-003",
+    ]
 
 
 @pytest.mark.parametrize("policy", ["evidence", "review", "supervisor"])
-def test_the_policy_is_told_at_the_start_and_only_who_adds_tasks_sees_their_form(project: Project, policy: str) -> None:
+def test_the_policy_is_told_at_the_start_and_only_who_adds_tasks_sees_their_form(
+    project: Project, policy: str
+) -> None:
     started = project.start("add rate limiting to the API", "--approval", policy).out
     assert (f"approval: {policy}" in started) == (policy != "evidence")
     assert project.score().exit == 0
-    assert ("planning, no plan yet" in " ".join(project.ok("status").out.split())) == (policy != "evidence")
+    assert ("planning, no plan yet" in " ".join(project.ok("status").out.split())) == (
+        policy != "evidence"
+    )
     shaped = project.ok("shape", "--accept", "-", given=SHAPE)
     assert ("tasks as a block YAML list" in shaped.out) == (policy == "evidence")
 
@@ -265,14 +375,18 @@ def test_the_policy_is_told_at_the_start_and_only_who_adds_tasks_sees_their_form
 def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
     supervised(project)
     assert project.status["execution"] == "not_started"
-    assert "Approval: supervisor | planning, no plan yet, revision 0 of 3" in " ".join(project.ok("status").out.split())
+    assert "Approval: supervisor | planning, no plan yet, revision 0 of 3" in " ".join(
+        project.ok("status").out.split()
+    )
     project.ok("wave", "next")
     assert "Handed out, no reply yet: plan" in project.ok("status").out
     reply(project, "plan", {"tasks": [piece("a"), piece("b")]})
     project.ok("wave", "next")
     reply(project, "verification plan", {**GOOD, "score": 55, "issues": ["no test", "no header"]})
     said = " ".join(project.ok("status").out.split())
-    assert "Approval: supervisor | planning, plan revise (55), revision 0 of 3, level correct" in said
+    assert (
+        "Approval: supervisor | planning, plan revise (55), revision 0 of 3, level correct" in said
+    )
     assert "Warning: the plan has 2 tasks, 3 to 8 are expected" in said
     project.ok("pause")
     assert project.status["execution"] == "paused"
@@ -282,8 +396,15 @@ def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
 
 def test_the_settings_of_a_project_are_stored_and_hold(project: Project) -> None:
     project.root.mkdir()
-    lines = ['approval = "supervisor"', "approval_threshold = 90", "revision_threshold = 80", "max_plan_revisions = 1"]
-    (project.root / "config.toml").write_text("\n".join([*lines, 'plan_review_failure = "stop"', ""]))
+    lines = [
+        'approval = "supervisor"',
+        "approval_threshold = 90",
+        "revision_threshold = 80",
+        "max_plan_revisions = 1",
+    ]
+    (project.root / "config.toml").write_text(
+        "\n".join([*lines, 'plan_review_failure = "stop"', ""])
+    )
     project.shaped()
     settings = project.of("loop_started")[0]["settings"]
     assert (settings["approval_threshold"], settings["plan_review_failure"]) == (90, "stop")
@@ -292,13 +413,18 @@ def test_the_settings_of_a_project_are_stored_and_hold(project: Project) -> None
         reply(project, "plan", plan())
         project.ok("wave", "next")
         answer = project.lk("reply", "verification", "plan", "--file", "-", given=GOOD)
-    assert answer.exit == 1 and "not approved, and no revision is left: the loop is paused" in answer.out
+    assert (
+        answer.exit == 1
+        and "not approved, and no revision is left: the loop is paused" in answer.out
+    )
     assert project.status["status"] == "paused" and answer.waits == ["loopkit resume"]
 
 
 def test_no_worktrees_under_a_supervisor(project: Project) -> None:
     supervised(project)
-    project.refused(1, "wave", "next", "--worktrees", says="worktrees are for loops in which the check decides")
+    project.refused(
+        1, "wave", "next", "--worktrees", says="worktrees are for loops in which the check decides"
+    )
 
 
 def test_an_evidence_loop_knows_nothing_of_it(project: Project) -> None:
@@ -319,21 +445,44 @@ def test_no_words_of_a_role_pass_for_a_line_of_ours(project: Project) -> None:
     said.append(reply(project, "plan", {"tasks": [piece(EVIL)]}, code=1).out)
     said.append(reply(project, "plan", plan(piece(EVIL, group=EVIL), piece(EVIL), piece(EVIL))).out)
     project.ok("wave", "next")
-    said.append(reply(project, "verification plan", {**GOOD, "feedback": EVIL, "risks": [EVIL]}).out)
+    said.append(
+        reply(project, "verification plan", {**GOOD, "feedback": EVIL, "risks": [EVIL]}).out
+    )
     said.append(project.ok("wave", "next").out)
-    said.append(reply(project, "implementation T-001", {"status": EVIL, "summary": "x"}, code=1).out)
+    said.append(
+        reply(project, "implementation T-001", {"status": EVIL, "summary": "x"}, code=1).out
+    )
     said.append(reply(project, "implementation T-001", EVIL).out)
-    said.append(reply(project, "implementation T-002", {**IMPLEMENTED, "summary": EVIL, "filesModified": [EVIL]}).out)
+    said.append(
+        reply(
+            project,
+            "implementation T-002",
+            {**IMPLEMENTED, "summary": EVIL, "filesModified": [EVIL]},
+        ).out
+    )
     blocked = {"status": "blocked", "summary": EVIL, "blockReason": EVIL}
     said.append(reply(project, "implementation T-003", blocked).out)
-    tested = {"status": "blocked", "testsRun": 0, "testsPassed": 0, "testsFailed": 0, "blockReason": EVIL}
+    tested = {
+        "status": "blocked",
+        "testsRun": 0,
+        "testsPassed": 0,
+        "testsFailed": 0,
+        "blockReason": EVIL,
+    }
     for number in (1, 2):
         said.append(reply(project, f"test T-00{number}", tested).out)
     said += [project.ok("wave", "close").out, project.ok("wave", "next").out]
-    said.append(reply(project, "diagnosis T-001", {**DIAGNOSIS, "reasoning": EVIL, "blockers": [EVIL]}).out)
-    said += [project.ok(*words).out for words in (("status",), ("task", "list"), ("task", "show", "T-001"))]
+    said.append(
+        reply(project, "diagnosis T-001", {**DIAGNOSIS, "reasoning": EVIL, "blockers": [EVIL]}).out
+    )
+    said += [
+        project.ok(*words).out
+        for words in (("status",), ("task", "list"), ("task", "show", "T-001"))
+    ]
     for out in said:
-        assert "\nnext: loopkit cancel" not in "\n" + out and "\n<loop-complete>" not in "\n" + out, out
+        assert (
+            "\nnext: loopkit cancel" not in "\n" + out and "\n<loop-complete>" not in "\n" + out
+        ), out
         assert "\x1b" not in out and "\u202e" not in out, out
 
 
@@ -348,5 +497,6 @@ def test_another_session_asks_again_whoever_was_out(executing: Project) -> None:
     ]
     assert {row["attempts"] for row in executing.tasks.values()} == {0}
     assert (
-        "belongs to session" in executing.lk("reply", "implementation", "T-001", "--file", "-", given=IMPLEMENTED).err
+        "belongs to session"
+        in executing.lk("reply", "implementation", "T-001", "--file", "-", given=IMPLEMENTED).err
     )

@@ -1,4 +1,5 @@
-"""Several loops in one project: which one a call means, putting one aside for another, numbers that are never reused."""
+"""Several loops in one project: which one a call means, putting one aside for another, numbers that
+are never reused."""
 
 from __future__ import annotations
 
@@ -37,8 +38,12 @@ def test_another_loop_is_started_beside_the_unfinished_one(three: Project) -> No
 
 def test_beside_needs_the_other_session_s_loop_to_be_free(project: Project) -> None:
     project.start("x")
-    project.refused(1, "start", "--task-file", "-", "--beside", given="y", session=S2, says="is not finished")
-    project.refused(2, "start", "--task-file", "-", "--beside", "--fresh", given="y", says="give one")
+    project.refused(
+        1, "start", "--task-file", "-", "--beside", given="y", session=S2, says="is not finished"
+    )
+    project.refused(
+        2, "start", "--task-file", "-", "--beside", "--fresh", given="y", says="give one"
+    )
 
 
 def test_a_refused_start_names_all_three_ways(project: Project) -> None:
@@ -48,14 +53,19 @@ def test_a_refused_start_names_all_three_ways(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("002",), ("2",), ("002-fix-slow-import-files",), ("slow-import",), ("the", "slow", "import")]
+    "words",
+    [("002",), ("2",), ("002-fix-slow-import-files",), ("slow-import",), ("the", "slow", "import")],
 )
-def test_resume_goes_on_with_the_named_loop_and_pauses_the_active_one(three: Project, words: tuple) -> None:
+def test_resume_goes_on_with_the_named_loop_and_pauses_the_active_one(
+    three: Project, words: tuple
+) -> None:
     answer = three.ok("resume", *words)
     assert answer.out.startswith(
         "loop 002-fix-slow-import-files (Fix the slow import of files) goes on; 003-api is paused\n"
     )
-    assert three.status["loop"] == "002-fix-slow-import-files" and three.status["status"] == "running"
+    assert (
+        three.status["loop"] == "002-fix-slow-import-files" and three.status["status"] == "running"
+    )
     assert status_of(three, "3") == "paused"
     paused = three.of("paused")[-1]
     assert paused == {"reason": "put aside: loop 002-fix-slow-import-files goes on"}
@@ -76,16 +86,27 @@ def test_the_loop_that_goes_on_is_found_without_a_snapshot(three: Project) -> No
 
 def test_ambiguous_and_none_are_listed_and_nothing_changes(three: Project) -> None:
     three.refused(
-        1, "resume", "the export or the import", says="several loops fit: 001-add-csv-export-reports (paused, 0/0"
+        1,
+        "resume",
+        "the export or the import",
+        says="several loops fit: 001-add-csv-export-reports (paused, 0/0",
     )
-    three.refused(1, "resume", "the login page", says="no loop fits: 001-add-csv-export-reports (paused, 0/0 tasks), ")
+    three.refused(
+        1,
+        "resume",
+        "the login page",
+        says="no loop fits: 001-add-csv-export-reports (paused, 0/0 tasks), ",
+    )
     three.refused(1, "status", "the login page", says="ask the person")
 
 
 def test_without_a_loop_a_name_says_how_to_start_one(project: Project) -> None:
     for command in ("resume", "status"):
         project.refused(
-            1, command, "002", says="there is no loop in this project; start one in Claude Code: /loop:start"
+            1,
+            command,
+            "002",
+            says="there is no loop in this project; start one in Claude Code: /loop:start",
         )
 
 
@@ -98,7 +119,9 @@ def test_a_finished_loop_is_named_but_not_resumed(project: Project) -> None:
 
 
 def test_a_loop_of_another_live_session_is_asked_for(three: Project) -> None:
-    said = three.refused(1, "resume", "1", session=S2, says="001-add-csv-export-reports belongs to session")
+    said = three.refused(
+        1, "resume", "1", session=S2, says="001-add-csv-export-reports belongs to session"
+    )
     assert "--take-over" in said
     three.ok("resume", "1", "--take-over", session=S2)
     assert status_of(three, "3") == "paused"
@@ -106,23 +129,33 @@ def test_a_loop_of_another_live_session_is_asked_for(three: Project) -> None:
 
 def test_a_loop_at_work_in_another_session_is_not_put_aside(three: Project) -> None:
     three.ok("resume", "3", "--take-over", session=S2)
-    three.refused(1, "resume", "1", says=f"loop 003-api of session {S2} is running, and one loop of a folder")
+    three.refused(
+        1, "resume", "1", says=f"loop 003-api of session {S2} is running, and one loop of a folder"
+    )
     three.ok("resume", "1", "--take-over")
 
 
 def test_status_of_another_loop_says_how_to_go_on_with_it(three: Project) -> None:
     before = three.files()
     answer = three.ok("status", "slow-import")
-    assert answer.out.startswith("Loop 002-fix-slow-import-files: paused") and "put aside" in answer.out
+    assert (
+        answer.out.startswith("Loop 002-fix-slow-import-files: paused")
+        and "put aside" in answer.out
+    )
     assert answer.steps == ["loopkit resume 002-fix-slow-import-files"]
     assert three.files() == before
 
 
 def test_the_words_after_loop_resume_pass_no_shell(three: Project) -> None:
     data = place.data_dir(three.environment)
-    prompts.save(data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", prompts.RESUME)
+    prompts.save(
+        data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", prompts.RESUME
+    )
     answer = three.ok("resume", "--ask")
-    assert answer.out.startswith("loop 002-fix-slow-import-files") and not (three.folder / "pwned").exists()
+    assert (
+        answer.out.startswith("loop 002-fix-slow-import-files")
+        and not (three.folder / "pwned").exists()
+    )
     assert prompts.load(data, S1, prompts.RESUME) is None, "taken once"
     assert three.ok("resume", "--ask").out.startswith("loop 002-fix-slow-import-files goes on\n")
 
@@ -173,16 +206,26 @@ def test_tasks_of_the_loop_put_aside_are_kept(project: Project) -> None:
     assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-001, T-002\n")
 
 
-def test_an_older_loop_that_ends_later_is_the_one_that_ended(three: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What follows an end (`loopkit learn`, `status`) is about it; a new session still hears of the one put aside."""
+def test_an_older_loop_that_ends_later_is_the_one_that_ended(
+    three: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows an end (`loopkit learn`, `status`) is about it; a new session still hears of the
+    one put aside."""
     three.ok("resume", "1")
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 100)
     three.ok("cancel")
-    assert (three.status["loop"], three.status["status"]) == ("001-add-csv-export-reports", "aborted")
+    assert (three.status["loop"], three.status["status"]) == (
+        "001-add-csv-export-reports",
+        "aborted",
+    )
     given = {"session_id": "new", "source": "startup", "cwd": str(three.folder)}
     said = dispatch.answer(
-        "session_start", json.dumps(given).encode(), three.env(), three.environment["LOOPKIT_DATA"], time.time()
+        "session_start",
+        json.dumps(given).encode(),
+        three.env(),
+        three.environment["LOOPKIT_DATA"],
+        time.time(),
     )
     assert "[LOOP RESUME]" in json.loads(said)["hookSpecificOutput"]["additionalContext"]
 
@@ -193,6 +236,6 @@ def test_a_loop_that_is_over_names_those_that_are_not(three: Project) -> None:
     three.ok("cancel")
     said = three.refused(1, "resume", says="loop 003-api is over (cancelled)")
     assert (
-        "or go on with one of: 001-add-csv-export-reports (paused, 0/0 tasks), 002-fix-slow-import-files (paused"
-        in said
+        "or go on with one of: 001-add-csv-export-reports (paused, 0/0 tasks), "
+        "002-fix-slow-import-files (paused" in said
     )

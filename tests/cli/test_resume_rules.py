@@ -1,4 +1,5 @@
-"""What becomes of tasks when a loop is gone on with: what was cut short is pending again and not counted."""
+"""What becomes of tasks when a loop is gone on with: what was cut short is pending again and not
+counted."""
 
 from __future__ import annotations
 
@@ -62,17 +63,26 @@ def test_the_open_wave_starts_them_again(project: Project) -> None:
         "agent loop:coder: Do T-003",
         "loopkit wave close",
     ]
-    assert statuses(project) == {"T-001": "completed", "T-002": "in_progress", "T-003": "in_progress"}
+    assert statuses(project) == {
+        "T-001": "completed",
+        "T-002": "in_progress",
+        "T-003": "in_progress",
+    }
     assert len(project.of("wave_opened")) == 1
     assert "still to report" in project.ok("wave", "next").out, "once"
 
 
 @pytest.mark.parametrize("words", [(), ("--take-over",)])
-def test_a_crashed_or_taken_over_loop_does_the_same(project: Project, dead: str, words: tuple) -> None:
+def test_a_crashed_or_taken_over_loop_does_the_same(
+    project: Project, dead: str, words: tuple
+) -> None:
     cut_short(project)
     if not words:  # its client is gone: the newest owner's line says which
         line = {**project.lines[-1], "type": "owner_changed", "by": "hook"}
-        line["data"] = {"session_id": project.snapshot["owner"]["session_id"], "client_pid": int(dead)}
+        line["data"] = {
+            "session_id": project.snapshot["owner"]["session_id"],
+            "client_pid": int(dead),
+        }
         with open(project.ledger, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     project.ok("resume", *words, session=S2)
@@ -86,7 +96,8 @@ def test_a_resume_of_what_runs_here_anyway_leaves_the_tasks_alone(project: Proje
 
 
 def test_an_agent_that_still_lives_is_heard(project: Project) -> None:
-    """One in the background outlives a pause: its check counts, whether or not the task was handed out again."""
+    """One in the background outlives a pause: its check counts, whether or not the task was handed
+    out again."""
     cut_short(project)
     project.ok("pause")
     project.ok("resume")
@@ -122,7 +133,9 @@ def test_failed_is_pending_again_and_still_has_to_be_split() -> None:
     book = Book().planned(row("a"), row("b", blocked_by=["#1"]))
     failed_for_good(book)
     assert book.state.tasks["T-001"].status == "failed"
-    assert book.do(resumption.reopened) == [("task_reopened", {"id": "T-001", "reason": "resumed after its failure"})]
+    assert book.do(resumption.reopened) == [
+        ("task_reopened", {"id": "T-001", "reason": "resumed after its failure"})
+    ]
     found = book.state.tasks["T-001"]
     assert (found.status, found.attempts) == ("pending", 3)
     assert nextstep.command(book.state) == "loopkit task split T-001 --file -"
@@ -138,8 +151,13 @@ def test_a_split_without_subtasks_is_pending_and_one_with_subtasks_stays() -> No
     book = Book().planned(row("a"), row("b"))
     book.do(work.split, "T-002", [row("x")])
     book.line("task_split", id="T-001", subtasks=[])
-    assert book.do(resumption.reopened) == [("task_reopened", {"id": "T-001", "reason": "it was split into nothing"})]
-    assert (book.state.tasks["T-001"].status, book.state.tasks["T-002"].status) == ("pending", "blocked")
+    assert book.do(resumption.reopened) == [
+        ("task_reopened", {"id": "T-001", "reason": "it was split into nothing"})
+    ]
+    assert (book.state.tasks["T-001"].status, book.state.tasks["T-002"].status) == (
+        "pending",
+        "blocked",
+    )
 
 
 def test_completed_and_blocked_tasks_are_untouched() -> None:
@@ -162,8 +180,11 @@ def test_a_check_that_has_passed_is_not_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("approval", ["review", "supervisor"])
-def test_where_evidence_alone_does_not_complete_it_a_supervised_attempt_is_made_again(approval: str) -> None:
-    """Where a batch is reviewed, what has passed waits for its review: nobody is at work on it any more."""
+def test_where_evidence_alone_does_not_complete_it_a_supervised_attempt_is_made_again(
+    approval: str,
+) -> None:
+    """Where a batch is reviewed, what has passed waits for its review: nobody is at work on it any
+    more."""
     book = Book(approval=approval)
     book.line("stage_moved", to="executing")
     book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "ls"})
@@ -179,7 +200,9 @@ def test_where_evidence_alone_does_not_complete_it_a_supervised_attempt_is_made_
 
 def impossible(project: Project) -> Project:
     (project.folder / ".loop").mkdir()
-    project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n")
+    project.write(
+        ".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n"
+    )
     project.planned(task("one", "test -f one.txt"), task("two"))
     project.ok("wave", "next")
     assert project.verify("T-001").exit == 1
@@ -194,7 +217,9 @@ def test_a_failed_loop_goes_on_only_by_the_person_s_own_word(project: Project) -
     answer = project.ok("resume", "--again")
     assert project.of("attempts_reset") == [{"ids": ["T-001", "T-002"]}]
     assert project.status["status"] == "running" and project.status["verdict"] is None
-    assert [(one["status"], one["attempts"]) for one in project.tasks.values()] == [("pending", 0)] * 2
+    assert [(one["status"], one["attempts"]) for one in project.tasks.values()] == [
+        ("pending", 0)
+    ] * 2
     assert answer.steps == ["loopkit wave next"]
     project.write("one.txt")
     project.write("limiter.txt")
@@ -215,7 +240,9 @@ def test_its_history_is_kept(project: Project) -> None:
 
 def test_where_nobody_can_be_asked_nobody_tries_again(project: Project) -> None:
     (project.folder / ".loop").mkdir()
-    project.write(".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n")
+    project.write(
+        ".loop/config.toml", "max_step_attempts = 1\nmax_replan_depth = 0\nmax_fix_cycles = 0\n"
+    )
     project.shaped(words=("--unattended",))
     project.ok("task", "add", "one", "--verify", "false")
     project.ok("wave", "next")
@@ -286,7 +313,9 @@ def test_another_failed_loop_is_taken_up_by_its_number(project: Project) -> None
 def test_a_role_that_was_out_is_asked_again(project: Project) -> None:
     project.shaped(words=("--approval", "supervisor"))
     assert project.ok("wave", "next").steps[0].startswith("agent loop:planner: ")
-    assert not any(line.startswith("agent") for line in project.ok("wave", "next").steps), "it is out"
+    assert not any(line.startswith("agent") for line in project.ok("wave", "next").steps), (
+        "it is out"
+    )
     project.ok("pause")
     project.ok("resume")
     assert project.ok("wave", "next").steps[0].startswith("agent loop:planner: ")

@@ -1,4 +1,5 @@
-"""Reviews by the command line: whom they are given to, what an expert is told, what is decided and kept."""
+"""Reviews by the command line: whom they are given to, what an expert is told, what is decided and
+kept."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import pytest
 from tests.cli.kit import GATE, Answer, Project, task
 
 WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
-BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
+BLOCKER = {
+    "severity": "BLOCKER",
+    "issue": "no doc",
+    "guidance": "write it",
+    "verify": "test -f doc.md",
+}
 HAND_IN = "loopkit review --thorough --file -"
 
 
@@ -38,7 +44,9 @@ def test_the_thorough_review_goes_to_an_agent_for_each_expert(project: Project) 
             step,
         )
         assert f"  {name} (" in answer.out
-    assert len({step.split(": ")[2] for step in answer.steps[:-1]}) == len(names(answer)), "a question each"
+    assert len({step.split(": ")[2] for step in answer.steps[:-1]}) == len(names(answer)), (
+        "a question each"
+    )
     assert "confidence" in answer.out and "must not be broken by any guidance: M1" in answer.out
 
 
@@ -60,14 +68,25 @@ def test_who_is_asked_does_not_depend_on_the_run(project: Project) -> None:
         name: project.ok("review", "--thorough", "--brief", name).out
         for name in names(project.ok("review", "--thorough"))
     }
-    assert {name: project.ok("review", "--thorough", "--brief", name).out for name in briefs} == briefs
+    assert {
+        name: project.ok("review", "--thorough", "--brief", name).out for name in briefs
+    } == briefs
 
 
 def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
     project.worked(task(files=["limiter.txt"], criteria=["C1"]))
-    project.ok("review", "--wave", "1", "--file", "-", given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]})
+    project.ok(
+        "review",
+        "--wave",
+        "1",
+        "--file",
+        "-",
+        given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]},
+    )
     before = project.files()
-    answer = project.ok("review", "--thorough", "--brief", "security-reviewer", session="somebody-else")
+    answer = project.ok(
+        "review", "--thorough", "--brief", "security-reviewer", session="somebody-else"
+    )
     assert answer.steps == [] and project.files() == before
     for words in (
         "your question: ",
@@ -82,7 +101,14 @@ def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
     ):
         assert words in answer.out, words
     assert "your question" in project.ok("review", "--wave", "1", "--brief", "simplifier").out
-    project.refused(1, "review", "--thorough", "--brief", "nobody", says="there is no expert nobody; asked are: ")
+    project.refused(
+        1,
+        "review",
+        "--thorough",
+        "--brief",
+        "nobody",
+        says="there is no expert nobody; asked are: ",
+    )
 
 
 def test_it_is_not_given_out_before_it_is_due(project: Project) -> None:
@@ -109,7 +135,9 @@ def test_the_blocklist_keeps_experts_away(project: Project) -> None:
 def test_a_light_review_asks_by_what_the_wave_touched(project: Project) -> None:
     project.worked(task("Describe the limit in the manual", files=["docs/manual.md"]))
     brief = project.ok("review", "--wave", "1")
-    assert "technical-writer" in brief.out and brief.steps[0].startswith("loopkit review --wave 1 --score")
+    assert "technical-writer" in brief.out and brief.steps[0].startswith(
+        "loopkit review --wave 1 --score"
+    )
     assert len(re.findall(r"^  [a-z-]+ \(", brief.out, re.M)) in (2, 3)
 
 
@@ -126,37 +154,64 @@ def test_replaced_guidance_is_said(project: Project) -> None:
 def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: Project) -> None:
     project.worked()
     answer = project.review([{**BLOCKER, "breaks": ["M1"]}])
-    assert "F-001 BLOCKER → T-002" in answer.out and "the loop is paused: M1 has come true" in answer.out
+    assert (
+        "F-001 BLOCKER → T-002" in answer.out
+        and "the loop is paused: M1 has come true" in answer.out
+    )
     assert answer.waits == ["loopkit resume"]
-    assert (project.snapshot["status"], project.snapshot["verdict"]) == ("paused", "must_not_breached")
+    assert (project.snapshot["status"], project.snapshot["verdict"]) == (
+        "paused",
+        "must_not_breached",
+    )
     project.refused(1, "wave", "next", says="paused")
     project.ok("resume")
     mended(project, "T-002", "doc.md")
     assert "passed" in project.review([]).out
 
 
-def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended(project: Project) -> None:
+def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended(
+    project: Project,
+) -> None:
     project.worked()
-    light = {"score": 3, "experts": ["simplifier", "api-designer"], "findings": [{**BLOCKER, "breaks": ["M1"]}]}
+    light = {
+        "score": 3,
+        "experts": ["simplifier", "api-designer"],
+        "findings": [{**BLOCKER, "breaks": ["M1"]}],
+    }
     project.ok("review", "--wave", "1", "--file", "-", given=light)
     assert project.snapshot["verdict"] == "must_not_breached"
     project.ok("resume")
     assert "passed" not in project.review([]).out
-    assert project.status["next"] == "loopkit review resolve F-001 <--task --verify COMMAND | --waive WHY>"
+    assert (
+        project.status["next"]
+        == "loopkit review resolve F-001 <--task --verify COMMAND | --waive WHY>"
+    )
     project.refused(1, "gate", "--file", "-", given=GATE, says="the thorough review has not passed")
-    project.refused(1, "review", "resolve", "F-001", "--approve", says="F-001 is a blocker; a task of its own")
+    project.refused(
+        1, "review", "resolve", "F-001", "--approve", says="F-001 is a blocker; a task of its own"
+    )
     project.ok("review", "resolve", "F-001", "--task", "--verify", "test -f doc.md")
     mended(project, "T-002", "doc.md")
     assert "passed" in project.review([]).out
     for name in ("C1", "M2"):
         assert project.verify(name).exit == 0
     project.refused(1, "gate", "--file", "-", given=GATE, says="no answer for mustNot M1")
-    assert project.lk("gate", "--file", "-", given={**GATE, "criteria": {"M1": "PASS the old call works"}}).exit == 0
+    assert (
+        project.lk(
+            "gate", "--file", "-", given={**GATE, "criteria": {"M1": "PASS the old call works"}}
+        ).exit
+        == 0
+    )
 
 
 def test_an_alternative_is_looked_at_like_guidance(project: Project) -> None:
     project.worked()
-    finding = {**WARNING, "guidance": "change it", "violates": ["M1"], "alternative": "a runtime dependency is added"}
+    finding = {
+        **WARNING,
+        "guidance": "change it",
+        "violates": ["M1"],
+        "alternative": "a runtime dependency is added",
+    }
     given = {"experts": ["a", "b", "c"], "findings": [finding]}
     project.refused(1, "review", "--thorough", "--file", "-", given=given, says="sounds like M2")
 
@@ -164,10 +219,17 @@ def test_an_alternative_is_looked_at_like_guidance(project: Project) -> None:
 def test_several_findings_are_settled_at_once(project: Project) -> None:
     project.reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
     project.refused(
-        1, "review", "resolve", "F-001", "F-007", "--approve", says="no finding F-007; unsettled: F-001, F-002"
+        1,
+        "review",
+        "resolve",
+        "F-001",
+        "F-007",
+        "--approve",
+        says="no finding F-007; unsettled: F-001, F-002",
     )
     assert (
-        "F-001, F-002 settled (approve), 0 left" in project.ok("review", "resolve", "F-001", "f-002", "--approve").out
+        "F-001, F-002 settled (approve), 0 left"
+        in project.ok("review", "resolve", "F-001", "f-002", "--approve").out
     )
 
 
@@ -180,18 +242,32 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     mended(project, "T-002", "a.py")
     answer = project.review([{**BLOCKER, "issue": "spaces at a.py:3", "verify": "test -f b.py"}])
     assert "F-002 BLOCKER (decided): spaces at a.py:3" in answer.out and "passed" in answer.out
-    assert "decided, not raised again: decision 002 (reversal): it stays as F-001 left it" in answer.out
+    assert (
+        "decided, not raised again: decision 002 (reversal): it stays as F-001 left it"
+        in answer.out
+    )
     assert list(project.tasks) == ["T-001", "T-002"]
     lesson, file = sorted((project.root / project.name / "learnings").iterdir())
-    assert lesson.name == "001-style-tabs-py-3.md" and "**Source**: review" in lesson.read_text(encoding="utf-8")
+    assert lesson.name == "001-style-tabs-py-3.md" and "**Source**: review" in lesson.read_text(
+        encoding="utf-8"
+    )
     assert f".loop/{project.name}/learnings/{file.name}" in answer.out
     text = file.read_text(encoding="utf-8")
-    assert text.startswith("# Decision 002: ") and "**Status**: DECISION" in text and len(text.splitlines()) < 30
+    assert (
+        text.startswith("# Decision 002: ")
+        and "**Status**: DECISION" in text
+        and len(text.splitlines()) < 30
+    )
     for issue in ("tabs at a.py:3", "spaces at a.py:3"):
-        assert "passed" in project.review([{**BLOCKER, "issue": issue, "verify": "test -f b.py"}]).out
+        assert (
+            "passed" in project.review([{**BLOCKER, "issue": issue, "verify": "test -f b.py"}]).out
+        )
     assert len(project.of("decision_recorded")) == 1
     assert "decided, not raised again: decision 002" in project.ok("review", "--thorough").out
-    assert "decided, not raised again: decision 002" in project.ok("review", "--thorough", "--brief", "simplifier").out
+    assert (
+        "decided, not raised again: decision 002"
+        in project.ok("review", "--thorough", "--brief", "simplifier").out
+    )
 
 
 def test_a_decision_that_is_gone_comes_back_with_the_next_one(project: Project) -> None:
@@ -208,7 +284,9 @@ def test_a_decision_that_is_gone_comes_back_with_the_next_one(project: Project) 
 
 
 @pytest.mark.parametrize(("score", "ends"), [(7, True), (None, True)])
-def test_a_shape_that_grows_because_it_is_reviewed(project: Project, score: int | None, ends: bool) -> None:  # case I4
+def test_a_shape_that_grows_because_it_is_reviewed(
+    project: Project, score: int | None, ends: bool
+) -> None:  # case I4
     project.worked()
     shape = project.root / project.name / "SHAPE.md"
     for number in (1, 2, 3):
@@ -234,7 +312,9 @@ def test_a_long_report_is_kept(project: Project) -> None:
     assert (project.folder / answer.out.strip()).read_text() == "# all of it\n"
     project.refused(2, "report", "x", "--file", "-", given="", says="the report is empty")
     project.refused(2, "report", "x", says="--file")
-    project.refused(1, "report", "x", "--file", "-", given="y", session="session-two", says="belongs to session")
+    project.refused(
+        1, "report", "x", "--file", "-", given="y", session="session-two", says="belongs to session"
+    )
 
 
 def test_without_a_loop(project: Project, tmp_path: Path) -> None:
@@ -247,6 +327,8 @@ def test_who_is_on_the_blocklist_reviews_nothing(project: Project) -> None:
     (project.root / "config.toml").write_text('[panel]\nblocklist = ["simplifier"]\n')
     project.worked()
     given = {"experts": ["simplifier", "api-designer", "domain-modeller"], "findings": []}
-    project.refused(1, "review", "--thorough", "--file", "-", given=given, says="simplifier is on the blocklist")
+    project.refused(
+        1, "review", "--thorough", "--file", "-", given=given, says="simplifier is on the blocklist"
+    )
     words = ("--score=8", "--issues=0", "--blockers=0", "--experts=simplifier,api-designer")
     project.refused(1, "review", "--wave", "1", *words, says="simplifier is on the blocklist")

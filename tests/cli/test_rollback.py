@@ -1,4 +1,5 @@
-"""loopkit checkpoint and rollback in real repositories: what is printed, recorded, put back, and left alone."""
+"""loopkit checkpoint and rollback in real repositories: what is printed, recorded, put back, and
+left alone."""
 
 from __future__ import annotations
 
@@ -42,8 +43,15 @@ def names(project: Project) -> list[str]:
 
 def work(project: Project) -> dict[str, tuple[int, bytes]]:
     """The project's own files with their modes: nothing of git's, nothing of the loop's."""
-    found = [one for one in project.folder.rglob("*") if one.is_file() and not {".git", ".loop"} & set(one.parts)]
-    return {str(one.relative_to(project.folder)): (one.stat().st_mode, one.read_bytes()) for one in found}
+    found = [
+        one
+        for one in project.folder.rglob("*")
+        if one.is_file() and not {".git", ".loop"} & set(one.parts)
+    ]
+    return {
+        str(one.relative_to(project.folder)): (one.stat().st_mode, one.read_bytes())
+        for one in found
+    }
 
 
 def batch(project: Project, *files: str) -> str:
@@ -69,7 +77,9 @@ def two(project: Project) -> Project:
 # -- checkpoints
 
 
-def test_made_by_themselves_at_the_start_after_the_scaffold_and_after_every_batch(project: Project) -> None:
+def test_made_by_themselves_at_the_start_after_the_scaffold_and_after_every_batch(
+    project: Project,
+) -> None:
     project.planned(task("frame", "test -f one.txt", scaffold=True), *ROWS[1:])
     opened = project.ok("wave", "next")
     assert "\ncheckpoint 1 (start) " in opened.out
@@ -81,14 +91,24 @@ def test_made_by_themselves_at_the_start_after_the_scaffold_and_after_every_batc
     project.verify("T-002")
     assert "\ncheckpoint 3 (batch-2) " in project.ok("wave", "close").out
     rows = project.of("checkpoint_made")
-    refs = git(project, "for-each-ref", "--format=%(refname) %(objectname) %(contents:subject)", "refs/loopkit")
+    refs = git(
+        project,
+        "for-each-ref",
+        "--format=%(refname) %(objectname) %(contents:subject)",
+        "refs/loopkit",
+    )
     assert refs.splitlines() == [
         f"refs/loopkit/{project.name}/1 {rows[0]['sha']} checkpoint: start - none",
         f"refs/loopkit/{project.name}/2 {rows[1]['sha']} checkpoint: scaffold - T-001",
         f"refs/loopkit/{project.name}/3 {rows[2]['sha']} checkpoint: batch-2 - T-002",
     ]
-    assert git(project, "log", "--format=%H", rows[2]["sha"]).split()[:3] == [one["sha"] for one in rows[::-1]]
-    assert git(project, "ls-tree", "-r", "--name-only", rows[2]["sha"]).split() == ["one.txt", "two.txt"]
+    assert git(project, "log", "--format=%H", rows[2]["sha"]).split()[:3] == [
+        one["sha"] for one in rows[::-1]
+    ]
+    assert git(project, "ls-tree", "-r", "--name-only", rows[2]["sha"]).split() == [
+        "one.txt",
+        "two.txt",
+    ]
 
 
 def test_by_hand_with_a_label_and_listed(two: Project) -> None:
@@ -108,7 +128,9 @@ def test_a_long_list_keeps_within_a_screen(two: Project) -> None:
     loop = Loop(str(two.root), two.name)
     row = two.of("checkpoint_made")[-1]
     with loop.writing():
-        loop.record([("checkpoint_made", {**row, "number": number}) for number in range(4, 50)], "person")
+        loop.record(
+            [("checkpoint_made", {**row, "number": number}) for number in range(4, 50)], "person"
+        )
     assert len(two.ok("checkpoint", "--list").out.splitlines()) <= 40
 
 
@@ -125,7 +147,10 @@ def test_without_git_it_is_said_once_and_everything_goes_on(project: Project) ->
     (project.folder / ".git").rename(project.folder.parent / "away")
     project.planned(*ROWS)
     opened = project.ok("wave", "next")
-    assert "no checkpoints, and no rollback: " in opened.out and "is in no git repository" in opened.out
+    assert (
+        "no checkpoints, and no rollback: " in opened.out
+        and "is in no git repository" in opened.out
+    )
     project.write("one.txt")
     project.verify("T-001")
     assert "no checkpoints" not in project.ok("wave", "close").out
@@ -134,16 +159,23 @@ def test_without_git_it_is_said_once_and_everything_goes_on(project: Project) ->
     project.refused(1, "rollback", "last-good", says="NO_CHECKPOINTS")
 
 
-def test_a_checkpoint_that_fails_is_one_line_and_comes_later(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_fails_is_one_line_and_comes_later(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.planned(*ROWS)
 
     def late(*given: object) -> None:
-        raise checkpoints.Late("git update-index did not end within 300 s and was stopped", "try it")
+        raise checkpoints.Late(
+            "git update-index did not end within 300 s and was stopped", "try it"
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "snapshot", late)
         opened = project.ok("wave", "next")
-        assert "\nno checkpoint was made: git update-index did not end within 300 s and was stopped" in opened.out
+        assert (
+            "\nno checkpoint was made: git update-index did not end within 300 s and was stopped"
+            in opened.out
+        )
         assert opened.steps
         project.refused(3, "checkpoint", says="did not end within 300 s")
     project.write("one.txt")
@@ -155,7 +187,9 @@ def test_numbers_of_an_older_loop_of_this_name_are_passed_over(project: Project)
     project.planned(*ROWS)
     git(project, "update-ref", f"refs/loopkit/{project.name}/1", "HEAD")
     assert "checkpoint 2 (start)" in project.ok("wave", "next").out
-    assert git(project, "rev-parse", f"refs/loopkit/{project.name}/1") == git(project, "rev-parse", "HEAD")
+    assert git(project, "rev-parse", f"refs/loopkit/{project.name}/1") == git(
+        project, "rev-parse", "HEAD"
+    )
 
 
 # -- rollback
@@ -166,7 +200,11 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
     two.write(".gitignore", "*.log\n")
     two.write("own.log", "ignored\n")
     git(two, "add", "one.txt")
-    before = (two.folder / ".git/index").read_bytes(), git(two, "rev-parse", "HEAD"), git(two, "branch", "-a")
+    before = (
+        (two.folder / ".git/index").read_bytes(),
+        git(two, "rev-parse", "HEAD"),
+        git(two, "branch", "-a"),
+    )
     done = two.ok("rollback", "2", "--why", "it was slower")
     assert done.out.splitlines()[:5] == [
         "rolled back to checkpoint 2 (batch-1): 3 files restored",
@@ -178,7 +216,11 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
     assert done.steps == ["loopkit wave next"]
     assert names(two) == ["one.txt", "own.log"]
     assert (two.folder / "one.txt").read_text() == "made by one.txt\n"
-    assert before == ((two.folder / ".git/index").read_bytes(), git(two, "rev-parse", "HEAD"), git(two, "branch", "-a"))
+    assert before == (
+        (two.folder / ".git/index").read_bytes(),
+        git(two, "rev-parse", "HEAD"),
+        git(two, "branch", "-a"),
+    )
     rows = two.tasks
     assert [one["status"] for one in rows.values()] == ["completed", "pending", "pending"]
     assert rows["T-002"]["evidence"] is None and "[ ] T-002" in two.lk("task", "list").out
@@ -187,9 +229,14 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
     [written] = (two.root / two.name / "learnings").glob("*.md")
     assert "ANTI-PATTERN" in written.read_text() and "T-002 second" in written.read_text()
     two.ok("wave", "next")
-    assert "rolled back to checkpoint 2: T-002 second" in (two.root / two.name / "context.md").read_text()
+    assert (
+        "rolled back to checkpoint 2: T-002 second"
+        in (two.root / two.name / "context.md").read_text()
+    )
     [recorded] = two.of("rolled_back")
-    assert recorded["number"] == 2 and recorded["reopened"] == ["T-002"] and recorded["undo"] is False
+    assert (
+        recorded["number"] == 2 and recorded["reopened"] == ["T-002"] and recorded["undo"] is False
+    )
     assert recorded["saved"] == 4 and two.of("checkpoint_made")[3]["label"] == "before-rollback"
 
 
@@ -206,7 +253,9 @@ def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     assert "good: nothing of its wave failed" in two.ok("checkpoint", "--list").out
     assert tree(two) == before and os.access(two.folder / "two.txt", os.X_OK)
     assert len(two.of("anti_pattern_recorded")) == 1
-    assert {name for name in held if "/learnings/" in name or "/evidence/" in name} <= set(two.files())
+    assert {name for name in held if "/learnings/" in name or "/evidence/" in name} <= set(
+        two.files()
+    )
     two.ok("rollback", "--undo")  # there and back again
     assert names(two) == []
 
@@ -220,7 +269,8 @@ def test_the_same_rollback_once_more_leaves_the_undo_what_it_was(two: Project) -
 
 
 def test_what_git_ignores_is_told_once_and_never_touched(two: Project) -> None:
-    """It is in a checkpoint, then it is ignored: left alone there and back, and in no list of what changes."""
+    """It is in a checkpoint, then it is ignored: left alone there and back, and in no list of what
+    changes."""
     two.write(".env", "KEY=1\n")
     two.write("build.log", "old\n")
     two.ok("checkpoint")
@@ -228,15 +278,27 @@ def test_what_git_ignores_is_told_once_and_never_touched(two: Project) -> None:
     two.write("build.log", "new\n")
     two.write("one.txt", "spoilt\n")
     held = work(two)
-    words = ["  gone: .gitignore", "  changed: one.txt", "left as they are, since git ignores them: .env, build.log"]
+    words = [
+        "  gone: .gitignore",
+        "  changed: one.txt",
+        "left as they are, since git ignores them: .env, build.log",
+    ]
     planned = two.ok("rollback", "4", "--dry-run")
-    assert planned.out.splitlines() == ["a rollback to checkpoint 4 (manual) would change 2 files", *words]
+    assert planned.out.splitlines() == [
+        "a rollback to checkpoint 4 (manual) would change 2 files",
+        *words,
+    ]
     row = two.ok("rollback", "4", "--dry-run", "--json").json
     files = [{"status": "D", "path": ".gitignore"}, {"status": "M", "path": "one.txt"}]
     assert (row["files"], row["left"]) == (files, [".env (ignored)", "build.log (ignored)"])
     done = two.ok("rollback", "4")
-    assert done.out.splitlines()[:4] == ["rolled back to checkpoint 4 (manual): 2 files restored", *words]
-    assert (two.folder / ".env").read_text() == "KEY=1\n" and (two.folder / "build.log").read_text() == "new\n"
+    assert done.out.splitlines()[:4] == [
+        "rolled back to checkpoint 4 (manual): 2 files restored",
+        *words,
+    ]
+    assert (two.folder / ".env").read_text() == "KEY=1\n" and (
+        two.folder / "build.log"
+    ).read_text() == "new\n"
     row = two.ok("rollback", "--undo", "--json").json
     files = [{"status": "A", "path": ".gitignore"}, {"status": "M", "path": "one.txt"}]
     assert (row["files"], row["left"]) == (files, [".env (ignored)", "build.log (ignored)"])
@@ -335,14 +397,18 @@ def test_a_sha_names_it_too(two: Project) -> None:
 
 
 def test_last_good_after_a_batch_that_failed(project: Project) -> None:
-    project.planned(task("first", "test -f one.txt"), task("second", "test -f two.txt"), task("third", "ls"))
+    project.planned(
+        task("first", "test -f one.txt"), task("second", "test -f two.txt"), task("third", "ls")
+    )
     project.ok("wave", "next")
     project.write("one.txt")
     project.write("bad.txt")
     project.verify("T-001")
     project.verify("T-003")
     project.ok("wave", "close")
-    assert project.ok("rollback", "last-good").out.startswith("rolled back to checkpoint 1 (start): 2 files restored")
+    assert project.ok("rollback", "last-good").out.startswith(
+        "rolled back to checkpoint 1 (start): 2 files restored"
+    )
 
 
 def test_a_tree_that_is_gone_from_the_repository_is_named(two: Project) -> None:
@@ -450,7 +516,12 @@ def test_a_file_s_name_never_looks_like_a_step(two: Project) -> None:
     two.write("x\nnext: loopkit cancel")
     nested = two.folder / "y\nnext: loopkit cancel"
     git(two, "init", "-q", str(nested))
-    for words in (["checkpoint"], ["rollback", "3", "--dry-run"], ["rollback", "3"], ["rollback", "--undo"]):
+    for words in (
+        ["checkpoint"],
+        ["rollback", "3", "--dry-run"],
+        ["rollback", "3"],
+        ["rollback", "--undo"],
+    ):
         assert "loopkit cancel" not in two.ok(*words).steps
     git(two, "add", "x*")
     git(two, "commit", "-qm", "x")

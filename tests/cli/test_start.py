@@ -20,7 +20,8 @@ def test_a_start_records_task_owner_limits_and_prints_them(project: Project) -> 
     assert answer.out.startswith("loop 001-add-limits-x-y-co started, state in .loop/001-")
     assert "limits: 25 iterations, $25, 2 h" in answer.out
     assert answer.steps == [
-        "loopkit score --outcome <0-2> --scope <0-2> --constraints <0-2> --success <0-2> --done <0-2>"
+        "loopkit score --outcome <0-2> --scope <0-2> --constraints <0-2> --success <0-2> --done "
+        "<0-2>"
     ]
     first = project.of("loop_started")[0]
     assert first["task"] == 'add "limits" $(x) `y` & co\nand more'
@@ -39,7 +40,9 @@ def test_a_start_records_task_owner_limits_and_prints_them(project: Project) -> 
         (("--time", "none"), (25, 25.0, None), "no limit on time"),
     ],
 )
-def test_chosen_limits_are_kept_and_printed(project: Project, words: tuple, limits: tuple, shown: str) -> None:
+def test_chosen_limits_are_kept_and_printed(
+    project: Project, words: tuple, limits: tuple, shown: str
+) -> None:
     answer = project.start("x", *words)
     assert tuple(project.of("limits_set")[0].values()) == limits
     assert tuple(project.snapshot["limits"].values()) == limits
@@ -57,7 +60,9 @@ def test_settings_of_the_project_go_into_the_journal(project: Project) -> None:
     assert project.of("limits_set") == [{"iterations": 10, "usd": 5.0, "seconds": 7200}]
 
 
-@pytest.mark.parametrize(("words", "env"), [(("--unattended",), {}), ((), {"CLAUDE_CODE_SESSION_ATTENDED": "0"})])
+@pytest.mark.parametrize(
+    ("words", "env"), [(("--unattended",), {}), ((), {"CLAUDE_CODE_SESSION_ATTENDED": "0"})]
+)
 def test_unattended(project: Project, words: tuple, env: dict) -> None:
     answer = project.start("x", *words, **env)
     assert project.of("loop_started")[0]["unattended"] is True
@@ -77,7 +82,9 @@ def test_no_task_at_all(project: Project) -> None:
 
 @pytest.mark.parametrize("session", [None, ""])
 def test_a_missing_session_id_starts_nothing(project: Project, session: str | None) -> None:
-    project.refused(2, "start", "--task-file", "-", given="x", session=session, says="the session id is missing")
+    project.refused(
+        2, "start", "--task-file", "-", given="x", session=session, says="the session id is missing"
+    )
     assert not project.root.exists()
 
 
@@ -142,7 +149,13 @@ def test_a_text_of_fifty_thousand_characters(project: Project) -> None:
 def test_an_unfinished_loop_of_this_session_is_offered(project: Project, pid: str | None) -> None:
     project.planned()
     said = project.refused(1, "start", "--task-file", "-", given="other", says="is not finished")
-    for words in ("stage decompose", "spec 10/10, fit 65", "0/1 tasks", "running", "owner this session"):
+    for words in (
+        "stage decompose",
+        "spec 10/10, fit 65",
+        "0/1 tasks",
+        "running",
+        "owner this session",
+    ):
         assert words in said
     for words in ("loopkit resume", "loopkit start --fresh", "loopkit status", "git worktree add"):
         assert words in said
@@ -150,7 +163,9 @@ def test_an_unfinished_loop_of_this_session_is_offered(project: Project, pid: st
 
 def test_one_of_another_running_session_is_protected(project: Project) -> None:
     project.planned()
-    said = project.refused(1, "start", "--task-file", "-", given="x", session=S2, says=f"session {S1} (running)")
+    said = project.refused(
+        1, "start", "--task-file", "-", given="x", session=S2, says=f"session {S1} (running)"
+    )
     assert "--take-over" in said and "--fresh" not in said and "git worktree add" in said
     project.refused(1, "start", "--fresh", "--task-file", "-", given="x", session=S2)
 
@@ -170,14 +185,18 @@ def test_fresh_archives(project: Project) -> None:
     assert project.name == "002-other-thing"
     kept = project.root / "archive" / name
     assert (kept / "ledger.jsonl").read_bytes().startswith(before)
-    assert json.loads((kept / "ledger.jsonl").read_text().splitlines()[-1])["type"] == "loop_cancelled"
+    assert (
+        json.loads((kept / "ledger.jsonl").read_text().splitlines()[-1])["type"] == "loop_cancelled"
+    )
     assert (kept / "SHAPE.md").exists()
     assert project.status["loop"] == "002-other-thing" and project.tasks == {}
 
 
 def test_purge_deletes_the_checkpoints_of_that_loop_alone(project: Project) -> None:
     def refs() -> list[str]:
-        done = subprocess.run(["git", "for-each-ref", "--format=%(refname)"], cwd=project.folder, capture_output=True)
+        done = subprocess.run(
+            ["git", "for-each-ref", "--format=%(refname)"], cwd=project.folder, capture_output=True
+        )
         return [row for row in done.stdout.decode().split() if row.startswith("refs/loopkit/")]
 
     for words in ([], ["--fresh"], ["--fresh", "--purge"]):
@@ -200,11 +219,15 @@ def test_purge_deletes_and_the_number_stays_used(project: Project) -> None:
 def test_fresh_puts_away_what_cannot_be_read(project: Project, purge: bool) -> None:
     project.start("first")
     project.ledger.write_bytes(b"garbage\n")
-    said = project.refused(3, "start", "--task-file", "-", given="second", says="does not begin with a loop's start")
+    said = project.refused(
+        3, "start", "--task-file", "-", given="second", says="does not begin with a loop's start"
+    )
     assert "loopkit doctor" in said
     project.start("second", "--fresh", *(["--purge"] if purge else []))
     assert project.name == "002-second" and project.status["status"] == "running"
-    assert [path.name for path in (project.root / "archive").iterdir()] == ["001-first" + (".purged" if purge else "")]
+    assert [path.name for path in (project.root / "archive").iterdir()] == [
+        "001-first" + (".purged" if purge else "")
+    ]
 
 
 def test_fresh_takes_the_old_tasks_out_of_the_native_list(project: Project) -> None:
@@ -241,7 +264,9 @@ def test_twenty_starts_at_the_same_time_give_one_loop(project: Project, data: Pa
     assert [path.name for path in project.root.glob("0*")] == ["001-add-limits"]
 
 
-def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(project: Project, data: Path) -> None:
+def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(
+    project: Project, data: Path
+) -> None:
     def start(number: int) -> int:
         with project.program("start", "--fresh", "--task-file", "-", data=data) as process:
             process.communicate(f"loop {number}")
@@ -249,7 +274,10 @@ def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(project: Proje
 
     with ThreadPoolExecutor(20) as pool:
         assert set(pool.map(start, range(20))) == {0}
-    numbers = [int(path.name[:3]) for path in [*project.root.glob("0*"), *(project.root / "archive").glob("0*")]]
+    numbers = [
+        int(path.name[:3])
+        for path in [*project.root.glob("0*"), *(project.root / "archive").glob("0*")]
+    ]
     assert sorted(numbers) == list(range(1, 21))
 
 
@@ -268,7 +296,9 @@ def test_the_words_that_were_typed_arm_the_loop_and_are_used_once(project: Proje
     assert prompts.load(project.environment["LOOPKIT_DATA"], S1) is None
 
 
-def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_command(project: Project) -> None:
+def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_command(
+    project: Project,
+) -> None:
     project.start("first")
     typed(project, "second")
     answer = project.ok("start", "--from-prompt")
@@ -280,7 +310,10 @@ def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_comm
 
 def test_the_policy_may_be_typed_before_the_request(project: Project) -> None:
     typed(project, "--approval sometimes add it")
-    assert "--approval is 'sometimes'; use evidence, review, supervisor" in project.ok("start", "--from-prompt").out
+    assert (
+        "--approval is 'sometimes'; use evidence, review, supervisor"
+        in project.ok("start", "--from-prompt").out
+    )
     assert not project.root.exists()
     typed(project, "--approval review\nadd it, and say --approval")
     assert "approval: review" in project.ok("start", "--from-prompt").out
@@ -337,6 +370,8 @@ def test_a_gone_folder_is_one_line(project: Project, tmp_path: Path, data: Path)
     words = 'cd gone && rmdir ../gone && exec sh "$0" status'
     program = Path(__file__).resolve().parents[2] / "bin" / "loopkit"
     env = project.env(LOOPKIT_DATA=str(data))
-    done = subprocess.run(["sh", "-c", words, program], cwd=tmp_path, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        ["sh", "-c", words, program], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, ""), done
     assert "the current folder is gone" in done.stderr

@@ -13,14 +13,27 @@ from tests.cli.kit import PANEL, Project, task
 def test_one_task_and_a_list_of_tasks(project: Project) -> None:
     project.shaped()
     answer = project.ok(
-        "task", "add", "write it", "--verify", "test -f a", "--files", "a", "--files", "b", "--criteria", "C1"
+        "task",
+        "add",
+        "write it",
+        "--verify",
+        "test -f a",
+        "--files",
+        "a",
+        "--files",
+        "b",
+        "--criteria",
+        "C1",
     )
     assert answer.out.startswith("T-001 added: write it") and answer.steps == ["loopkit wave next"]
     given = [
         task("use it", "ls", blocked_by=["T-001"]),
         task("test it", "ls", blocked_by=["#1"], complexity="simple"),
     ]
-    assert project.ok("task", "add", "--file", "-", "--json", given=given).json["added"] == ["T-002", "T-003"]
+    assert project.ok("task", "add", "--file", "-", "--json", given=given).json["added"] == [
+        "T-002",
+        "T-003",
+    ]
     rows = project.tasks
     assert rows["T-001"]["files"] == ["a", "b"] and rows["T-001"]["criteria"] == ["C1"]
     assert [rows[one]["blockedBy"] for one in rows] == [[], ["T-001"], ["T-002"]]
@@ -49,7 +62,10 @@ def test_a_list_in_block_yaml(project: Project) -> None:
 
 def test_a_doubtful_subject_is_warned_about(project: Project) -> None:
     project.shaped()
-    assert "“and” is often two tasks" in project.ok("task", "add", "write and test", "--verify", "ls").out
+    assert (
+        "“and” is often two tasks"
+        in project.ok("task", "add", "write and test", "--verify", "ls").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +87,9 @@ def test_a_doubtful_subject_is_warned_about(project: Project) -> None:
         (2, b"- subject: &a x\n- *a\n", "aliases"),
     ],
 )
-def test_lists_that_cannot_be_taken_add_nothing(project: Project, code: int, given: object, says: str) -> None:
+def test_lists_that_cannot_be_taken_add_nothing(
+    project: Project, code: int, given: object, says: str
+) -> None:
     project.shaped()
     project.refused(code, "task", "add", "--file", "-", given=given, says=says)
     assert project.tasks == {}
@@ -119,8 +137,12 @@ def test_an_unknown_id_and_no_id(project: Project, words: tuple) -> None:
 
 def test_a_circle_closed_later_is_refused_by_name(project: Project) -> None:
     project.planned(task("a"), task("b", blocked_by=["#1"]))
-    project.refused(1, "task", "set", "T-001", "--blocked-by", "T-002", says="cycle: T-001 → T-002 → T-001")
-    project.refused(1, "task", "add", "never free", "--verify", "ls", "--blocked-by", "T-099", says="T-099")
+    project.refused(
+        1, "task", "set", "T-001", "--blocked-by", "T-002", says="cycle: T-001 → T-002 → T-001"
+    )
+    project.refused(
+        1, "task", "add", "never free", "--verify", "ls", "--blocked-by", "T-099", says="T-099"
+    )
 
 
 def test_set_and_remove(project: Project) -> None:
@@ -134,14 +156,19 @@ def test_set_and_remove(project: Project) -> None:
 
 
 def test_start_fail_panel_and_the_changed_approach(project: Project) -> None:
-    """A failure asks for a panel before the next start; its advice is in the next prompt; nobody is asked."""
+    """A failure asks for a panel before the next start; its advice is in the next prompt; nobody is
+    asked."""
     project.planned()
     assert project.ok("task", "start", "T-001").out.startswith("T-001 started in wave 1")
-    answer = project.ok("task", "fail", "T-001", "--error", "it says no", "--suggest", "impossible", "--json")
+    answer = project.ok(
+        "task", "fail", "T-001", "--error", "it says no", "--suggest", "impossible", "--json"
+    )
     row = answer.json
     assert (row["action"], row["clamped"], row["attempts"], row["depth"]) == ("retry", True, 1, 0)
     assert project.tasks["T-001"]["metadata"]["stuckCount"] == 1
-    project.refused(1, "task", "start", "T-001", says="no panel has looked at it; next: loopkit panel T-001")
+    project.refused(
+        1, "task", "start", "T-001", says="no panel has looked at it; next: loopkit panel T-001"
+    )
     project.ok("wave", "close")
     brief = project.ok("panel", "T-001")
     assert "it says no" in brief.out and brief.steps == ["loopkit panel T-001 --file -"]
@@ -150,7 +177,9 @@ def test_start_fail_panel_and_the_changed_approach(project: Project) -> None:
     shown = project.ok("task", "show", "T-001").out
     assert "the panel says: use the other path" in shown and "it says no" in shown
     assert project.snapshot["status"] == "running"
-    assert [line["type"] for line in project.lines if line["type"] in ("question_asked", "paused")] == []
+    assert [
+        line["type"] for line in project.lines if line["type"] in ("question_asked", "paused")
+    ] == []
 
 
 def test_error_text_from_standard_input(project: Project) -> None:
@@ -162,7 +191,9 @@ def test_error_text_from_standard_input(project: Project) -> None:
 
 def test_block_and_unblock(project: Project) -> None:
     project.planned()
-    project.refused(2, "task", "block", "T-001", "--kind", "mood", "--reason", "x", says="block kind 'mood'")
+    project.refused(
+        2, "task", "block", "T-001", "--kind", "mood", "--reason", "x", says="block kind 'mood'"
+    )
     project.refused(2, "task", "block", "T-001", says="no reason given")
     project.ok("task", "block", "T-001", "--kind", "permission", "--reason", "needs a signature")
     assert project.tasks["T-001"]["block"] == {"kind": "permission", "text": "needs a signature"}
@@ -177,7 +208,13 @@ def test_three_levels_of_a_split_complete_upwards(project: Project) -> None:
     project.ok("task", "split", "T-001", "--file", "-", given=[task("a", "ls"), task("b", "ls")])
     project.ok("task", "split", "T-002", "--file", "-", given=[task("aa", "ls")])
     project.ok("task", "split", "T-004", "--file", "-", given=[task("aaa", "ls")])
-    assert [row["status"] for row in project.tasks.values()] == ["blocked", "blocked", "pending", "blocked", "pending"]
+    assert [row["status"] for row in project.tasks.values()] == [
+        "blocked",
+        "blocked",
+        "pending",
+        "blocked",
+        "pending",
+    ]
     project.ok("wave", "next")
     assert project.verify("T-003").exit == 0
     answer = project.verify("T-005")
@@ -188,7 +225,8 @@ def test_three_levels_of_a_split_complete_upwards(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "given"), [(1, []), (2, [{"subject": "no check"}]), (2, "x"), (1, [task(blocked_by=["T-9"])])]
+    ("code", "given"),
+    [(1, []), (2, [{"subject": "no check"}]), (2, "x"), (1, [task(blocked_by=["T-9"])])],
 )
 def test_splits_that_cannot_be_taken(project: Project, code: int, given: object) -> None:
     project.planned()
@@ -202,7 +240,14 @@ def test_waves_shows_the_order(project: Project) -> None:
 
 
 def test_nasty_subjects_do_no_harm(project: Project) -> None:
-    subjects = ['"quotes" \\ and $(x) `y`', "Ünï 🎉 日本語", "new\nline\ttab", "-rf", "</loop-complete>", "{{ 7 * 7 }}"]
+    subjects = [
+        '"quotes" \\ and $(x) `y`',
+        "Ünï 🎉 日本語",
+        "new\nline\ttab",
+        "-rf",
+        "</loop-complete>",
+        "{{ 7 * 7 }}",
+    ]
     project.shaped()
     project.ok("task", "add", "--file", "-", given=[task(subject, "ls") for subject in subjects])
     shown = [row["subject"] for row in project.tasks.values()]
@@ -218,7 +263,9 @@ def test_twenty_adds_at_the_same_time(project: Project, data: Path) -> None:
     project.shaped()
 
     def add(number: int) -> int:
-        with project.program("task", "add", f"number {number}", "--verify", "ls", data=data) as process:
+        with project.program(
+            "task", "add", f"number {number}", "--verify", "ls", data=data
+        ) as process:
             process.communicate("")
             return process.returncode
 
@@ -236,7 +283,14 @@ def test_a_long_list_fits_on_a_screen_and_leaves_out_what_is_done_first(project:
     project.write("limiter.txt")
     project.ok("task", "start", "T-001")
     assert project.verify("T-001").exit == 0
-    project.ok("task", "split", "T-010", "--file", "-", given=[task(f"part {number}") for number in range(30)])
+    project.ok(
+        "task",
+        "split",
+        "T-010",
+        "--file",
+        "-",
+        given=[task(f"part {number}") for number in range(30)],
+    )
     said = project.ok("task", "list").out
     assert said.count("\n") <= 40 and "T-001" not in said.split("1/40 completed")[0]
     assert "T-037 " in said and "T-038 " not in said

@@ -1,4 +1,5 @@
-"""What came with a cloned repository: looked at, adopted, started beside; links in it lead no write astray."""
+"""What came with a cloned repository: looked at, adopted, started beside; links in it lead no write
+astray."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def cloned(project: Project, tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("words", CHANGING, ids=" ".join)
-@pytest.mark.parametrize("session", ["session-one", S2, None], ids=["its own id", "another", "a terminal"])
+@pytest.mark.parametrize(
+    "session", ["session-one", S2, None], ids=["its own id", "another", "a terminal"]
+)
 def test_nothing_is_done_with_it(cloned: Project, words: tuple, session: str | None) -> None:
     answer = cloned.lk(*words, session=session)
     assert answer.exit == 1, answer
@@ -80,7 +83,9 @@ def test_adopted_it_is_like_any_other(cloned: Project) -> None:
     assert cloned.lk("resume", session=S2).exit == 0, "once is enough"
 
 
-def test_adopting_asks_for_no_take_over_though_a_process_has_the_owners_number(cloned: Project) -> None:
+def test_adopting_asks_for_no_take_over_though_a_process_has_the_owners_number(
+    cloned: Project,
+) -> None:
     assert str(os.getpid()) == cloned.environment["CLAUDE_PID"], "the owner's number lives here"
     assert cloned.lk("resume", "--adopt", session=S2).exit == 0
 
@@ -106,7 +111,9 @@ def test_it_can_be_cancelled_without_being_adopted(cloned: Project) -> None:
     assert cloned.lk("status", "--json", session=None).json["status"] == "aborted"
 
 
-def test_a_copied_project_is_adopted_and_then_both_go_their_way(project: Project, tmp_path: Path) -> None:
+def test_a_copied_project_is_adopted_and_then_both_go_their_way(
+    project: Project, tmp_path: Path
+) -> None:
     project.planned(task("a"))
     copy = tmp_path / "copy"
     shutil.copytree(project.folder, copy)
@@ -116,7 +123,9 @@ def test_a_copied_project_is_adopted_and_then_both_go_their_way(project: Project
     project.ok("wave", "next")
 
 
-def test_a_moved_project_goes_on_and_its_old_place_may_be_used_again(project: Project, tmp_path: Path) -> None:
+def test_a_moved_project_goes_on_and_its_old_place_may_be_used_again(
+    project: Project, tmp_path: Path
+) -> None:
     project.planned(task("a"))
     moved = tmp_path / "moved"
     shutil.move(project.folder, moved)
@@ -183,7 +192,9 @@ LINKS: list[Callable[[Project, Path], None]] = [
 
 
 @pytest.mark.parametrize("plant", LINKS)
-def test_no_link_inside_leads_a_write_out(project: Project, tmp_path: Path, plant: Callable) -> None:
+def test_no_link_inside_leads_a_write_out(
+    project: Project, tmp_path: Path, plant: Callable
+) -> None:
     project.planned(task("a", "ls"))
     away = tmp_path / "away"
     away.mkdir()
@@ -216,7 +227,10 @@ def test_a_loop_folder_that_is_a_link_is_refused(project: Project, tmp_path: Pat
 
 
 def test_evidence_holds_no_credential(project: Project) -> None:
-    check = "python3 -c \"import os; print(os.environ['DEPLOY_TOKEN'], 'ghp_0123456789abcdef'); raise SystemExit(1)\""
+    check = (
+        "python3 -c \"import os; print(os.environ['DEPLOY_TOKEN'], 'ghp_0123456789abcdef'); raise "
+        'SystemExit(1)"'
+    )
     project.planned(task("a", check))
     project.ok("wave", "next")
     answer = project.lk("verify", "T-001", "--", *shlex.split(check), DEPLOY_TOKEN="s3cr3t-value")
@@ -247,7 +261,11 @@ def plant_a_stage(project: Project) -> None:
 def plant_a_failure_to_learn_from(project: Project) -> None:
     with project.ledger.open("a") as file:
         for _ in range(3):
-            file.write(line("task_failed", id="T-001", attempt=1, error=WORDS, approach=WORDS, result=WORDS))
+            file.write(
+                line(
+                    "task_failed", id="T-001", attempt=1, error=WORDS, approach=WORDS, result=WORDS
+                )
+            )
 
 
 def plant_a_name(project: Project) -> None:
@@ -324,10 +342,19 @@ def test_a_refusal_is_one_line_whatever_stands_in_it(project: Project) -> None:
 
 
 def test_cancelling_it_writes_nothing_but_its_own_folder(cloned: Project, tmp_path: Path) -> None:
-    config = Path(cloned.environment.get("CLAUDE_CONFIG_DIR") or Path(cloned.environment["HOME"]) / ".claude")
+    config = Path(
+        cloned.environment.get("CLAUDE_CONFIG_DIR") or Path(cloned.environment["HOME"]) / ".claude"
+    )
     tasks = config / "tasks" / "shared"
     tasks.mkdir(parents=True)
-    mine = {"id": "T-001", "subject": "s", "description": "", "status": "pending", "blocks": [], "blockedBy": []}
+    mine = {
+        "id": "T-001",
+        "subject": "s",
+        "description": "",
+        "status": "pending",
+        "blocks": [],
+        "blockedBy": [],
+    }
     (tasks / "T-001.json").write_text(json.dumps({**mine, "metadata": {"loopId": cloned.name}}))
     progress = (cloned.root / "PROGRESS.md").read_bytes()
     cloned.ok("cancel", CLAUDE_CODE_TASK_LIST_ID="shared")
@@ -337,7 +364,10 @@ def test_cancelling_it_writes_nothing_but_its_own_folder(cloned: Project, tmp_pa
 
 def test_a_number_in_the_list_is_no_way_out_of_it(project: Project) -> None:
     project.planned(task("a"))
-    config = Path(project.environment.get("CLAUDE_CONFIG_DIR") or Path(project.environment["HOME"]) / ".claude")
+    config = Path(
+        project.environment.get("CLAUDE_CONFIG_DIR")
+        or Path(project.environment["HOME"]) / ".claude"
+    )
     (config / "tasks" / "session-one").mkdir(parents=True)
     (config / "settings.json").write_text("{}")
     row = {"id": "T-002", "subject": "x", "verify": "ls", "native": "../../settings"}
@@ -360,11 +390,20 @@ def to_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("name", ["workflow-state.json", "config.toml", "learnings.jsonl", "ledger"])
+@pytest.mark.parametrize(
+    "name", ["workflow-state.json", "config.toml", "learnings.jsonl", "ledger"]
+)
 @pytest.mark.parametrize("plant", [to_zero, to_pipe])
-def test_what_never_ends_is_not_read(cloned: Project, data: Path, plant: Callable, name: str) -> None:
+def test_what_never_ends_is_not_read(
+    cloned: Project, data: Path, plant: Callable, name: str
+) -> None:
     plant(cloned.ledger if name == "ledger" else cloned.root / name)
-    for words in (["status"], ["recall", "--about", "config.txt"], ["cancel", "--soft"], ["start", "--task-file", "-"]):
+    for words in (
+        ["status"],
+        ["recall", "--about", "config.txt"],
+        ["cancel", "--soft"],
+        ["start", "--task-file", "-"],
+    ):
         cloned.write("config.txt", "limit")
         call = cloned.program(*words, data=data, session=S2)
         call.communicate("more work", timeout=60)
@@ -373,10 +412,14 @@ def test_what_never_ends_is_not_read(cloned: Project, data: Path, plant: Callabl
 
 def test_what_was_learnt_is_read_through_no_link(project: Project, tmp_path: Path) -> None:
     private = tmp_path / "private.jsonl"
-    private.write_text(json.dumps({"kind": "failure", "context": "limit", "failure": "PRIVATE", "prevention": "x"}))
+    private.write_text(
+        json.dumps({"kind": "failure", "context": "limit", "failure": "PRIVATE", "prevention": "x"})
+    )
     decided = tmp_path / "learnings"
     decided.mkdir()
-    (decided / "001-x.md").write_text("# Decision 001: limit\n**Status**: DECISION\n**Choice**: PRIVATE limit\n")
+    (decided / "001-x.md").write_text(
+        "# Decision 001: limit\n**Status**: DECISION\n**Choice**: PRIVATE limit\n"
+    )
     project.root.mkdir()
     (project.root / "learnings.jsonl").symlink_to(private)
     for name in ("007-a", "008-b", "009-c"):
@@ -395,7 +438,9 @@ def test_what_was_learnt_is_read_through_no_link(project: Project, tmp_path: Pat
 # -- a loop of one's own, beside what a stranger's commit brings
 
 
-def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(project: Project, tmp_path: Path) -> None:
+def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(
+    project: Project, tmp_path: Path
+) -> None:
     """Git overwrites ignored files: a branch that was pulled may bring both."""
     project.planned(task("mine"))
     other = tmp_path / "other"
@@ -404,7 +449,9 @@ def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(project: Project, tm
     first = json.loads(rows[0])
     first["data"]["token"] = "0" * 32
     (project.root / "777-evil").mkdir()
-    (project.root / "777-evil" / "ledger.jsonl").write_text(json.dumps(first) + "\n" + "".join(rows[1:]))
+    (project.root / "777-evil" / "ledger.jsonl").write_text(
+        json.dumps(first) + "\n" + "".join(rows[1:])
+    )
     own = sorted(one.name for one in project.root.glob("001-*"))[0]
     plant_snapshot(project, "777-evil")
     assert project.status["loop"] == own
@@ -418,7 +465,9 @@ def test_a_strangers_snapshot_and_loop_do_not_hide_ones_own(project: Project, tm
     project.ok("wave", "next")
 
 
-def test_a_shells_profile_does_not_part_the_program_from_the_hooks(project: Project, tmp_path: Path) -> None:
+def test_a_shells_profile_does_not_part_the_program_from_the_hooks(
+    project: Project, tmp_path: Path
+) -> None:
     project.environment["LOOPKIT_STATE"] = str(tmp_path / "as the hooks have it")
     project.environment["XDG_STATE_HOME"] = str(tmp_path / "as the profile has it")
     project.planned(task("a"))
@@ -434,5 +483,7 @@ def test_where_no_session_start_exported_it_the_note_of_the_typed_command_counts
     project.environment["XDG_STATE_HOME"] = str(profile)
     project.planned(task("a"))
     assert (hooks / "loopkit" / "loops").is_dir() and not profile.exists()
-    assert "not started here" in project.lk("status", session=S2).err, "another session has no such note"
+    assert "not started here" in project.lk("status", session=S2).err, (
+        "another session has no such note"
+    )
     assert project.ok("status").out

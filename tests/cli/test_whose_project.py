@@ -15,14 +15,20 @@ from tests.cli.kit import S1, S2, SHAPE, Project, task
 
 def git(folder: Path, *words: str) -> str:
     who = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
-    done = subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True
+    )
     return done.stdout
 
 
 def kept(folder: Path) -> set[str]:
     """Every path in every checkpoint of a repository."""
     refs = git(folder, "for-each-ref", "--format=%(refname)", "refs/loopkit").split()
-    return {path for ref in refs for path in git(folder, "ls-tree", "-r", "--name-only", ref).splitlines()}
+    return {
+        path
+        for ref in refs
+        for path in git(folder, "ls-tree", "-r", "--name-only", ref).splitlines()
+    }
 
 
 @pytest.fixture
@@ -114,7 +120,12 @@ def test_a_loop_that_an_earlier_version_began_there_goes_on_without_reaching_fur
     # another project below the home folder has nothing to do with it
     other = home / "code" / "bar"
     other.mkdir()
-    assert Project(other, dotfiles.environment).lk("start", "--task-file", "-", given="x", session=S2).exit == 0
+    assert (
+        Project(other, dotfiles.environment)
+        .lk("start", "--task-file", "-", given="x", session=S2)
+        .exit
+        == 0
+    )
     assert (other / ".loop").is_dir()
     assert "is not finished" in old.lk("start", "--task-file", "-", given="x").err
 
@@ -129,7 +140,9 @@ def test_checks_run_where_the_session_was_opened(mono: Project) -> None:
     assert mono.verify("T-001", cwd=top(mono)).exit == 0  # wherever the shell has wandered to
 
 
-def test_where_it_was_opened_is_known_in_the_session_that_installed_the_plugin(mono: Project) -> None:
+def test_where_it_was_opened_is_known_in_the_session_that_installed_the_plugin(
+    mono: Project,
+) -> None:
     prompts.save(mono.environment["LOOPKIT_DATA"], S1, str(mono.folder), prompts.OPENED)
     mono.ok("start", "--task-file", "-", given="x", cwd=top(mono), LOOPKIT_OPENED=None)
     assert mono.status["loop"] == mono.name and not (top(mono) / ".loop").exists()
@@ -146,7 +159,9 @@ def test_a_rollback_leaves_the_other_packages_alone(mono: Project) -> None:
     assert "gone: src/more.js" in told and "changed: src/main.js" in told
     assert other.read_text() == "a colleague at work\n"
     assert (mono.folder / "src" / "main.js").read_text() == "web\n"
-    assert all(path.startswith("packages/web/") for path in kept(top(mono))), "where git's own commands find them"
+    assert all(path.startswith("packages/web/") for path in kept(top(mono))), (
+        "where git's own commands find them"
+    )
     mono.ok("rollback", "--undo")
     assert (mono.folder / "src" / "more.js").read_text() == "more\n"
     assert other.read_text() == "a colleague at work\n"
@@ -160,7 +175,12 @@ def test_what_was_committed_since_is_told_in_the_part_s_own_names(mono: Project)
     git(top(mono), "add", "-A")
     git(top(mono), "commit", "-qm", "both")
     answer = mono.lk("rollback", "1")
-    assert answer.exit == 1 and "CONFLICT" in answer.err and "src/main.js" in answer.err and "api" not in answer.err
+    assert (
+        answer.exit == 1
+        and "CONFLICT" in answer.err
+        and "src/main.js" in answer.err
+        and "api" not in answer.err
+    )
 
 
 def test_worktrees_bring_back_the_part_and_name_the_rest(mono: Project) -> None:
@@ -209,16 +229,26 @@ def test_a_loop_of_the_whole_goes_on_in_a_part(mono: Project) -> None:
     assert whole.status["status"] == "aborted"
 
 
-def test_a_sub_folder_without_a_manifest_belongs_to_the_whole_but_checks_run_there(project: Project) -> None:
+def test_a_sub_folder_without_a_manifest_belongs_to_the_whole_but_checks_run_there(
+    project: Project,
+) -> None:
     source = project.folder / "src"
     source.mkdir()
     inner = Project(project.folder, {**project.environment, "LOOPKIT_OPENED": str(source)})
     told = inner.start("add rate limiting to the API", cwd=source).out
-    assert "checks run in src, where this session was opened" in told and str(project.folder) in told
+    assert (
+        "checks run in src, where this session was opened" in told and str(project.folder) in told
+    )
     assert inner.of("loop_started")[0]["folder"] == "src"
     inner.score()
     inner.ok("shape", "--accept", "-", given=SHAPE)
-    inner.ok("task", "add", "--file", "-", given=[task(verify="test -f here.txt", files=["src/here.txt"])])
+    inner.ok(
+        "task",
+        "add",
+        "--file",
+        "-",
+        given=[task(verify="test -f here.txt", files=["src/here.txt"])],
+    )
     (source / "here.txt").write_text("x\n")
     inner.ok("wave", "next")
     done = inner.verify("T-001")
@@ -242,7 +272,9 @@ def test_a_folder_of_a_loop_that_leads_out_of_the_project_is_not_followed(projec
 # -- where the state is kept elsewhere, and where we stand
 
 
-def test_with_its_state_elsewhere_a_loop_keeps_to_the_project_it_was_begun_in(project: Project, tmp_path: Path) -> None:
+def test_with_its_state_elsewhere_a_loop_keeps_to_the_project_it_was_begun_in(
+    project: Project, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(project.folder), "other")
     (tmp_path / "state").mkdir()
@@ -254,13 +286,17 @@ def test_with_its_state_elsewhere_a_loop_keeps_to_the_project_it_was_begun_in(pr
     there.write("x.txt", "second\n")
     (other / "x.txt").write_text("precious\n")
     there.ok("rollback", "1", cwd=other)
-    assert (other / "x.txt").read_text() == "precious\n" and (there.folder / "x.txt").read_text() == "first\n"
+    assert (other / "x.txt").read_text() == "precious\n" and (
+        there.folder / "x.txt"
+    ).read_text() == "first\n"
     there.write("limiter.txt")
     there.ok("wave", "next", cwd=other)
     assert there.verify("T-001", cwd=other).exit == 0
     secret = tmp_path / "secret.txt"
     secret.write_text("hunter2")
-    assert "hunter2" not in there.refused(2, "learn", "--file", "secret.txt", cwd=tmp_path, says="outside the project")
+    assert "hunter2" not in there.refused(
+        2, "learn", "--file", "secret.txt", cwd=tmp_path, says="outside the project"
+    )
 
 
 def test_state_in_the_home_folder_makes_it_no_project(project: Project, home: Path) -> None:
@@ -272,25 +308,35 @@ def test_state_in_the_home_folder_makes_it_no_project(project: Project, home: Pa
     there = Project(folder, {**project.environment, "LOOPKIT_DIR": str(home / ".loop")})
     there.root = home / ".loop"
     there.planned(task())
-    assert "hunter2" not in there.refused(2, "report", "x", "--file", "../key", says="outside the project")
+    assert "hunter2" not in there.refused(
+        2, "report", "x", "--file", "../key", says="outside the project"
+    )
     there.write("limiter.txt")
     assert "checkpoint 1 (start)" in there.ok("wave", "next").out
     assert there.verify("T-001").exit == 0
 
 
 @pytest.mark.parametrize("place", ["home", "/", "elsewhere"])
-def test_where_a_session_has_wandered_to_is_no_input(project: Project, home: Path, tmp_path: Path, place: str) -> None:
+def test_where_a_session_has_wandered_to_is_no_input(
+    project: Project, home: Path, tmp_path: Path, place: str
+) -> None:
     folder = {"home": home, "/": Path("/"), "elsewhere": tmp_path / "elsewhere"}[place]
     folder.mkdir(exist_ok=True)
     secret = tmp_path / "elsewhere.txt" if place == "/" else folder / "credentials"
     secret.write_text("{hunter2: 1, hunter2: 2}\n")
     for words in (("start", "--task-file"), ("learn", "--file"), ("recall", "--about")):
         answer = project.lk(*words, str(secret), cwd=folder, LOOPKIT_OPENED=str(project.folder))
-        assert answer.exit == 2 and "outside the project" in answer.err and "hunter2" not in answer.out + answer.err
+        assert (
+            answer.exit == 2
+            and "outside the project" in answer.err
+            and "hunter2" not in answer.out + answer.err
+        )
     assert not (folder / ".loop").exists()
 
 
-def test_a_check_s_folder_that_became_a_link_out_is_not_followed(project: Project, home: Path) -> None:
+def test_a_check_s_folder_that_became_a_link_out_is_not_followed(
+    project: Project, home: Path
+) -> None:
     source = project.folder / "src"
     source.mkdir()
     there = Project(project.folder, {**project.environment, "LOOPKIT_OPENED": str(source)})
@@ -331,7 +377,10 @@ def test_permission_rules_are_in_no_checkpoint(project: Project) -> None:
     rules.write_text('{"permissions": {}}')
     (project.folder / ".claude" / "notes.md").unlink()
     assert "settings" not in project.ok("rollback", "1").out
-    assert rules.read_text() == '{"permissions": {}}' and (project.folder / ".claude" / "notes.md").exists()
+    assert (
+        rules.read_text() == '{"permissions": {}}'
+        and (project.folder / ".claude" / "notes.md").exists()
+    )
     rules.unlink()
     project.ok("rollback", "--undo")
     assert not rules.exists()

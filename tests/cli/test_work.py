@@ -10,7 +10,12 @@ import pytest
 from loopkit.store.loop import Loop
 from tests.cli.kit import GATE, SHAPE, Project, task
 
-BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
+BLOCKER = {
+    "severity": "BLOCKER",
+    "issue": "no doc",
+    "guidance": "write it",
+    "verify": "test -f doc.md",
+}
 WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
 LIGHT = ("--score", "8", "--issues", "2", "--blockers", "0", "--experts", "a,b")
 
@@ -53,7 +58,11 @@ def test_evidence_completes_a_task(working: Project) -> None:
     assert f"evidence .loop/{working.name}/evidence/T-001-1.log" in answer.out
     assert answer.steps == ["loopkit wave close"]
     row = working.tasks["T-001"]
-    assert (row["status"], row["evidence"]["passed"], row["evidence"]["exit"]) == ("completed", True, 0)
+    assert (row["status"], row["evidence"]["passed"], row["evidence"]["exit"]) == (
+        "completed",
+        True,
+        0,
+    )
     log = (working.root / working.name / row["evidence"]["log"]).read_text()
     assert log.startswith("$ test -f limiter.txt\n") and "[exit 0 in " in log
 
@@ -95,14 +104,13 @@ def test_a_command_runs_without_a_shell_and_with_its_own_words(project: Project)
 
 
 @pytest.mark.parametrize(
-    ("verify", "code"), [("no-such-program-here", 127), ("sh -c 'exit 7'", 7), ("sh -c 'kill -9 $$'", 137)]
+    ("verify", "code"),
+    [("no-such-program-here", 127), ("sh -c 'exit 7'", 7), ("sh -c 'kill -9 $$'", 137)],
 )
 def test_how_a_check_ended_is_evidence(project: Project, verify: str, code: int) -> None:
     project.planned(task("a", verify))
     project.ok("wave", "next")
-    answer = project.verify(
-        "T-001",
-    )
+    answer = project.verify("T-001")
     assert answer.exit == 1 and f"exit {code}" in answer.out
     assert project.tasks["T-001"]["evidence"]["exit"] == code
 
@@ -110,9 +118,7 @@ def test_how_a_check_ended_is_evidence(project: Project, verify: str, code: int)
 def test_three_fixes_then_the_attempt_has_failed(working: Project) -> None:
     for left in (3, 2, 1):
         assert f"({left} more before the attempt counts as failed)" in working.verify("T-001").out
-    answer = working.verify(
-        "T-001",
-    )
+    answer = working.verify("T-001")
     assert "T-001 failed, attempt 1: retry" in answer.out
     assert working.tasks["T-001"]["attempts"] == 1
 
@@ -183,7 +189,9 @@ def test_skipping_from_the_start(project: Project, words: tuple, says: str) -> N
 
 def test_completing_without_evidence(working: Project) -> None:
     working.refused(1, "complete", says="the loop is in executing")
-    working.refused(1, "review", "--thorough", "--file", "-", given={"experts": ["a", "b", "c"], "findings": []})
+    working.refused(
+        1, "review", "--thorough", "--file", "-", given={"experts": ["a", "b", "c"], "findings": []}
+    )
     working.refused(1, "gate", "--file", "-", given=GATE)
 
 
@@ -196,14 +204,20 @@ def test_a_light_review_is_stored_and_shown(working: Project) -> None:
     working.refused(1, "review", "--wave", "1", *LIGHT, says="wave 1 is not closed")
     working.ok("wave", "close")
     brief = working.ok("review", "--wave", "1")
-    assert "ask 2 to 3 experts" in brief.out and brief.steps[0].startswith("loopkit review --wave 1")
+    assert "ask 2 to 3 experts" in brief.out and brief.steps[0].startswith(
+        "loopkit review --wave 1"
+    )
     working.ok("review", "--wave", "1", *LIGHT)
     assert working.snapshot["reviews"] == {"wave_1": {"score": 8, "issues": 2, "blockers": 0}}
     assert "Review wave_1: 8/10, 2 issues, 0 blockers" in working.ok("status").out
     loop = Loop(str(working.root), working.name)
     loop.record([("review_light", {"wave": wave, "score": 7}) for wave in range(2, 100)], "person")
     said = working.ok("status").out
-    assert "Reviews of earlier waves: 95" in said and said.count("Review wave_") == 4 and "Review wave_99" in said
+    assert (
+        "Reviews of earlier waves: 95" in said
+        and said.count("Review wave_") == 4
+        and "Review wave_99" in said
+    )
     assert said.count("\n") <= 40
 
 
@@ -219,9 +233,20 @@ def test_a_light_review_never_blocks(working: Project) -> None:
 
 def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Project) -> None:
     project.worked()
-    project.ok("review", "--wave", "1", "--file", "-", given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]})
+    project.ok(
+        "review",
+        "--wave",
+        "1",
+        "--file",
+        "-",
+        given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]},
+    )
     brief = project.ok("review", "--thorough").out
-    assert "no doc" in brief and "M2 A runtime dependency is added" in brief and "ask 3 to 4 experts" in brief
+    assert (
+        "no doc" in brief
+        and "M2 A runtime dependency is added" in brief
+        and "ask 3 to 4 experts" in brief
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,12 +273,16 @@ def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Proje
         (2, ("--thorough", "--file", "-"), "- a\n- b\n", ""),
     ],
 )
-def test_reviews_that_cannot_be_taken(project: Project, code: int, words: tuple, given: Any, says: str) -> None:
+def test_reviews_that_cannot_be_taken(
+    project: Project, code: int, words: tuple, given: Any, says: str
+) -> None:
     project.worked()
     project.refused(code, "review", *words, given=given, says=says)
 
 
-def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(project: Project) -> None:
+def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(
+    project: Project,
+) -> None:
     project.worked()
     answer = project.review([BLOCKER, WARNING])
     assert "F-001 BLOCKER → T-002" in answer.out and "blockers left: 1" in answer.out
@@ -272,14 +301,19 @@ def test_blockers_become_tasks_and_the_review_is_repeated_until_none_is_left(pro
 
 
 @pytest.mark.parametrize(
-    "how", [("--approve",), ("--discuss", "said"), ("--skip", "later"), ("--task", "--verify", "ls")]
+    "how",
+    [("--approve",), ("--discuss", "said"), ("--skip", "later"), ("--task", "--verify", "ls")],
 )
-def test_a_warning_keeps_the_gate_shut_until_it_is_acknowledged(project: Project, how: tuple) -> None:
+def test_a_warning_keeps_the_gate_shut_until_it_is_acknowledged(
+    project: Project, how: tuple
+) -> None:
     project.reviewed(findings=[WARNING])
     answer = project.lk("gate")
     assert answer.exit == 1 and "the thorough review has not passed" in answer.out
     project.refused(2, "review", "resolve", "F-001", says="give exactly one")
-    project.refused(2, "review", "resolve", "F-001", "--approve", "--skip", "x", says="give exactly one")
+    project.refused(
+        2, "review", "resolve", "F-001", "--approve", "--skip", "x", says="give exactly one"
+    )
     project.ok("review", "resolve", "F-001", *how)
     assert project.snapshot["stage"] == ("executing" if "--task" in how else "review")
 
@@ -305,7 +339,10 @@ def test_the_gate_lists_what_is_missing_with_the_command_to_run(project: Project
     assert answer.exit == 1 and answer.err == ""
     assert "C1 has not been verified" in answer.out and "M2 has not been verified" in answer.out
     assert answer.steps == ["loopkit verify C1 -- test -f limiter.txt"]
-    assert project.lk("gate", "--json").json["missing"] == ["C1 has not been verified", "M2 has not been verified"]
+    assert project.lk("gate", "--json").json["missing"] == [
+        "C1 has not been verified",
+        "M2 has not been verified",
+    ]
     project.refused(1, "gate", "--file", "-", given=GATE, says="C1 has not been verified")
 
 
@@ -315,20 +352,29 @@ def test_the_gate_shows_its_form_when_all_checks_are_there(project: Project) -> 
     assert project.verify("M2").steps == ["loopkit gate"]
     answer = project.ok("gate")
     assert answer.steps == ["loopkit gate --file -"]
-    assert '  edge_cases: "<edge cases were tried: PASS' in answer.out and "root_cause" in answer.out
+    assert (
+        '  edge_cases: "<edge cases were tried: PASS' in answer.out and "root_cause" in answer.out
+    )
 
 
 def test_a_gate_that_passes_leads_to_complete(project: Project) -> None:
     project.reviewed()
     answer = project.gated()
-    assert (answer.exit, answer.out.splitlines()[0], answer.steps) == (0, "gate passed: SHIP", ["loopkit complete"])
+    assert (answer.exit, answer.out.splitlines()[0], answer.steps) == (
+        0,
+        "gate passed: SHIP",
+        ["loopkit complete"],
+    )
 
 
 def test_a_gate_that_refuses_makes_tasks_and_leads_back(project: Project) -> None:
     project.reviewed()
     answer = project.gated(points={**GATE["points"], "edge_cases": "FAIL empty input crashes"})
     assert answer.exit == 1 and answer.err == ""
-    assert "gate refused: edge cases were tried: empty input crashes" in answer.out and "T-002 to mend it" in answer.out
+    assert (
+        "gate refused: edge cases were tried: empty input crashes" in answer.out
+        and "T-002 to mend it" in answer.out
+    )
     assert project.snapshot["stage"] == "executing"
     assert project.tasks["T-002"]["kind"] == "remediation"
     assert answer.steps == ['loopkit task set T-002 --verify "<command>"']
@@ -359,7 +405,9 @@ def test_stale_evidence_is_listed_and_made_anew(project: Project) -> None:
 
 
 def test_an_edit_while_the_check_runs_makes_its_evidence_stale(project: Project) -> None:
-    project.reviewed(task("a", "sh -c 'echo x >> limiter.txt && test -f limiter.txt'", files=["limiter.txt"]))
+    project.reviewed(
+        task("a", "sh -c 'echo x >> limiter.txt && test -f limiter.txt'", files=["limiter.txt"])
+    )
     assert "T-001: its files changed after its evidence" in project.lk("gate").out
 
 
@@ -367,7 +415,9 @@ def test_files_that_change_after_the_gate_stop_completion(project: Project) -> N
     project.reviewed(task(files=["limiter.txt"]))
     project.gated()
     project.write("limiter.txt", "changed\n")
-    project.refused(1, "complete", says="its files changed after its evidence; next: loopkit verify T-001")
+    project.refused(
+        1, "complete", says="its files changed after its evidence; next: loopkit verify T-001"
+    )
 
 
 def test_a_breached_must_not_pauses_at_once(project: Project) -> None:
@@ -384,7 +434,11 @@ def test_a_breached_must_not_pauses_at_once(project: Project) -> None:
 
 def test_assumption_alone_blocks_completion(project: Project) -> None:
     project.write("limiter.txt")
-    project.shaped(text=SHAPE.replace("| C1 | execution output | test -f limiter.txt |", "| C1 | assumption | |"))
+    project.shaped(
+        text=SHAPE.replace(
+            "| C1 | execution output | test -f limiter.txt |", "| C1 | assumption | |"
+        )
+    )
     project.ok("task", "add", "--file", "-", given=[task()])
     project.ok("wave", "next")
     project.verify("T-001")
@@ -407,7 +461,9 @@ def test_assumption_alone_blocks_completion(project: Project) -> None:
         (2, {"risk": ""}, "risk is missing"),
     ],
 )
-def test_answers_that_cannot_be_taken(project: Project, code: int, changes: dict, says: str) -> None:
+def test_answers_that_cannot_be_taken(
+    project: Project, code: int, changes: dict, says: str
+) -> None:
     project.reviewed()
     project.verify("C1")
     project.verify("M2")
@@ -428,11 +484,21 @@ def test_completion_prints_list_and_box(project: Project) -> None:
     out = project.completed().out
     assert out.startswith(CARD) and "\n</loop-complete>\n" in out
     rows = out.splitlines()
-    for words in ("Verified: execution output", "Tasks: 1/1 complete", "Subjective: ~90% · Type 2B · 5pt"):
+    for words in (
+        "Verified: execution output",
+        "Tasks: 1/1 complete",
+        "Subjective: ~90% · Type 2B · 5pt",
+    ):
         assert sum(words in row for row in rows) == 1
-    assert any("↳ Alt: none needed" in row for row in rows) and any("↳ Risk: edge cases" in row for row in rows)
+    assert any("↳ Alt: none needed" in row for row in rows) and any(
+        "↳ Risk: edge cases" in row for row in rows
+    )
     snapshot = project.snapshot
-    assert (snapshot["stage"], snapshot["status"], snapshot["verdict"]) == ("complete", "completed", "achieved")
+    assert (snapshot["stage"], snapshot["status"], snapshot["verdict"]) == (
+        "complete",
+        "completed",
+        "achieved",
+    )
     assert "next:" not in out
 
 
@@ -486,7 +552,19 @@ def test_a_completion_that_was_cut_off_is_recorded_by_the_next_wave(project: Pro
     project.ledger.write_bytes(b"".join(lines[:-1]))
     (project.root / "workflow-state.json").unlink()
     project.ok("wave", "close")
-    project.ok("review", "--wave", "1", "--score", "8", "--issues", "0", "--blockers", "0", "--experts", "a,b")
+    project.ok(
+        "review",
+        "--wave",
+        "1",
+        "--score",
+        "8",
+        "--issues",
+        "0",
+        "--blockers",
+        "0",
+        "--experts",
+        "a,b",
+    )
     assert project.status["next"] == "loopkit wave next"
     assert "T-001 completed" in project.ok("wave", "next").out
     assert project.tasks["T-001"]["status"] == "completed"

@@ -1,4 +1,5 @@
-"""Waves in git worktrees: one for each task, brought together one after the other, cleaned up without force."""
+"""Waves in git worktrees: one for each task, brought together one after the other, cleaned up
+without force."""
 
 from __future__ import annotations
 
@@ -27,7 +28,12 @@ def dead() -> Iterator[str]:
 
 def git(project: Project, *words: str, cwd: Path | None = None) -> str:
     done = subprocess.run(
-        ["git", *words], cwd=cwd or project.folder, env=project.environment, capture_output=True, text=True, check=True
+        ["git", *words],
+        cwd=cwd or project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
@@ -70,7 +76,9 @@ def merged(project: Project, name: str) -> None:
 # -- opening
 
 
-def test_where_state_is_kept_elsewhere_the_agent_line_names_the_whole_path(project: Project, tmp_path: Path) -> None:
+def test_where_state_is_kept_elsewhere_the_agent_line_names_the_whole_path(
+    project: Project, tmp_path: Path
+) -> None:
     committed(project, one_txt="1\n")
     project.root = tmp_path / "elsewhere"
     project.root.mkdir()
@@ -96,14 +104,20 @@ def test_each_task_has_a_worktree_of_its_own_that_the_agent_line_names(project: 
     for one in ("T-001", "T-002"):
         assert (tree(project, one) / "one.txt").read_text() == "1\n"
         assert git(project, "rev-parse", "HEAD", cwd=tree(project, one)) == head
-        assert git(project, "branch", "--show-current", cwd=tree(project, one)) == f"loopkit/{name}/{one}"
+        assert (
+            git(project, "branch", "--show-current", cwd=tree(project, one))
+            == f"loopkit/{name}/{one}"
+        )
     rows = project.of("worktree_made")
     assert [(row["task"], row["path"], row["base"]) for row in rows] == [
         ("T-001", "worktrees/T-001", head),
         ("T-002", "worktrees/T-002", head),
     ]
     assert project.of("wave_opened")[0]["worktrees"] is True
-    assert f"work in {tree(project)}, a git worktree of its own" in project.ok("task", "show", "T-001").out
+    assert (
+        f"work in {tree(project)}, a git worktree of its own"
+        in project.ok("task", "show", "T-001").out
+    )
 
 
 def test_a_worktree_confuses_neither_git_nor_what_looks_for_the_loop(project: Project) -> None:
@@ -128,7 +142,10 @@ def test_a_working_tree_with_changes_is_where_they_begin(project: Project) -> No
     assert (there / "one.txt").read_text() == "changed\n" and (there / "new.txt").exists()
     assert not (there / "two.txt").exists()
     assert git(project, "rev-parse", "HEAD^", cwd=there) == head
-    assert git(project, "rev-parse", "HEAD") == head and git(project, "diff", "--name-status", "HEAD") == before
+    assert (
+        git(project, "rev-parse", "HEAD") == head
+        and git(project, "diff", "--name-status", "HEAD") == before
+    )
     assert ", the working files as they are now" in project.answer.out  # type: ignore[attr-defined]
 
 
@@ -151,17 +168,25 @@ def test_without_git_nothing_is_opened(project: Project) -> None:
 
 
 def test_an_old_git_is_told_in_one_line(project: Project, tmp_path: Path) -> None:
-    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
+    real = subprocess.run(
+        ["which", "git"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
     fake.write_text(
-        f'#!/bin/sh\nfor one; do [ "$one" != version ] || {{ echo git version 2.30.2; exit 0; }}; done\nexec {real} "$@"\n'
+        f'#!/bin/sh\nfor one; do [ "$one" != version ] || {{ echo git version 2.30.2; exit 0; }}; '
+        f'done\nexec {real} "$@"\n'
     )
     fake.chmod(0o755)
     project.planned()
     path = f"{fake.parent}:{project.environment['PATH']}"
     project.refused(
-        1, "wave", "next", "--worktrees", PATH=path, says="need git 2.38 or newer, this is git version 2.30.2"
+        1,
+        "wave",
+        "next",
+        "--worktrees",
+        PATH=path,
+        says="need git 2.38 or newer, this is git version 2.30.2",
     )
 
 
@@ -202,14 +227,21 @@ def test_from_the_agents_to_the_end(project: Project) -> None:
     assert not (project.folder / "a.txt").exists(), "nothing is in the project's own tree yet"
     assert project.tasks["T-001"]["status"] == "in_progress"
     project.refused(
-        1, "wave", "close", says="T-001 passed in a worktree and not merged; next: loopkit wave merge T-001"
+        1,
+        "wave",
+        "close",
+        says="T-001 passed in a worktree and not merged; next: loopkit wave merge T-001",
     )
     done(project, "T-002", b_txt="b\n", shared_txt="1\n2\n3\n4\n5\n6\n7\n8\nnine\n")
     answer = project.ok("wave", "merge")
     assert answer.out.startswith("T-001 merged: 2 files (a.txt, shared.txt)\n")
     assert answer.steps == ["loopkit verify T-001 -- test -f a.txt"]
-    assert project.tasks["T-001"]["status"] == "in_progress", "its check has to run in the project's own tree"
-    project.refused(1, "wave", "merge", "T-002", says="T-001 was merged and its check has not run since")
+    assert project.tasks["T-001"]["status"] == "in_progress", (
+        "its check has to run in the project's own tree"
+    )
+    project.refused(
+        1, "wave", "merge", "T-002", says="T-001 was merged and its check has not run since"
+    )
     project.refused(1, "wave", "close", says="T-001 merged and not checked since")
     answer = project.verify("T-001")
     assert "T-001 completed" in answer.out and answer.steps == ["loopkit wave merge T-002"]
@@ -218,7 +250,10 @@ def test_from_the_agents_to_the_end(project: Project) -> None:
     assert answer.steps == ["loopkit wave close"]
     assert (project.folder / "shared.txt").read_text() == "one\n2\n3\n4\n5\n6\n7\n8\nnine\n"
     answer = project.ok("wave", "close")
-    assert answer.out.startswith("wave 1 closed: 2 completed, 0 failed\n") and "worktrees that stay" not in answer.out
+    assert (
+        answer.out.startswith("wave 1 closed: 2 completed, 0 failed\n")
+        and "worktrees that stay" not in answer.out
+    )
     assert not tree(project).exists() and git(project, "branch", "--list", "loopkit/*") == ""
     assert project.status["stage"] == "review"
 
@@ -228,13 +263,15 @@ def test_index_head_and_branch_stay_as_they_were(project: Project) -> None:
     project.write("staged.txt", "staged\n")
     git(project, "add", "staged.txt")
     before = [
-        git(project, *words) for words in (("rev-parse", "HEAD"), ("branch", "--show-current"), ("diff", "--cached"))
+        git(project, *words)
+        for words in (("rev-parse", "HEAD"), ("branch", "--show-current"), ("diff", "--cached"))
     ]
     apart(project)
     done(project, "T-001", a_txt="a\n")
     merged(project, "T-001")
     after = [
-        git(project, *words) for words in (("rev-parse", "HEAD"), ("branch", "--show-current"), ("diff", "--cached"))
+        git(project, *words)
+        for words in (("rev-parse", "HEAD"), ("branch", "--show-current"), ("diff", "--cached"))
     ]
     assert after == before and git(project, "status", "--porcelain", "a.txt") == "?? a.txt"
 
@@ -272,9 +309,13 @@ def test_a_conflict_is_refused_with_its_paths_and_the_attempt_has_failed(project
         "T-002 is not merged: changed meanwhile by others as well: one.txt; "
     )
     assert "T-002 failed, attempt 1: retry; its work stays in .loop/" in answer.out
-    assert (project.folder / "one.txt").read_text() == "first\n" and not (project.folder / "b.txt").exists()
+    assert (project.folder / "one.txt").read_text() == "first\n" and not (
+        project.folder / "b.txt"
+    ).exists()
     found = project.tasks["T-002"]
-    assert (found["status"], found["attempts"]) == ("pending", 1) and "one.txt" in found["history"][0]["error"]
+    assert (found["status"], found["attempts"]) == ("pending", 1) and "one.txt" in found["history"][
+        0
+    ]["error"]
     assert (tree(project, "T-002") / "one.txt").read_text() == "second\n", "nothing is lost"
     assert answer.steps == ["loopkit wave close"]
     shown = project.ok("task", "show", "T-002").out
@@ -292,7 +333,9 @@ def test_what_was_deleted_made_executable_and_linked_is_merged_as_it_is(project:
     (there / "deep" / "er" / "naïve name.bin").write_bytes(bytes(range(256)))
     done(project, "T-001", a_txt="a\n")
     merged(project, "T-001")
-    assert not (project.folder / "old.txt").exists() and os.access(project.folder / "run.sh", os.X_OK)
+    assert not (project.folder / "old.txt").exists() and os.access(
+        project.folder / "run.sh", os.X_OK
+    )
     assert os.readlink(project.folder / "link") == "run.sh"
     assert (project.folder / "deep" / "er" / "naïve name.bin").read_bytes() == bytes(range(256))
 
@@ -316,7 +359,8 @@ def test_what_is_ignored_in_the_projects_own_tree_is_never_merged(project: Proje
     project.write("app.log", "the person's own\n")
     before = tree_of(project)
     says = (
-        "T-002 cannot be merged now: app.log (ignored); nothing was changed; take what git ignores here out of .loop/"
+        "T-002 cannot be merged now: app.log (ignored); nothing was changed; take what git "
+        "ignores here out of .loop/"
     )
     project.refused(1, "wave", "merge", "T-002", says=says)
     assert tree_of(project) == before and not (project.folder / "b.txt").exists()
@@ -330,7 +374,19 @@ def test_the_next_wave_sees_this_one(project: Project) -> None:
     done(project, "T-001", a_txt="a\n")
     merged(project, "T-001")
     project.ok("wave", "close")
-    project.lk("review", "--wave", "1", "--score", "9", "--issues", "0", "--blockers", "0", "--experts", "x,y")
+    project.lk(
+        "review",
+        "--wave",
+        "1",
+        "--score",
+        "9",
+        "--issues",
+        "0",
+        "--blockers",
+        "0",
+        "--experts",
+        "x,y",
+    )
     project.ok("wave", "next", "--worktrees")
     assert (tree(project, "T-002") / "a.txt").exists()
 
@@ -348,7 +404,9 @@ def test_a_file_in_the_way_changes_nothing(project: Project) -> None:
 
 def test_nothing_to_merge_is_said(project: Project) -> None:
     apart(project)
-    project.refused(1, "wave", "merge", "T-001", says="the check of T-001 has not passed in its worktree")
+    project.refused(
+        1, "wave", "merge", "T-001", says="the check of T-001 has not passed in its worktree"
+    )
     answer = project.ok("wave", "merge")
     assert answer.out.startswith("nothing to merge\n") and answer.steps == ["loopkit wave close"]
     project.refused(1, "wave", "merge", "T-009", says="there is no task T-009")
@@ -364,7 +422,9 @@ def test_parallel_merges_come_one_after_the_other(project: Project, data: Path) 
     apart(project, *[task(str(number), "ls") for number in range(4)])
     for number in range(1, 5):
         done(project, f"T-00{number}", **{f"f{number}_txt": "x\n"})
-    running = [project.program("wave", "merge", f"T-00{number}", data=data) for number in range(1, 5)]
+    running = [
+        project.program("wave", "merge", f"T-00{number}", data=data) for number in range(1, 5)
+    ]
     codes = [(one.communicate(timeout=60), one.returncode) for one in running]
     assert sorted(code for _, code in codes) == [0, 1, 1, 1], codes
     assert all("its check has not run since" in err for (_, err), code in codes if code)
@@ -377,21 +437,38 @@ def test_a_lost_wave_goes_on_in_the_same_worktrees(project: Project) -> None:
     (tree(project) / "half.txt").write_text("half\n")
     project.ok("pause")
     answer = project.ok("resume")
-    assert f"T-001 loopkit/{project.name}/T-001 changed (1 path) .loop/{project.name}/worktrees/T-001" in answer.out
+    assert (
+        f"T-001 loopkit/{project.name}/T-001 changed (1 path) .loop/{project.name}/worktrees/T-001"
+        in answer.out
+    )
     answer = project.ok("wave", "next")
-    assert "worktrees begin" not in answer.out and f"in `.loop/{project.name}/worktrees/T-001`" in answer.steps[0]
+    assert (
+        "worktrees begin" not in answer.out
+        and f"in `.loop/{project.name}/worktrees/T-001`" in answer.steps[0]
+    )
     assert len(project.of("worktree_made")) == 2 and (tree(project) / "half.txt").exists()
 
 
 def test_a_run_that_meets_itself_is_let_through(project: Project) -> None:
     """Case G7: a check of the run that calls `wave next --worktrees` again."""
-    words = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "loopkit", "wave", "next", "--worktrees"]
+    words = [
+        "env",
+        f"PYTHONPATH={ROOT}",
+        sys.executable,
+        "-m",
+        "loopkit",
+        "wave",
+        "next",
+        "--worktrees",
+    ]
     apart(project, task("a", shlex.join(words)))
     answer = project.lk("verify", "T-001", "--", *words)
     assert answer.exit == 0 and answer.err == ""
     log = (project.root / project.name / project.of("task_verified")[0]["log"]).read_text()
     assert "T-001 still to report" in log and "worktree" not in log.splitlines()[1]
-    assert len(project.of("worktree_made")) == 1 and len(list(tree(project).parent.glob("T-*"))) == 1
+    assert (
+        len(project.of("worktree_made")) == 1 and len(list(tree(project).parent.glob("T-*"))) == 1
+    )
 
 
 # -- G1, G3
@@ -411,9 +488,15 @@ def test_a_branch_that_touches_the_loop_s_folder_is_refused(project: Project) ->
     progress = project.progress
     for name in ("T-001", "T-002"):
         project.refused(
-            1, "wave", "merge", name, says=f"{name} touches .loop/, where only loopkit writes: .loop/PROGRESS.md"
+            1,
+            "wave",
+            "merge",
+            name,
+            says=f"{name} touches .loop/, where only loopkit writes: .loop/PROGRESS.md",
         )
-        assert project.tasks[name]["status"] == "in_progress" and project.tasks[name]["attempts"] == 0
+        assert (
+            project.tasks[name]["status"] == "in_progress" and project.tasks[name]["attempts"] == 0
+        )
     assert project.progress == progress
     git(project, "rm", "-q", "--cached", ".loop/PROGRESS.md", cwd=tree(project))
     os.unlink(tree(project) / ".loop" / "PROGRESS.md")
@@ -455,7 +538,10 @@ def test_a_worker_that_began_at_another_commit_is_found_out(project: Project) ->
     git(project, "commit", "-qm", "work", cwd=there)
     assert project.verify("T-001").exit == 0
     answer = project.lk("wave", "merge", "T-001")
-    assert answer.exit == 1 and f"was given {head} to begin with, its work begins at {origin}" in answer.out
+    assert (
+        answer.exit == 1
+        and f"was given {head} to begin with, its work begins at {origin}" in answer.out
+    )
     assert (project.folder / "two.txt").exists() and project.tasks["T-001"]["attempts"] == 1
 
 
@@ -463,7 +549,9 @@ def test_the_commit_it_was_given_may_be_reported(project: Project) -> None:
     _, head = feature(project)
     apart(project)
     done(project, "T-001", a_txt="a\n")
-    project.refused(1, "wave", "merge", "T-001", "--base", "--force", says="there is no commit '--force'")
+    project.refused(
+        1, "wave", "merge", "T-001", "--base", "--force", says="there is no commit '--force'"
+    )
     project.ok("wave", "merge", "T-001", "--base", head[:10])
 
 
@@ -479,9 +567,15 @@ def test_a_worktree_with_changes_that_are_not_merged_is_kept(project: Project, d
     path = f".loop/{project.name}/worktrees/T-001"
     assert answer.exit == 1 and answer.out == f"kept {path}: not merged: report.md\n"
     assert (tree(project) / "report.md").read_text() == "all I found\n"
-    assert project.lk("worktree", "remove", "1.1").out == answer.out, "by its outline number as well"
+    assert project.lk("worktree", "remove", "1.1").out == answer.out, (
+        "by its outline number as well"
+    )
     answer = project.lk("worktree", "remove", "--clean")
-    assert answer.exit == 1 and path in answer.out and f"removed .loop/{project.name}/worktrees/T-002" in answer.out
+    assert (
+        answer.exit == 1
+        and path in answer.out
+        and f"removed .loop/{project.name}/worktrees/T-002" in answer.out
+    )
     assert tree(project).exists() and not tree(project, "T-002").exists()
 
 
@@ -492,13 +586,20 @@ def crash(project: Project, dead: str) -> None:
     (tree(project, "T-003") / "3.txt").write_text("all\n")
     git(project, "add", "-A", cwd=tree(project, "T-003"))
     git(project, "commit", "-qm", "mine", cwd=tree(project, "T-003"))
-    line = {**project.lines[-1], "type": "owner_changed", "by": "hook", "at": "2020-01-01T00:00:00Z"}
+    line = {
+        **project.lines[-1],
+        "type": "owner_changed",
+        "by": "hook",
+        "at": "2020-01-01T00:00:00Z",
+    }
     line["data"] = {"session_id": S1, "client_pid": int(dead)}
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def test_leftovers_of_a_crash_are_listed_and_the_clean_ones_go_on_request(project: Project, dead: str) -> None:
+def test_leftovers_of_a_crash_are_listed_and_the_clean_ones_go_on_request(
+    project: Project, dead: str
+) -> None:
     """Case G5."""
     crash(project, dead)
     answer = project.ok("resume", session=S2)
@@ -519,7 +620,9 @@ def test_leftovers_of_a_crash_are_listed_and_the_clean_ones_go_on_request(projec
         f"kept .loop/{name}/worktrees/T-003",
     ]
     answer = project.ok("wave", "next", "--worktrees", session=S2)
-    assert answer.out.startswith("wave 2 opened: T-001, T-002, T-003\n"), "not stopped by their names"
+    assert answer.out.startswith("wave 2 opened: T-001, T-002, T-003\n"), (
+        "not stopped by their names"
+    )
     assert f"in `.loop/{name}/worktrees/T-002-2`" in answer.steps[1]
     assert "left by earlier attempts:" in answer.out and expected[1] in answer.out
 
@@ -529,9 +632,19 @@ def test_what_a_kill_left_without_a_line_in_the_journal_is_listed_too(project: P
     committed(project, one_txt="1\n")
     project.planned(task("a", "test -f a.txt"))
     for name in ("T-001", "T-002"):
-        git(project, "worktree", "add", "-q", "-b", f"loopkit/{project.name}/{name}", str(tree(project, name)))
+        git(
+            project,
+            "worktree",
+            "add",
+            "-q",
+            "-b",
+            f"loopkit/{project.name}/{name}",
+            str(tree(project, name)),
+        )
     (tree(project, "T-002") / "x.txt").write_text("x\n")
-    assert [line.split(" .loop")[0] for line in project.ok("worktree", "list").out.splitlines()] == [
+    assert [
+        line.split(" .loop")[0] for line in project.ok("worktree", "list").out.splitlines()
+    ] == [
         f"T-001 loopkit/{project.name}/T-001 clean",
         f"T-002 loopkit/{project.name}/T-002 changed (1 path)",
     ]
@@ -544,7 +657,9 @@ def test_what_a_kill_left_without_a_line_in_the_journal_is_listed_too(project: P
 def test_a_worktree_whose_session_lives_is_not_removed(project: Project, dead: str) -> None:
     """Case G14: a heartbeat 5 s old; then one 10 minutes old and the process gone."""
     apart(project)
-    said = project.refused(1, "worktree", "remove", "T-001", session=S2, says=f"by session {S1}, last heard of ")
+    said = project.refused(
+        1, "worktree", "remove", "T-001", session=S2, says=f"by session {S1}, last heard of "
+    )
     assert "s ago" in said and tree(project).exists()
     line = {**project.lines[-1], "type": "owner_changed", "by": "hook"}
     line["data"] = {"session_id": S1, "client_pid": int(dead)}
@@ -555,16 +670,26 @@ def test_a_worktree_whose_session_lives_is_not_removed(project: Project, dead: s
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     answer = project.ok("worktree", "remove", "T-001", session=S2)
-    assert answer.out == f"removed .loop/{project.name}/worktrees/T-001\n" and not tree(project).exists()
+    assert (
+        answer.out == f"removed .loop/{project.name}/worktrees/T-001\n"
+        and not tree(project).exists()
+    )
 
 
 def test_a_silent_session_whose_client_runs_is_at_work(project: Project) -> None:
     """An agent may be busy for long without a line in the journal."""
     apart(project)
-    line = {**project.lines[-1], "type": "notice_given", "data": {"name": "x"}, "at": "2020-01-01T00:00:00Z"}
+    line = {
+        **project.lines[-1],
+        "type": "notice_given",
+        "data": {"name": "x"},
+        "at": "2020-01-01T00:00:00Z",
+    }
     with open(project.ledger, "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
-    project.refused(1, "worktree", "remove", "T-001", session=S2, says=f"by session {S1}, last heard of ")
+    project.refused(
+        1, "worktree", "remove", "T-001", session=S2, says=f"by session {S1}, last heard of "
+    )
     project.refused(1, "worktree", "remove", "T-001", says="by this session")
     assert project.ok("worktree", "remove", "--clean").out.startswith("in use: ")
 
@@ -584,7 +709,9 @@ def test_ignored_and_large_files_of_a_worker_are_told_apart(project: Project) ->
     git(project, "init", "-q", str(there / "nested"))
     (there / "nested" / "x.txt").write_text("x\n")
     done(project, "T-001", a_txt="a\n")
-    assert "not merged: nested (a repository of its own)" in project.ok("wave", "merge", "T-001").out
+    assert (
+        "not merged: nested (a repository of its own)" in project.ok("wave", "merge", "T-001").out
+    )
     assert project.verify("T-001").exit == 0
     answer = project.ok("wave", "close")
     assert "worktrees that stay:" in answer.out and (there / "nested" / "x.txt").exists()
@@ -623,7 +750,10 @@ def test_a_purge_destroys_no_work(project: Project) -> None:
     assert project.status["status"] == "running" and (tree(project) / "x.txt").exists()
     os.unlink(tree(project) / "x.txt")
     project.start("another", "--fresh", "--purge")
-    assert "worktrees" not in git(project, "worktree", "list") and git(project, "branch", "--list", "loopkit/*") == ""
+    assert (
+        "worktrees" not in git(project, "worktree", "list")
+        and git(project, "branch", "--list", "loopkit/*") == ""
+    )
 
 
 # -- reports, and agents that never came back
@@ -648,7 +778,10 @@ def test_an_agent_that_never_came_back_is_listed_as_lost(project: Project) -> No
     project.ok("wave", "next")
     lines = project.ledger.read_text().splitlines()
     at = "2026-01-01T12:00:00Z"
-    lines = [json.dumps({**json.loads(line), "at": at}) if '"task_started"' in line else line for line in lines]
+    lines = [
+        json.dumps({**json.loads(line), "at": at}) if '"task_started"' in line else line
+        for line in lines
+    ]
     project.ledger.write_text("".join(line + "\n" for line in lines))
     (project.root / "workflow-state.json").unlink()
     assert "Lost" not in project.ok("status").out
@@ -721,9 +854,15 @@ def test_a_resume_asks_nobody_again_for_what_waits_to_be_merged(project: Project
     done(project, "T-001", a_txt="a\n")
     project.ok("pause")
     project.ok("resume")
-    assert {name: one["status"] for name, one in project.tasks.items()} == {"T-001": "in_progress", "T-002": "pending"}
+    assert {name: one["status"] for name, one in project.tasks.items()} == {
+        "T-001": "in_progress",
+        "T-002": "pending",
+    }
     answer = project.ok("wave", "next")
-    assert answer.out.startswith("wave 1 goes on: T-002\n") and answer.steps[-1] == "loopkit wave merge"
+    assert (
+        answer.out.startswith("wave 1 goes on: T-002\n")
+        and answer.steps[-1] == "loopkit wave merge"
+    )
     merged(project, "T-001")
 
 
@@ -735,7 +874,12 @@ def test_in_the_middle_of_a_merge_of_the_person_s_nothing_is_touched(project: Pr
     committed(project, one_txt="other\n")
     git(project, "checkout", "-q", "-")
     committed(project, one_txt="mine\n")
-    subprocess.run(["git", "merge", "-q", "other"], cwd=project.folder, env=project.environment, capture_output=True)
+    subprocess.run(
+        ["git", "merge", "-q", "other"],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+    )
     project.refused(1, "wave", "merge", "T-001", says="a merge is under way in ")
     git(project, "merge", "--abort")
     merged(project, "T-001")
@@ -759,7 +903,9 @@ def test_a_worker_in_the_middle_of_a_merge_is_not_merged(project: Project) -> No
         git(project, "checkout", "-qb", branch, project.of("worktree_made")[0]["base"], cwd=own)
         (own / "one.txt").write_text(text)
         git(project, "commit", "-qam", branch, cwd=own)
-    subprocess.run(["git", "merge", "-q", "other"], cwd=own, env=project.environment, capture_output=True)
+    subprocess.run(
+        ["git", "merge", "-q", "other"], cwd=own, env=project.environment, capture_output=True
+    )
     done(project, "T-001", a_txt="a\n")
     project.refused(1, "wave", "merge", "T-001", says="a merge is under way in ")
     git(project, "commit", "-qam", "both", cwd=own)
@@ -790,7 +936,9 @@ def test_nothing_is_merged_into_a_repository_of_its_own(project: Project) -> Non
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
-def test_a_worktree_that_lost_its_git_never_stands_for_the_project_s_own_tree(project: Project, how: str) -> None:
+def test_a_worktree_that_lost_its_git_never_stands_for_the_project_s_own_tree(
+    project: Project, how: str
+) -> None:
     committed(project, _gitignore=".loop/\n", one_txt="1\n")
     project.write("one.txt", "not committed\n")
     apart(project)
@@ -806,10 +954,15 @@ def test_a_worktree_that_lost_its_git_never_stands_for_the_project_s_own_tree(pr
     shutil.rmtree(tree(project))
     tree(project).mkdir()
     assert "removed .loop/" in project.ok("worktree", "remove", "--clean").out
-    assert (index, head) == ((project.folder / ".git/index").read_bytes(), git(project, "rev-parse", "HEAD"))
+    assert (index, head) == (
+        (project.folder / ".git/index").read_bytes(),
+        git(project, "rev-parse", "HEAD"),
+    )
 
 
-def test_a_worktree_of_the_person_s_that_is_away_stays_known(project: Project, tmp_path: Path) -> None:
+def test_a_worktree_of_the_person_s_that_is_away_stays_known(
+    project: Project, tmp_path: Path
+) -> None:
     git(project, "worktree", "add", "-q", str(tmp_path / "disk"))
     (tmp_path / "disk").rename(tmp_path / "away")
     apart(project)
@@ -852,7 +1005,10 @@ def test_where_it_began_is_known_after_git_cleaned_up(project: Project) -> None:
 def test_files_as_they_are_though_filters_convert_them(project: Project) -> None:
     for name in ("clean", "smudge"):
         git(project, "config", f"filter.rot.{name}", "tr a-z n-za-m")
-    project.write(".gitattributes", "*.rot filter=rot\n*.u16 text working-tree-encoding=UTF-16LE\n*.crlf eol=crlf\n")
+    project.write(
+        ".gitattributes",
+        "*.rot filter=rot\n*.u16 text working-tree-encoding=UTF-16LE\n*.crlf eol=crlf\n",
+    )
     (project.folder / "x.u16").write_bytes("word\n".encode("utf-16-le"))
     (project.folder / "x.crlf").write_bytes(b"1\r\n2\r\n")
     committed(project, x_rot="secret\n")
@@ -876,5 +1032,9 @@ def test_of_a_worktree_that_cannot_be_made_nothing_stays(project: Project) -> No
     git(project, "config", "filter.broken.required", "true")
     project.planned(task("a", "test -f a.txt"))
     answer = project.lk("wave", "next", "--worktrees")
-    assert answer.exit == 3 and "git worktree fails" in answer.err and not project.status["wave"]["open"]
+    assert (
+        answer.exit == 3
+        and "git worktree fails" in answer.err
+        and not project.status["wave"]["open"]
+    )
     assert git(project, "branch", "--list", "loopkit/*") == "" and not tree(project).exists()

@@ -1,4 +1,5 @@
-"""Fixtures of the tests that run the real client: `place` makes a sandbox, and tells its story when the test fails."""
+"""Fixtures of the tests that run the real client: `place` makes a sandbox, and tells its story when
+the test fails."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def pytest_runtest_makereport(item: pytest.Item):
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path, client: Path) -> Iterator[Place]:
-    """Makes sandboxes: `place(scenario)`. With `prepared=False` its HOME has no prepared bin/loopkit."""
+    """Makes sandboxes: `place(scenario)`. With `prepared=False` its HOME has no prepared
+    bin/loopkit."""
     with contextlib.ExitStack() as stack:
         made: list[Sandbox] = []
 

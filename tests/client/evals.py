@@ -1,4 +1,5 @@
-"""The judgement of the scripted model for the cases of evals/, and the run of one case in the real client."""
+"""The judgement of the scripted model for the cases of evals/, and the run of one case in the real
+client."""
 
 from __future__ import annotations
 
@@ -77,7 +78,12 @@ def start() -> Scenario:
 def stuck_panel() -> Scenario:
     """The first attempt uses up its fixes; what the panel says makes the second one pass."""
     work = {"T-001": ["printf 'mode=steady\\n' >settings.txt"]}
-    return _one("Settings for the check", "sh check.sh settings.txt", work, **{r"^loopkit panel .*--file -": PANEL})
+    return _one(
+        "Settings for the check",
+        "sh check.sh settings.txt",
+        work,
+        **{r"^loopkit panel .*--file -": PANEL},
+    )
 
 
 def vague_intent() -> Scenario:
@@ -104,7 +110,9 @@ def vague_intent() -> Scenario:
     answers = {
         r"^loopkit score\b": in_turn(scored.format(0), scored.format(1)),
         r"^loopkit clarify --file": clarified,
-        r"^loopkit shape --accept": _shape("Explain the app", "README.md says what it does", "grep -q app README.md"),
+        r"^loopkit shape --accept": _shape(
+            "Explain the app", "README.md says what it does", "grep -q app README.md"
+        ),
     }
     return Scenario(answers=answers)
 
@@ -118,10 +126,16 @@ def blocker_remediation() -> Scenario:
         "guidance": "name it there",
         "verify": "grep -q greeting.txt NOTICE",
     }
-    work = {"T-001": [r"printf 'hello\n' >greeting.txt"], "T-002": [r"printf 'greeting.txt\n' >NOTICE"]}
+    work = {
+        "T-001": [r"printf 'hello\n' >greeting.txt"],
+        "T-002": [r"printf 'greeting.txt\n' >NOTICE"],
+    }
     reviews = in_turn({**THOROUGH, "findings": [blocker]}, THOROUGH)
     return _one(
-        "Add a greeting", "grep -q hello greeting.txt", work, **{r"^loopkit review --thorough.*--file -": reviews}
+        "Add a greeting",
+        "grep -q hello greeting.txt",
+        work,
+        **{r"^loopkit review --thorough.*--file -": reviews},
     )
 
 
@@ -156,31 +170,57 @@ def idle() -> Scenario:
 
 
 def confining() -> bool:
-    """Whether this machine can confine a shell as the client does it: bubblewrap that works, and socat."""
+    """Whether this machine can confine a shell as the client does it: bubblewrap that works, and
+    socat."""
     if not (shutil.which("bwrap") and shutil.which("socat")):
         return False
-    probe = ["bwrap", "--ro-bind", "/", "/", "--unshare-net", "--unshare-user", "--unshare-pid", "--dev", "/dev"]
-    return subprocess.run([*probe, "--proc", "/proc", "true"], capture_output=True, timeout=60).returncode == 0
+    probe = [
+        "bwrap",
+        "--ro-bind",
+        "/",
+        "/",
+        "--unshare-net",
+        "--unshare-user",
+        "--unshare-pid",
+        "--dev",
+        "/dev",
+    ]
+    return (
+        subprocess.run(
+            [*probe, "--proc", "/proc", "true"], capture_output=True, timeout=60
+        ).returncode
+        == 0
+    )
 
 
 def able(client: Path) -> bool:
     """Whether this client has `plugin eval` with all options that `run` gives it."""
     argv = [str(client), "plugin", "eval", "--help"]
-    told = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60).stdout
-    options = "trust-plugin no-publish ablation runs scaffold allow-tools threshold json output-dir case concurrency"
+    told = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60
+    ).stdout
+    options = (
+        "trust-plugin no-publish ablation runs scaffold allow-tools threshold json output-dir "
+        "case concurrency"
+    )
     return all(f"--{name}" in told for name in options.split())
 
 
 def pinned(client: Path) -> bool:
     """Whether this is the client of tests/package.json."""
-    wanted = json.loads((ROOT / "tests" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    wanted = json.loads((ROOT / "tests" / "package.json").read_text(encoding="utf-8"))[
+        "dependencies"
+    ]
     argv = [str(client), "--version"]
-    told = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60).stdout
+    told = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60
+    ).stdout
     return told.startswith(wanted["@anthropic-ai/claude-code"])
 
 
 class Run:
-    """What `claude plugin eval` made of some cases: exit code, its words, and each case's result."""
+    """What `claude plugin eval` made of some cases: exit code, its words, and each case's
+    result."""
 
     def __init__(self, done: subprocess.CompletedProcess, result: dict, story: str):
         self.code, self.result = done.returncode, result
@@ -197,8 +237,10 @@ class Run:
 
 
 def run(client: Path, scenario: Scenario, *more: str, folder: Path, timeout: float = 300) -> Run:
-    """Run the cases of this checkout that `more` chooses. `folder`: a scratch folder of this run's own."""
-    # A confined shell may write nowhere below the usual temporary folders, so the runs are kept elsewhere.
+    """Run the cases of this checkout that `more` chooses. `folder`: a scratch folder of this run's
+    own."""
+    # A confined shell may write nowhere below the usual temporary folders, so the runs are kept
+    # elsewhere.
     cache = os.environ.get("LOOPKIT_TEST_CACHE") or str(ROOT)
     Path(cache).mkdir(parents=True, exist_ok=True)
     runs = tempfile.mkdtemp(prefix="evals-", dir=cache)
@@ -206,7 +248,16 @@ def run(client: Path, scenario: Scenario, *more: str, folder: Path, timeout: flo
     home.mkdir()
     path = os.environ["PATH"] if confining() else f"{STANDINS}{os.pathsep}{os.environ['PATH']}"
     argv: Sequence[str] = [
-        *[str(client), "plugin", "eval", str(ROOT), "--trust-plugin", "--no-publish", "--ablation", "none"],
+        *[
+            str(client),
+            "plugin",
+            "eval",
+            str(ROOT),
+            "--trust-plugin",
+            "--no-publish",
+            "--ablation",
+            "none",
+        ],
         *["--runs", "1", "--scaffold", "--allow-tools", *GRANTED, "--threshold", "1"],
         *["--json", str(out), "--output-dir", str(folder / "results"), *more],
     ]

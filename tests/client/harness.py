@@ -1,8 +1,9 @@
 """Runs the real Claude Code client, headless and in a terminal, away from any personal set-up.
 
-A `Sandbox` is an empty HOME, a tiny project under git and a scripted model. `headless` runs `claude -p`, `terminal`
-an interactive client in tmux. Both load the three plugins from the checkout, with the real hooks and the real
-`bin/loopkit`. Nothing waits for a fixed time: `wait_for` polls what is on disk or on the screen until a deadline.
+A `Sandbox` is an empty HOME, a tiny project under git and a scripted model. `headless` runs `claude
+-p`, `terminal` an interactive client in tmux. Both load the three plugins from the checkout, with
+the real hooks and the real `bin/loopkit`. Nothing waits for a fixed time: `wait_for` polls what is
+on disk or on the screen until a deadline.
 """
 
 from __future__ import annotations
@@ -26,20 +27,24 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 KEY = "scripted"
 DEADLINE = 180.0  # seconds; only a broken run ever comes near it
-# What is allowed beside the commands' own rules, so that the scripted model is asked nothing. Never advice to a person:
-# rules this wide let every command run (loopkit/core/evidence/permissions.py).
+# What is allowed beside the commands' own rules, so that the scripted model is asked nothing. Never
+# advice to a person: rules this wide let every command run (loopkit/core/evidence/permissions.py).
 APPROVED = ("Bash(loopkit verify *)", "Write", "Edit")
 EVERYTHING = ("Bash(loopkit *)", "Write", "Edit")
 
 
 def find_client() -> Path | None:
-    """The client's program, as script/test (or tests/conftest.py from its cache) names it; None if it is not there."""
+    """The client's program, as script/test (or tests/conftest.py from its cache) names it; None if
+    it is not there."""
     given = os.environ.get("LOOPKIT_TEST_CLIENT")
     return Path(given) if given and os.access(given, os.X_OK) else None
 
 
-def wait_for(what: str, look: Callable[[], Any], deadline: float = DEADLINE, also: Callable[[], str] = str) -> Any:
-    """Poll `look` until it gives something true, and give that; AssertionError naming `what` after `deadline` seconds.
+def wait_for(
+    what: str, look: Callable[[], Any], deadline: float = DEADLINE, also: Callable[[], str] = str
+) -> Any:
+    """Poll `look` until it gives something true, and give that; AssertionError naming `what` after
+    `deadline` seconds.
 
     `also` adds words to the failure (a screen, a story).
     """
@@ -54,17 +59,22 @@ def wait_for(what: str, look: Callable[[], Any], deadline: float = DEADLINE, als
 
 
 def processes_with(marker: str) -> list[int]:
-    """Ids of the living processes whose environment or command line contains `marker`, not this one."""
+    """Ids of the living processes whose environment or command line contains `marker`, not this
+    one."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if int(entry.name) != os.getpid() and marker.encode() in (entry / "environ").read_bytes():
+            if (
+                int(entry.name) != os.getpid()
+                and marker.encode() in (entry / "environ").read_bytes()
+            ):
                 found.append(int(entry.name))
     return found
 
 
 class Told(NamedTuple):
-    """What a hook said in a session: the event, who was told (Claude, or the person), the words, when (UTC stamp)."""
+    """What a hook said in a session: the event, who was told (Claude, or the person), the words,
+    when (UTC stamp)."""
 
     event: str
     whom: str
@@ -97,12 +107,15 @@ class Headless:
         return found
 
     def finish(self, deadline: float = DEADLINE) -> Headless:
-        """Wait for the client's end; AssertionError with the story if it takes longer than `deadline` seconds."""
+        """Wait for the client's end; AssertionError with the story if it takes longer than
+        `deadline` seconds."""
         try:
             self.process.wait(deadline)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"the client did not end in {deadline:.0f} s\n{self.story()}") from None
+            raise AssertionError(
+                f"the client did not end in {deadline:.0f} s\n{self.story()}"
+            ) from None
         return self
 
     def kill(self) -> None:
@@ -113,7 +126,11 @@ class Headless:
 
     def named(self, kind: str, subtype: str = "") -> list[dict]:
         """The lines of a type (and subtype)."""
-        return [line for line in self.lines if line.get("type") == kind and subtype in ("", line.get("subtype"))]
+        return [
+            line
+            for line in self.lines
+            if line.get("type") == kind and subtype in ("", line.get("subtype"))
+        ]
 
     @property
     def init(self) -> dict:
@@ -133,14 +150,21 @@ class Headless:
         return next(line["session_id"] for line in self.lines if line.get("session_id"))
 
     def hooks(self, event: str) -> list[dict]:
-        """What each hook of an event printed, as JSON, in order; {} for one that printed nothing."""
-        found = [line for line in self.named("system", "hook_response") if line.get("hook_event") == event]
+        """What each hook of an event printed, as JSON, in order; {} for one that printed
+        nothing."""
+        found = [
+            line
+            for line in self.named("system", "hook_response")
+            if line.get("hook_event") == event
+        ]
         return [json.loads(line.get("stdout") or "{}") for line in found]
 
     def notifications(self) -> list[str]:
         """Keys of the notification lines."""
         return [
-            str(line.get("key")) for line in self.lines if "notification" in (line.get("type"), line.get("subtype"))
+            str(line.get("key"))
+            for line in self.lines
+            if "notification" in (line.get("type"), line.get("subtype"))
         ]
 
     def story(self) -> str:
@@ -205,7 +229,8 @@ class Terminal:
         self.tmux("send-keys", "-t", "client", *names)
 
     def type(self, words: str) -> None:
-        """Type a line without Enter, and wait until it can be seen; what a busy client has not taken is typed anew."""
+        """Type a line without Enter, and wait until it can be seen; what a busy client has not
+        taken is typed anew."""
         shown, tries = words.strip()[-20:], []
 
         def seen() -> bool:
@@ -281,10 +306,22 @@ class Sandbox:
 
     def git(self, *args: str) -> str:
         """Run git in the project."""
-        who = ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+        who = [
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@localhost",
+            "-c",
+            "commit.gpgsign=false",
+        ]
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
-            ["git", *who, *args], cwd=self.project, env=env, capture_output=True, text=True, check=True
+            ["git", *who, *args],
+            cwd=self.project,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout
 
@@ -306,7 +343,8 @@ class Sandbox:
         }
 
     def arguments(self, allowed: Sequence[str], *more: str, plugins: bool = True) -> list[str]:
-        """The client's command line; it loads the plugins of this checkout unless they are installed in HOME."""
+        """The client's command line; it loads the plugins of this checkout unless they are
+        installed in HOME."""
         # one by one: not every client takes a folder of plugins
         folders = [f"--plugin-dir={folder}" for folder in PLUGINS.values()] if plugins else []
         rules = ["--allowedTools", ",".join(allowed)] if allowed else []
@@ -321,7 +359,8 @@ class Sandbox:
         plugins: bool = True,
         folder: Path | None = None,
     ) -> Headless:
-        """Start `claude -p` and give it at once; the prompt goes in as an argument. folder: where, if not the project."""
+        """Start `claude -p` and give it at once; the prompt goes in as an argument. folder: where,
+        if not the project."""
         number = len(self._runs) + 1
         out, err = self.folder / f"out-{number}.jsonl", self.folder / f"err-{number}.txt"
         shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
@@ -344,7 +383,11 @@ class Sandbox:
         return self.start(prompt, *more, **options).finish()
 
     def terminal(
-        self, *more: str, allowed: Sequence[str] = APPROVED, env: dict | None = None, plugins: bool = True
+        self,
+        *more: str,
+        allowed: Sequence[str] = APPROVED,
+        env: dict | None = None,
+        plugins: bool = True,
     ) -> Terminal:
         """An interactive client, ready for input."""
         terminal = Terminal(self._sockets / str(len(self._terminals)), self.model)
@@ -364,29 +407,42 @@ class Sandbox:
         self._sweep()
 
     def _sweep(self) -> None:
-        for left in processes_with(f"HOME={self.home}\0"):  # Bash children are in sessions of their own
+        for left in processes_with(
+            f"HOME={self.home}\0"
+        ):  # Bash children are in sessions of their own
             with contextlib.suppress(ProcessLookupError):
                 os.kill(left, signal.SIGKILL)
 
     def loopkit(
         self, *args: str, session: str = "", folder: Path | None = None, given: str = ""
     ) -> subprocess.CompletedProcess:
-        """Run `loopkit` outside the client, as a person in another window does. given: its standard input."""
+        """Run `loopkit` outside the client, as a person in another window does. given: its standard
+        input."""
         env = self.environment({"CLAUDE_CODE_SESSION_ID": session} if session else None)
         env = {name: value for name, value in env.items() if not name.startswith("ANTHROPIC")}
         program = [str(ROOT / "bin" / "loopkit"), *args]
         where = folder or self.project
         return subprocess.run(
-            program, cwd=where, env=env, input=given, capture_output=True, encoding="utf-8", timeout=120
+            program,
+            cwd=where,
+            env=env,
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
         )
 
-    # -- what is on disk -----------------------------------------------------------------------------------------
+    # -- what is on disk
+    # -----------------------------------------------------------------------------------------
 
     @property
     def state(self) -> dict:
-        """The loop's snapshot as it lies there; {} while there is none. What a hook noted since is not in it yet."""
+        """The loop's snapshot as it lies there; {} while there is none. What a hook noted since is
+        not in it yet."""
         with contextlib.suppress(OSError, ValueError):
-            return json.loads((self.project / ".loop" / "workflow-state.json").read_text(encoding="utf-8"))
+            return json.loads(
+                (self.project / ".loop" / "workflow-state.json").read_text(encoding="utf-8")
+            )
         return {}
 
     @property
@@ -409,7 +465,8 @@ class Sandbox:
         return [row["data"] for row in self.ledger if row["type"] == kind]
 
     def transcript(self, session: str) -> list[dict]:
-        """The lines of a session's transcript as they lie there now, wherever the session was started."""
+        """The lines of a session's transcript as they lie there now, wherever the session was
+        started."""
         rows = []
         for file in (self.home / ".claude" / "projects").glob(f"*/{session}.jsonl"):
             for row in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,9 +1,11 @@
-"""A scripted, obedient model: an Anthropic Messages API on 127.0.0.1 that does what the newest `next:` lines say.
+"""A scripted, obedient model: an Anthropic Messages API on 127.0.0.1 that does what the newest
+`next:` lines say.
 
-The real client is run against it. `next: loopkit …` becomes a Bash call, consecutive `next: agent …` lines become
-parallel Agent calls; what needs judgement (scores, a shape, tasks, edits) comes from a `Scenario`. Where nothing
-fits, the turn ends with "(script over)". Every request is recorded. What to do is worked out anew from the messages
-of each request, so that `/clear`, compaction and a resumed session need no special care.
+The real client is run against it. `next: loopkit …` becomes a Bash call, consecutive `next: agent
+…` lines become parallel Agent calls; what needs judgement (scores, a shape, tasks, edits) comes
+from a `Scenario`. Where nothing fits, the turn ends with "(script over)". Every request is
+recorded. What to do is worked out anew from the messages of each request, so that `/clear`,
+compaction and a resumed session need no special care.
 """
 
 from __future__ import annotations
@@ -25,18 +27,27 @@ import yaml
 OVER = "(script over)"
 NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
 ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
-NOISE = re.compile(r"<system-reminder>\s*(As you answer|Attribution for).*?</system-reminder>", re.S)
+NOISE = re.compile(
+    r"<system-reminder>\s*(As you answer|Attribution for).*?</system-reminder>", re.S
+)
 # What the client brings back after a compaction, "for context only": its next: lines are over.
-RESTORED = re.compile(r"The following skills were invoked EARLIER.*?(?=SessionStart hook additional context|\Z)", re.S)
+RESTORED = re.compile(
+    r"The following skills were invoked EARLIER.*?(?=SessionStart hook additional context|\Z)", re.S
+)
 AGENT_LINE = re.compile(r"agent (\S+): (.+)")
-NOTIFICATION = re.compile(r"<task-notification>.*?<tool-use-id>([^<]+)</tool-use-id>.*?</task-notification>", re.S)
+NOTIFICATION = re.compile(
+    r"<task-notification>.*?<tool-use-id>([^<]+)</tool-use-id>.*?</task-notification>", re.S
+)
 TAG = re.compile(r"</?[a-z-]+>")
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.S)
 GO_ON = re.compile(r"\b(go on|continue|resume)\b", re.I)
-SUMMARY_WANTED = re.compile(r"create a detailed summary of (the|this|our) (conversation|RECENT portion)", re.I)
+SUMMARY_WANTED = re.compile(
+    r"create a detailed summary of (the|this|our) (conversation|RECENT portion)", re.I
+)
 SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
-# A role's brief, and the reply that its name asks for: `…/briefs/test-T-001-2.md` wants the reply `test T-001`.
+# A role's brief, and the reply that its name asks for: `…/briefs/test-T-001-2.md` wants the reply
+# `test T-001`.
 BRIEF = re.compile(r"Read `([^`]*/briefs/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
 REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
 CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
@@ -93,7 +104,8 @@ def agent(kind: str, task: str, line: str = "", *, background: bool = False) -> 
 
 
 class Event(NamedTuple):
-    """One part of a conversation, in order: kind is given, context, result, notice, call or said."""
+    """One part of a conversation, in order: kind is given, context, result, notice, call or
+    said."""
 
     kind: str
     text: str
@@ -102,7 +114,8 @@ class Event(NamedTuple):
 
 
 def flatten(content: Any) -> str:
-    """All words of a message's content: plain text, text blocks and the blocks nested in tool results."""
+    """All words of a message's content: plain text, text blocks and the blocks nested in tool
+    results."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -122,19 +135,25 @@ def read_events(messages: Sequence[dict]) -> list[Event]:
                 events.append(Event("call", json.dumps(part.get("input")), part["id"]))
             elif kind == "tool_result":
                 failed = bool(part.get("is_error"))
-                events.append(Event("result", flatten(part.get("content")), part["tool_use_id"], failed))
+                events.append(
+                    Event("result", flatten(part.get("content")), part["tool_use_id"], failed)
+                )
             elif kind == "text" and role == "assistant":
                 events.append(Event("said", part["text"]))
             elif kind == "text":
                 notices = list(NOTIFICATION.finditer(part["text"]))
-                events += [Event("notice", TAG.sub("\n", found.group()), found.group(1)) for found in notices]
+                events += [
+                    Event("notice", TAG.sub("\n", found.group()), found.group(1))
+                    for found in notices
+                ]
                 if not notices:
                     events.append(Event("context" if role == "system" else "given", part["text"]))
     return events
 
 
 def next_blocks(text: str) -> list[list[str]]:
-    """The blocks of consecutive `next:` lines of a text, oldest first, each line without its `next: `."""
+    """The blocks of consecutive `next:` lines of a text, oldest first, each line without its `next:
+    `."""
     blocks: list[list[str]] = [[]]
     for line in text.splitlines():
         found = NEXT_LINE.match(line)
@@ -172,7 +191,9 @@ class Turn:
     @property
     def fresh(self) -> list[Event]:
         """What came since the model spoke last."""
-        fresh = itertools.takewhile(lambda event: event.kind not in ("call", "said"), reversed(self.events))
+        fresh = itertools.takewhile(
+            lambda event: event.kind not in ("call", "said"), reversed(self.events)
+        )
         return list(reversed(list(fresh)))
 
     @property
@@ -182,8 +203,11 @@ class Turn:
 
     @property
     def prompt(self) -> str:
-        """The newest words of a person (in a subagent: its caller's task), without what the client adds."""
-        given = [REMINDER.sub("", event.text).strip() for event in self.events if event.kind == "given"]
+        """The newest words of a person (in a subagent: its caller's task), without what the client
+        adds."""
+        given = [
+            REMINDER.sub("", event.text).strip() for event in self.events if event.kind == "given"
+        ]
         words = [text for text in given if text]
         return (words[-1] if self.main else words[0]) if words else ""
 
@@ -197,14 +221,19 @@ class Turn:
 class Scenario:
     """What the model decides by itself. Everything else it obeys.
 
-    answers     regular expression on a `next:` command -> what to run. A text that starts with "loopkit " replaces
-                the command, any other text, list or dict (as YAML) is given to it as a here-document; a function
-                gets (turn, n), n counting its uses from 0. The first expression that is found wins.
-    work        task id or expression on the subagent's task -> tool calls made before its verification; a function
+    answers     regular expression on a `next:` command -> what to run. A text that starts with
+    "loopkit " replaces
+                the command, any other text, list or dict (as YAML) is given to it as a
+                here-document; a function gets (turn, n), n counting its uses from 0. The first
+                expression that is found wins.
+    work        task id or expression on the subagent's task -> tool calls made before its
+    verification; a function
                 gets (turn, attempt), attempt counting from 0 within this subagent.
-    reports     expression on the subagent's task -> what it reports at once, without working (reviewers).
-    replies     expression on a reply's kind and target ("test T-001", "plan") -> the record that a role answers its
-                brief with; a function gets (turn, n). The main conversation hands it over as the role gave it.
+    reports     expression on the subagent's task -> what it reports at once, without working
+    (reviewers). replies     expression on a reply's kind and target ("test T-001", "plan") -> the
+    record that a role answers its
+                brief with; a function gets (turn, n). The main conversation hands it over as the
+                role gave it.
     deviate     gets a Turn and gives a Reply instead of obeying, or None.
     usage       usage figures of each reply: a dict, or a function of the Turn.
     background  start agents in the background.
@@ -227,14 +256,17 @@ class Record(NamedTuple):
 
 
 class Pause:
-    """Keeps one answer back. `reached` is set when the model is about to give it; `release` lets it go."""
+    """Keeps one answer back. `reached` is set when the model is about to give it; `release` lets it
+    go."""
 
     def __init__(self, when: Callable[[Turn, Reply], bool]):
         self.when, self.reached, self.released = when, threading.Event(), threading.Event()
 
     def wait(self, deadline: float = 120.0) -> None:
         """Wait until the answer is being kept back; AssertionError after `deadline` seconds."""
-        assert self.reached.wait(deadline), "the model never came to the point where it was to pause"
+        assert self.reached.wait(deadline), (
+            "the model never came to the point where it was to pause"
+        )
 
     def release(self) -> None:
         """Give the answer."""
@@ -247,7 +279,9 @@ class Model:
     def __init__(self, scenario: Scenario, project: Path = Path("/")):
         self.scenario, self.project = scenario, project
         self.records: list[Record] = []
-        self.unanswered: list[str] = []  # next: lines that needed judgement and found none in the scenario
+        self.unanswered: list[
+            str
+        ] = []  # next: lines that needed judgement and found none in the scenario
         self._lock = threading.Lock()
         self._lines: dict[str, Tool] = {}  # call id -> the call, with the line that it obeys
         self._kinds: dict[str, str] = {}  # a subagent's task -> its type
@@ -259,7 +293,9 @@ class Model:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Model:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -268,7 +304,8 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
-    # -- for tests -----------------------------------------------------------------------------------------------
+    # -- for tests
+    # -----------------------------------------------------------------------------------------------
 
     def pause(self, when: Callable[[Turn, Reply], bool]) -> Pause:
         """Keep back the first answer for which `when(turn, reply)` is true."""
@@ -286,7 +323,8 @@ class Model:
         return [record.turn for record in self.records if record.turn.main]
 
     def commands(self, session: str = "") -> list[str]:
-        """All Bash commands that were asked for, main and subagents', in order; of one session if it is given."""
+        """All Bash commands that were asked for, main and subagents', in order; of one session if
+        it is given."""
         return [
             block.input["command"]
             for record in self.records
@@ -300,27 +338,40 @@ class Model:
         lines = []
         for turn, reply in self.records:
             who = "main" if turn.main else turn.kind or "agent"
-            said = reply if isinstance(reply, Fail) else [block[0] if len(block) == 1 else block[1] for block in reply]
+            said = (
+                reply
+                if isinstance(reply, Fail)
+                else [block[0] if len(block) == 1 else block[1] for block in reply]
+            )
             fresh = [event.text for event in turn.fresh if event.kind != "context"]
-            lines.append(f"[{who}] <- {NOISE.sub('', chr(10).join(fresh)).strip()[-900:]}\n[{who}] -> {said}")
+            lines.append(
+                f"[{who}] <- {NOISE.sub('', chr(10).join(fresh)).strip()[-900:]}\n[{who}] -> {said}"
+            )
         return "\n".join(lines)
 
     def heard(self, words: str) -> int:
         """In how many requests of main conversations `words` were new."""
         return sum(1 for turn in self.main_turns if words in turn.newest)
 
-    # -- answering -----------------------------------------------------------------------------------------------
+    # -- answering
+    # -----------------------------------------------------------------------------------------------
 
     def answer(self, request: dict) -> tuple[Turn, Reply]:
         """The turn that a request is, and the reply to it. Records both."""
         turn = self._read(request)
         with self._lock:
-            same = [r.turn for r in self.records if (r.turn.main, r.turn.session) == (turn.main, turn.session)]
+            same = [
+                r.turn
+                for r in self.records
+                if (r.turn.main, r.turn.session) == (turn.main, turn.session)
+            ]
             turn.number = 1 + sum(1 for other in same if turn.main or other.prompt == turn.prompt)
             reply = self._decide(turn)
             for block in reply if isinstance(reply, list) else ():
                 if isinstance(block, Tool) and block.name == "Agent":
-                    self._kinds[block.input["prompt"].strip()] = block.input.get("subagent_type", "")
+                    self._kinds[block.input["prompt"].strip()] = block.input.get(
+                        "subagent_type", ""
+                    )
             self.records.append(Record(turn, reply))
             pauses = [p for p in self._pauses if not p.reached.is_set() and p.when(turn, reply)]
             for pause in pauses:
@@ -330,10 +381,15 @@ class Model:
         return turn, reply
 
     def _read(self, request: dict) -> Turn:
-        system, tools = flatten(request.get("system")), [t.get("name") for t in request.get("tools") or []]
+        system, tools = (
+            flatten(request.get("system")),
+            [t.get("name") for t in request.get("tools") or []],
+        )
         events = read_events(request.get("messages") or [])
         main = bool({"Agent", "Task"} & set(tools)) and "cc_is_subagent=true" not in system
-        found = re.search(r'"session_id": ?"([^"]+)"', str((request.get("metadata") or {}).get("user_id")))
+        found = re.search(
+            r'"session_id": ?"([^"]+)"', str((request.get("metadata") or {}).get("user_id"))
+        )
         turn = Turn(request, events, main, found.group(1) if found else "")
         turn.kind = "" if main else self._kinds.get(turn.prompt, "agent")
         return turn
@@ -342,7 +398,9 @@ class Model:
         if not turn.tools:  # titles and other small helper calls
             return [Text('{"title": "scripted", "isNewTopic": false}')]
         if SUMMARY_WANTED.search(turn.newest):
-            return [Text("<analysis>-</analysis>\n<summary>The person works on a project.</summary>")]
+            return [
+                Text("<analysis>-</analysis>\n<summary>The person works on a project.</summary>")
+            ]
         other = self.scenario.deviate(turn) if self.scenario.deviate else None
         if other is not None:
             return other
@@ -360,20 +418,33 @@ class Model:
         group = list(itertools.takewhile(AGENT_LINE.fullmatch, lines))
         if group:
             parts = [(line, *AGENT_LINE.fullmatch(line).groups()) for line in group]
-            return [agent(kind, task, line, background=self.scenario.background) for line, kind, task in parts]
+            return [
+                agent(kind, task, line, background=self.scenario.background)
+                for line, kind, task in parts
+            ]
         return self._run(turn, lines[0])
 
     def _due(self, turn: Turn) -> tuple[list[str], str]:
-        """The lines still to be done, and the words of a refusal if what was tried failed without a way on."""
+        """The lines still to be done, and the words of a refusal if what was tried failed without a
+        way on."""
         agents = {i for i, tool in self._lines.items() if tool.name == "Agent"}
-        # An announcement is followed by who is asked to go on, and after a compaction; another session just hears it.
+        # An announcement is followed by who is asked to go on, and after a compaction; another
+        # session just hears it.
         asked = len(turn.prompt) < 80 and GO_ON.search(turn.prompt)
         told = turn.main and bool(asked or any(SUMMARISED in event.text for event in turn.events))
         own, reported = -1, -1  # newest block of the conversation, newest in a subagent's report
         blocks: dict[int, list[str]] = {}
         for place, event in enumerate(turn.events):
-            found = next_blocks(RESTORED.sub("", event.text)) if event.kind not in ("call", "said") else []
-            announced = ANNOUNCED.search(event.text) if told and event.kind in ("given", "context") else None
+            found = (
+                next_blocks(RESTORED.sub("", event.text))
+                if event.kind not in ("call", "said")
+                else []
+            )
+            announced = (
+                ANNOUNCED.search(event.text)
+                if told and event.kind in ("given", "context")
+                else None
+            )
             if announced:
                 found.append([announced.group(1)])
             if found:
@@ -384,12 +455,16 @@ class Model:
             if place < 0 or (place == reported and reported < own):
                 continue
             left = list(blocks[place])
-            for call in (e for e in turn.events[place:] if e.kind == "call" and e.call_id in self._lines):
+            for call in (
+                e for e in turn.events[place:] if e.kind == "call" and e.call_id in self._lines
+            ):
                 line = self._lines[call.call_id].line
                 if line in left:
                     left.remove(line)
             refused = [
-                e for e in turn.events[place + 1 :] if e.kind == "result" and e.failed and e.call_id not in agents
+                e
+                for e in turn.events[place + 1 :]
+                if e.kind == "result" and e.failed and e.call_id not in agents
             ]
             if refused and any(self._lines.get(e.call_id, Tool("", {})).line for e in refused):
                 return [], refused[-1].text
@@ -418,9 +493,13 @@ class Model:
             found = BRIEF.search(tool.line) if tool.name == "Agent" else None
             if found and (found.group(2), found.group(3)) == (kind, target or found.group(3)):
                 asked[call_id] = tool
-        said = [e.text for e in turn.events if e.kind in ("result", "notice") and e.call_id in asked]
+        said = [
+            e.text for e in turn.events if e.kind in ("result", "notice") and e.call_id in asked
+        ]
         found = FENCE.search(said[-1]) if said else None
-        return textwrap.dedent(found.group(2)) if found else ""  # the client indents what an agent says
+        return (
+            textwrap.dedent(found.group(2)) if found else ""
+        )  # the client indents what an agent says
 
     def _value(self, pattern: str, given: Any, turn: Turn) -> Any:
         if not callable(given):
@@ -430,7 +509,8 @@ class Model:
         return given(turn, count)
 
     def _work(self, turn: Turn) -> Reply:
-        """A subagent: show the task, do the scenario's edits, verify, report what the verification printed."""
+        """A subagent: show the task, do the scenario's edits, verify, report what the verification
+        printed."""
         task = turn.prompt
         for pattern, report in self.scenario.reports.items():
             if re.search(pattern, f"{turn.kind}: {task}"):
@@ -444,11 +524,17 @@ class Model:
         results = [event for event in turn.events if event.kind == "result"]
         last = results[-1].text if results else OVER
         lines, failed = self._due(turn)
-        if failed or not lines or not re.match(r"loopkit (verify|task (show|start|fail))\b", lines[0]):
+        if (
+            failed
+            or not lines
+            or not re.match(r"loopkit (verify|task (show|start|fail))\b", lines[0])
+        ):
             return [Text(failed or last)]
         made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
         attempt = sum(1 for tool in made if tool.line.startswith("loopkit verify"))
-        if lines[0].startswith("loopkit verify") and not any(tool.line == f"edit {attempt}" for tool in made):
+        if lines[0].startswith("loopkit verify") and not any(
+            tool.line == f"edit {attempt}" for tool in made
+        ):
             edits = self._edits(turn, task, attempt)
             unread = self._unread(turn, edits)
             if unread:
@@ -458,11 +544,14 @@ class Model:
         return self._run(turn, lines[0])
 
     def _brief(self, turn: Turn, path: str, kind: str, target: str | None, number: str) -> Reply:
-        """A role with a brief: read it, do the scenario's edits (coders), run the check that it names, reply."""
+        """A role with a brief: read it, do the scenario's edits (coders), run the check that it
+        names, reply."""
         if not turn.calls:
             return [Tool("Read", {"file_path": path}, "brief")]
         made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
-        checks = CHECK.findall("\n".join(event.text for event in turn.events if event.kind == "result"))
+        checks = CHECK.findall(
+            "\n".join(event.text for event in turn.events if event.kind == "result")
+        )
         if kind in ("implementation", "fix") and not any(tool.line == "edit" for tool in made):
             edits = self._edits(turn, f"{kind} {target}", int(number) - 1)
             unread = self._unread(turn, edits)
@@ -470,7 +559,11 @@ class Model:
                 return unread
             if edits:
                 return [tool._replace(line="edit") for tool in edits]
-        if kind in ("implementation", "fix", "test") and checks and not any(t.line == "check" for t in made):
+        if (
+            kind in ("implementation", "fix", "test")
+            and checks
+            and not any(t.line == "check" for t in made)
+        ):
             return [bash(checks[0].strip(), "check")]
         for pattern, given in self.scenario.replies.items():
             if re.fullmatch(pattern, f"{kind} {target or ''}".strip()):
@@ -488,10 +581,15 @@ class Model:
         return []
 
     def _unread(self, turn: Turn, edits: list[Tool]) -> list[Tool]:
-        """Reads of the files that `edits` will overwrite: some clients refuse to write over an unread file."""
+        """Reads of the files that `edits` will overwrite: some clients refuse to write over an
+        unread file."""
         known = "\n".join(call.text for call in turn.calls)
         files = [tool.input["file_path"] for tool in edits if tool.name == "Write"]
-        old = [file for file in files if json.dumps(file)[1:-1] not in known and (self.project / file).exists()]
+        old = [
+            file
+            for file in files
+            if json.dumps(file)[1:-1] not in known and (self.project / file).exists()
+        ]
         return [Tool("Read", {"file_path": file}) for file in old]
 
     def number_calls(self, reply: list) -> list[dict]:
@@ -521,7 +619,9 @@ class Model:
             "role": "assistant",
             "model": turn.request.get("model"),
             "content": content,
-            "stop_reason": "tool_use" if any(part["type"] == "tool_use" for part in content) else "end_turn",
+            "stop_reason": "tool_use"
+            if any(part["type"] == "tool_use" for part in content)
+            else "end_turn",
             "stop_sequence": None,
             "usage": usage,
         }
@@ -541,12 +641,17 @@ def calls_of(reply: Reply) -> str:
 def _command(line: str, value: Any) -> str:
     if isinstance(value, str) and value.startswith("loopkit "):
         return value
-    # YAML, since the client refuses a command with a brace before a quotation mark, even in a here-document
-    return here_document(line, value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False))
+    # YAML, since the client refuses a command with a brace before a quotation mark, even in a
+    # here-document
+    return here_document(
+        line, value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False)
+    )
 
 
 def _running_agents(turn: Turn) -> int:
-    launched = {e.call_id for e in turn.events if e.kind == "result" and e.text.startswith(LAUNCHED)}
+    launched = {
+        e.call_id for e in turn.events if e.kind == "result" and e.text.startswith(LAUNCHED)
+    }
     return len(launched - {e.call_id for e in turn.events if e.kind == "notice"})
 
 
@@ -556,7 +661,10 @@ def _stream(message: dict) -> bytes:
     events: list[tuple[str, dict]] = [("message_start", {"message": opened})]
     for index, part in enumerate(message["content"]):
         if part["type"] == "text":
-            start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": part["text"]}
+            start, delta = (
+                {"type": "text", "text": ""},
+                {"type": "text_delta", "text": part["text"]},
+            )
         else:
             start = {**part, "input": {}}
             delta = {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
@@ -567,7 +675,9 @@ def _stream(message: dict) -> bytes:
         ]
     ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     events += [("message_delta", {"delta": ended, "usage": message["usage"]}), ("message_stop", {})]
-    return "".join(f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events).encode()
+    return "".join(
+        f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events
+    ).encode()
 
 
 def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
@@ -577,10 +687,20 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: object) -> None:
             pass
 
-        def _send(self, body: bytes, kind: str = "application/json", status: int = 200, headers: dict | None = None):
+        def _send(
+            self,
+            body: bytes,
+            kind: str = "application/json",
+            status: int = 200,
+            headers: dict | None = None,
+        ):
             try:
                 self.send_response(status)
-                for name, value in {"content-type": kind, "content-length": len(body), **(headers or {})}.items():
+                for name, value in {
+                    "content-type": kind,
+                    "content-length": len(body),
+                    **(headers or {}),
+                }.items():
                     self.send_header(name, str(value))
                 self.end_headers()
                 self.wfile.write(body)
@@ -594,7 +714,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             self._send(b'{"data": [], "has_more": false}')
 
         def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            request = json.loads(
+                self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}"
+            )
             if "count_tokens" in self.path:
                 return self._send(b'{"input_tokens": 100}')
             if not self.path.startswith("/v1/messages"):
@@ -602,7 +724,9 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             turn, reply = model.answer(request)
             if isinstance(reply, Fail):
                 error = {"type": "error", "error": {"type": reply.kind, "message": reply.message}}
-                return self._send(json.dumps(error).encode(), status=reply.status, headers=reply.headers)
+                return self._send(
+                    json.dumps(error).encode(), status=reply.status, headers=reply.headers
+                )
             message = model.message(turn, model.number_calls(reply))
             if request.get("stream"):
                 return self._send(_stream(message), "text/event-stream")

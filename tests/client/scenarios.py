@@ -1,4 +1,5 @@
-"""The judgement of the scripted model for the tests' one small piece of work: three greetings in two waves."""
+"""The judgement of the scripted model for the tests' one small piece of work: three greetings in
+two waves."""
 
 from __future__ import annotations
 
@@ -23,8 +24,17 @@ verification:
 """
 
 TASKS = [
-    {"subject": "Greet in English", "verify": "grep -q hello hello.txt", "files": ["hello.txt"], "criteria": ["C1"]},
-    {"subject": "Greet in French", "verify": "grep -q bonjour bonjour.txt", "files": ["bonjour.txt"]},
+    {
+        "subject": "Greet in English",
+        "verify": "grep -q hello hello.txt",
+        "files": ["hello.txt"],
+        "criteria": ["C1"],
+    },
+    {
+        "subject": "Greet in French",
+        "verify": "grep -q bonjour bonjour.txt",
+        "files": ["bonjour.txt"],
+    },
     {
         "subject": "List the greetings",
         "verify": "grep -q bonjour list.txt",
@@ -58,10 +68,18 @@ GATE = {
     "risk": "none known",
 }
 
-THOROUGH = {"score": 8, "experts": ["test-first-developer", "api-designer", "security-reviewer"], "findings": []}
+THOROUGH = {
+    "score": 8,
+    "experts": ["test-first-developer", "api-designer", "security-reviewer"],
+    "findings": [],
+}
 PANEL = {
     "experts": [
-        {"name": "test-first-developer", "question": "What fails?", "diagnosis": "the file is missing"},
+        {
+            "name": "test-first-developer",
+            "question": "What fails?",
+            "diagnosis": "the file is missing",
+        },
         {"name": "api-designer", "question": "Is the task right?", "diagnosis": "it is"},
     ],
     "recommendations": [{"approach": "write the file", "confidence": 8}],
@@ -73,7 +91,10 @@ PANEL = {
 def light_review(turn: Turn, _count: int) -> str:
     """The light review of the wave that the newest line names."""
     wave = re.findall(r"loopkit review --wave (\d+)", turn.newest)[-1]
-    return f"loopkit review --wave {wave} --score 8 --issues 2 --blockers 0 --experts test-first-developer,simplifier"
+    return (
+        f"loopkit review --wave {wave} --score 8 --issues 2 --blockers 0 --experts "
+        "test-first-developer,simplifier"
+    )
 
 
 ANSWERS = {

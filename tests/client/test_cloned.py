@@ -1,4 +1,5 @@
-"""The real client in a cloned repository that brings a `.loop` of a stranger's along: it does nothing and tells nobody."""
+"""The real client in a cloned repository that brings a `.loop` of a stranger's along: it does
+nothing and tells nobody."""
 
 from __future__ import annotations
 
@@ -60,12 +61,21 @@ def test_nothing_of_it_counts_or_is_told_before_the_person_took_it_over(place) -
     assert here.state["status"] == "completed", here.model.story()
     assert here.state["limits"] == {"iterations": 25, "usd": 25.0, "seconds": 7200}
     assert here.events("loop_started")[-1]["approval"] == "evidence"
-    assert here.model.heard("evil.example") == 0 and "evil.example" not in run.out.read_text(encoding="utf-8")
+    assert here.model.heard("evil.example") == 0 and "evil.example" not in run.out.read_text(
+        encoding="utf-8"
+    )
     assert (
-        here.model.heard("came with the repository, not used: settings (.loop/config.toml), 1 learning, 1 decision")
+        here.model.heard(
+            "came with the repository, not used: settings (.loop/config.toml), 1 learning, 1 "
+            "decision"
+        )
         >= 1
     )
-    kept = [path for path in (here.project / ".loop").rglob("*") if path.is_file() and "001-theirs" not in str(path)]
+    kept = [
+        path
+        for path in (here.project / ".loop").rglob("*")
+        if path.is_file() and "001-theirs" not in str(path)
+    ]
     told = [str(path) for path in kept if b"evil.example" in path.read_bytes()]
     assert [path.rpartition("/")[2] for path in told] == ["learnings.jsonl"]
 

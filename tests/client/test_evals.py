@@ -1,4 +1,5 @@
-"""evals/: each case passes with the scripted model, and fails with one that does nothing; its keys are known ones."""
+"""evals/: each case passes with the scripted model, and fails with one that does nothing; its keys
+are known ones."""
 
 from __future__ import annotations
 
@@ -12,12 +13,17 @@ from tests.client import evals
 from tests.client.harness import ROOT
 
 CASES = {file.parent.name: file for file in sorted((ROOT / "evals").glob("*/case.yaml"))}
-#: What the client reads (found in 2.1.332); it passes unknown keys over in silence, and is strict in graders only.
+#: What the client reads (found in 2.1.332); it passes unknown keys over in silence, and is strict
+#: in graders only.
 KEYS = {
-    "": set("schema_version name description tags plugins context execution runs graders expected_outcome".split()),
+    "": set(
+        "schema_version name description tags plugins context execution runs graders "
+        "expected_outcome".split()
+    ),
     "context": {"scaffold_script", "history_file", "add_dirs"},
     "execution": set(
-        "prompt max_turns timeout_seconds model allowed_tools disallowed_tools append_system_prompt env".split()
+        "prompt max_turns timeout_seconds model allowed_tools disallowed_tools "
+        "append_system_prompt env".split()
     ),
 }
 #: A grader that says what must not happen holds where nothing happens: these records break it.
@@ -92,4 +98,6 @@ def test_each_fails_with_a_model_that_does_nothing(evaluator: Path, tmp_path: Pa
     for name in CASES:
         assert not run.cases[name].get("error"), run.told
         held = {grader for grader, passed in run.graders(name).items() if passed}
-        assert held == {grader for grader in run.graders(name) if grader.startswith("never ")}, run.told
+        assert held == {grader for grader in run.graders(name) if grader.startswith("never ")}, (
+            run.told
+        )

@@ -1,4 +1,5 @@
-"""The first command after installing, whichever way and in whichever session: the typed text arrives, the loop holds."""
+"""The first command after installing, whichever way and in whichever session: the typed text
+arrives, the loop holds."""
 
 from __future__ import annotations
 
@@ -24,11 +25,15 @@ URL = "https://git.example.test/loopkit.git"
 def install(here: Sandbox, checkout: Path, way: str) -> list[str]:
     """Make the plugins available in a way; the client's words for it."""
     if way == "plugin-dir":
-        return [f"--plugin-dir={checkout / folder.relative_to(ROOT)}" for folder in PLUGINS.values()]
+        return [
+            f"--plugin-dir={checkout / folder.relative_to(ROOT)}" for folder in PLUGINS.values()
+        ]
     source = str(checkout)
     if way == "git":
         source = URL
-        (here.home / ".gitconfig").write_text(f'[url "file://{repository(here, checkout)}"]\n insteadOf = {URL}\n')
+        (here.home / ".gitconfig").write_text(
+            f'[url "file://{repository(here, checkout)}"]\n insteadOf = {URL}\n'
+        )
     for words in (("marketplace", "add", source), ("install", "loop@loopkit")):
         done = claude(here, "plugin", *words)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -46,21 +51,32 @@ def repository(here: Sandbox, checkout: Path) -> Path:
 
 
 def idle(here: Sandbox) -> None:
-    """Once there are tasks the model does nothing any more, so that its loop is held until it counts as stalled."""
-    here.model.scenario.deviate = lambda turn: [Text("I see.")] if turn.main and here.events("task_added") else None
+    """Once there are tasks the model does nothing any more, so that its loop is held until it
+    counts as stalled."""
+    here.model.scenario.deviate = lambda turn: (
+        [Text("I see.")] if turn.main and here.events("task_added") else None
+    )
 
 
 def data_folders(here: Sandbox) -> list[str]:
-    """The plugins' data folders that hold anything: the client makes an empty one for each plugin with hooks."""
+    """The plugins' data folders that hold anything: the client makes an empty one for each plugin
+    with hooks."""
     folders = (here.home / ".claude" / "plugins" / "data").iterdir()
     return [folder.name for folder in folders if os.listdir(folder)]
 
 
 def doctor(here: Sandbox, checkout: Path) -> str:
-    """What the checkout's own program says in another window; it must find that a loop would work."""
-    env = {name: value for name, value in here.environment().items() if not name.startswith("ANTHROPIC")}
+    """What the checkout's own program says in another window; it must find that a loop would
+    work."""
+    env = {
+        name: value
+        for name, value in here.environment().items()
+        if not name.startswith("ANTHROPIC")
+    }
     program = [str(checkout / "bin" / "loopkit"), "doctor"]
-    done = subprocess.run(program, cwd=here.project, env=env, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(
+        program, cwd=here.project, env=env, capture_output=True, encoding="utf-8", timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "claude plugin disable" not in done.stdout
     return " ".join(done.stdout.split())
@@ -85,7 +101,9 @@ def test_headless(place, checkout: Path, way: str) -> None:
     if way == "path":
         assert f"Claude Code reads loop@loopkit from here: {checkout}" in said
     elif way == "git":
-        assert f"Claude Code reads loop@loopkit 0.1.0 from {here.home}/.claude/plugins/cache/" in said
+        assert (
+            f"Claude Code reads loop@loopkit 0.1.0 from {here.home}/.claude/plugins/cache/" in said
+        )
     else:
         assert f"where --plugin-dir names it: {checkout}" in said
 
@@ -93,7 +111,8 @@ def test_headless(place, checkout: Path, way: str) -> None:
 def test_in_the_session_that_installed_the_plugin(place, tmux, checkout: Path) -> None:
     here = place(greetings())
     idle(here)
-    # what a shell's profile says reaches the commands, not the hooks; no SessionStart hook is there to tell
+    # what a shell's profile says reaches the commands, not the hooks; no SessionStart hook is there
+    # to tell
     (here.home / ".bashrc").write_text('export XDG_STATE_HOME="$HOME/state of the profile"\n')
     terminal = here.terminal(plugins=False)
     terminal.say(f"/plugin marketplace add {checkout}")

@@ -1,4 +1,5 @@
-"""The three plugins install from this marketplace, load without a fault and pass the directory's checks."""
+"""The three plugins install from this marketplace, load without a fault and pass the directory's
+checks."""
 
 from __future__ import annotations
 
@@ -27,9 +28,12 @@ def claude(place: Sandbox, *args: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a person gets who clones the repository: the files under version control, as they are now."""
+    """What a person gets who clones the repository: the files under version control, as they are
+    now."""
     folder = tmp_path_factory.mktemp("checkout") / "loopkit"
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in filter(None, listed.split("\0")):
         source, copy = ROOT / name, folder / name
         if source.is_symlink() or source.is_file():
@@ -45,8 +49,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_validate_is_clean(place, checkout: Path, plugin: str) -> None:
     here, folder = place(prepared=False), checkout / PLUGINS[plugin].relative_to(ROOT)
-    # A client without the directory's checks warns of manifest fields that came later: there, loadable is enough.
-    # tests/plugin demands the checks of the pinned one.
+    # A client without the directory's checks warns of manifest fields that came later: there,
+    # loadable is enough. tests/plugin demands the checks of the pinned one.
     knows = "--profile" in claude(here, "plugin", "validate", "--help").stdout
     checks = ["--strict", "--profile", "directory"] if knows else []
     done = claude(here, "plugin", "validate", *checks, str(folder))
@@ -57,16 +61,23 @@ def test_one_install_gives_all_three_and_they_load(place, checkout: Path) -> Non
     here = place(Scenario(), prepared=False)
     added = claude(here, "plugin", "marketplace", "add", str(checkout))
     assert added.returncode == 0, added.stdout + added.stderr
-    marketplace = json.loads((checkout / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8"))["name"]
+    marketplace = json.loads(
+        (checkout / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8")
+    )["name"]
     installed = claude(here, "plugin", "install", f"loop@{marketplace}")
     assert installed.returncode == 0, installed.stdout + installed.stderr
-    listed = {row["id"]: row["enabled"] for row in json.loads(claude(here, "plugin", "list", "--json").stdout)}
+    listed = {
+        row["id"]: row["enabled"]
+        for row in json.loads(claude(here, "plugin", "list", "--json").stdout)
+    }
     assert all(listed.get(f"{name}@{marketplace}") for name in PLUGINS), listed
 
     run = here.run("hello", plugins=False)
     assert not run.init.get("plugin_errors")
     assert {row["name"] for row in run.init["plugins"]} >= set(PLUGINS)
-    assert {"loop:start", "loop:status", "loop:resume", "loop:pause", "loop:cancel"} <= set(run.init["slash_commands"])
+    assert {"loop:start", "loop:status", "loop:resume", "loop:pause", "loop:cancel"} <= set(
+        run.init["slash_commands"]
+    )
     assert {"loop:coder", "loop:tester"} <= set(run.init["agents"])
 
 

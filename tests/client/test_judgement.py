@@ -1,4 +1,5 @@
-"""What needs taste, in the real client: vague requests, findings that block, a mustNot that came true, a gate's refusal."""
+"""What needs taste, in the real client: vague requests, findings that block, a mustNot that came
+true, a gate's refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ GUESSES = {
     "task": "greetings",
     "context": "an empty project",
     "done": "the files are there",
-    "assumptions": dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), "the modest reading"),
+    "assumptions": dict.fromkeys(
+        ("outcome", "scope", "constraints", "success", "done"), "the modest reading"
+    ),
 }
 CARD = "</loop-complete>"
 
@@ -36,12 +39,23 @@ def test_a_vague_request_that_nobody_can_clarify_ends_in_marked_assumptions(plac
     assert run.result["is_error"] is False and run.result["permission_denials"] == []
     guesses = here.events("clarified")[0]["assumptions"]
     assert len(guesses) == 5 and all(text.startswith("[ASSUMPTION] ") for text in guesses.values())
-    assert (here.state["stage"], here.state["status"], here.state["verdict"]) == ("intent", "paused", "waiting")
-    assert order_of(here, "scored", "clarified", "paused") == ["scored", "clarified", "scored", "paused"]
+    assert (here.state["stage"], here.state["status"], here.state["verdict"]) == (
+        "intent",
+        "paused",
+        "waiting",
+    )
+    assert order_of(here, "scored", "clarified", "paused") == [
+        "scored",
+        "clarified",
+        "scored",
+        "paused",
+    ]
     assert "too vague" in here.events("paused")[0]["reason"]
     assert holds(run) == []  # nobody can answer: the session is let go
     assert tasks_of(here) == [] and here.events("shape_saved") == []
-    assert here.events("question_asked") == [] and "task add" not in "\n".join(here.model.commands())
+    assert here.events("question_asked") == [] and "task add" not in "\n".join(
+        here.model.commands()
+    )
 
 
 def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tmux) -> None:
@@ -90,12 +104,21 @@ def test_a_blocker_becomes_a_task_is_mended_in_a_wave_and_the_second_review_pass
     assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
     assert [one["verify"] for one in tasks_of(here)][1:] == ["grep -q greeting.txt NOTICE"]
     mended = ["review_thorough", "wave_opened", "review_thorough", "gate_result"]
-    assert order_of(here, "review_thorough", "wave_opened", "gate_result") == ["wave_opened", *mended]
+    assert order_of(here, "review_thorough", "wave_opened", "gate_result") == [
+        "wave_opened",
+        *mended,
+    ]
     thorough = here.state["reviews"]["thorough"]
     assert (thorough["passed"], thorough["blockers_remaining"]) == (True, 0)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1
-    reviewers = [turn for turn in (record.turn for record in here.model.records) if turn.kind == "loop:review"]
-    assert reviewers and all(not {"Edit", "Write", "Agent", "Task"} & set(turn.tools) for turn in reviewers)
+    reviewers = [
+        turn
+        for turn in (record.turn for record in here.model.records)
+        if turn.kind == "loop:review"
+    ]
+    assert reviewers and all(
+        not {"Edit", "Write", "Agent", "Task"} & set(turn.tools) for turn in reviewers
+    )
 
 
 def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
@@ -103,7 +126,9 @@ def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     breached = SHAPE.rstrip() + "\n| M1 | execution output | test ! -f hello.txt |\n"
     here.model.scenario.answers[r"^loopkit shape --accept"] = breached
     run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
-    assert (here.state["status"], here.state["verdict"]) == ("paused", "must_not_breached"), here.model.story()
+    assert (here.state["status"], here.state["verdict"]) == ("paused", "must_not_breached"), (
+        here.model.story()
+    )
     assert here.model.heard("next: loopkit verify M1 -- test ! -f hello.txt") == 1
     assert "M1 has come true" in here.events("paused")[0]["reason"]
     assert len(here.events("wave_opened")) == 1  # the second wave was never begun
@@ -130,12 +155,14 @@ def test_a_refusal_of_the_gate_becomes_a_task_and_the_loop_completes(place) -> N
     (here.project / "verify.sh").write_text("test -f greet.sh\n")
     (here.project / "edges.sh").write_text('test "$(sh greet.sh)" = "hello nobody"\n')
     here.run("/loop:start Greet by name in greet.sh", allowed=EVERYTHING)
-    assert [one["passed"] for one in here.events("gate_result")] == [False, True], here.model.story()
+    assert [one["passed"] for one in here.events("gate_result")] == [False, True], (
+        here.model.story()
+    )
     assert [(task.get("kind", "work"), task["verify"]) for task in tasks_of(here)][1:] == [
         ("remediation", "sh edges.sh")
     ]
     assert order_of(here, "wave_opened", "gate_result", "loop_completed") == [
-        *["wave_opened", "gate_result", "wave_opened", "gate_result", "loop_completed"],
+        *["wave_opened", "gate_result", "wave_opened", "gate_result", "loop_completed"]
     ]
     assert here.events("gate_result")[0]["points"]["edge_cases"].startswith("FAIL")
     assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}

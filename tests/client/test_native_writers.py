@@ -1,4 +1,5 @@
-"""The client and our writers change one task list at the same time: nothing lost, no id twice, no lock left."""
+"""The client and our writers change one task list at the same time: nothing lost, no id twice, no
+lock left."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ for number in range({HOOKS}):
     if done.returncode or done.stderr or b"belongs to this session" not in done.stdout:
         sys.exit(f"{{done}}")
 """
-# The sync alone, as fast as it goes, once Claude has made its tasks: each time every task has another description.
+# The sync alone, as fast as it goes, once Claude has made its tasks: each time every task has
+# another description.
 SYNC = f"""
 import os, sys, time
 from loopkit.store import loops, native
@@ -55,9 +57,12 @@ for number in range({SYNCS}):
 
 
 def writers(here: Sandbox) -> list[subprocess.Popen]:
-    """Our commands, our hooks and the sync alone in a process each, on the list of session ONE, from its first native task on."""
+    """Our commands, our hooks and the sync alone in a process each, on the list of session ONE,
+    from its first native task on."""
     env = here.environment({"CLAUDE_CODE_SESSION_ID": ONE, "PYTHONPATH": str(ROOT), **PANEL})
-    first, last = (str(here.home / ".claude" / "tasks" / ONE / f"{number}.json") for number in (1, FIRST))
+    first, last = (
+        str(here.home / ".claude" / "tasks" / ONE / f"{number}.json") for number in (1, FIRST)
+    )
     argv = ([COMMANDS, first], [EVENTS, first, ONE, str(ROOT / "hooks" / "run")], [SYNC, last])
     return [
         subprocess.Popen(
@@ -74,13 +79,18 @@ def writers(here: Sandbox) -> list[subprocess.Popen]:
 
 def create(numbers: range) -> Reply:
     """TaskCreate calls in one message."""
-    return [Tool("TaskCreate", {"subject": f"Claude's {one}", "description": "d"}) for one in numbers]
+    return [
+        Tool("TaskCreate", {"subject": f"Claude's {one}", "description": "d"}) for one in numbers
+    ]
 
 
 def update(known: list[int], number: int) -> Reply:
     """A TaskUpdate of each task in one message: fields that our writer has to leave alone."""
     return [
-        Tool("TaskUpdate", {"taskId": str(one), "owner": f"agent-{one}", "metadata": {f"round {number}": "x"}})
+        Tool(
+            "TaskUpdate",
+            {"taskId": str(one), "owner": f"agent-{one}", "metadata": {f"round {number}": "x"}},
+        )
         for one in known
     ]
 
@@ -100,7 +110,9 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
             half = FIRST // 2
             return create(range(1, half + 1) if turn.number == 1 else range(half + 1, FIRST + 1))
         if turn.number == 4:
-            return [Tool("TaskUpdate", {"taskId": str(one), "status": "deleted"}) for one in DELETED]
+            return [
+                Tool("TaskUpdate", {"taskId": str(one), "status": "deleted"}) for one in DELETED
+            ]
         if rounds < 3 or (any(one.poll() is None for one in ours) and rounds < 500):
             rounds += 1
             return update(everything if rounds == 1 else kept, rounds)
@@ -119,7 +131,9 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     calls = [event for event in here.model.main_turns[-1].events if event.kind == "result"]
     done = re.compile("created successfully|Updated task")
     assert [event.text for event in calls if event.failed or not done.search(event.text)] == []
-    numbers = [int(found) for event in calls for found in re.findall(r"Task #(\d+) created", event.text)]
+    numbers = [
+        int(found) for event in calls for found in re.findall(r"Task #(\d+) created", event.text)
+    ]
     assert numbers[:FIRST] == everything
     assert len(set(numbers)) == len(numbers) == FIRST + LATER
 
@@ -129,14 +143,22 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
         row = files[str(one)]
         assert (row["subject"], row["owner"]) == (f"Claude's {one}", f"agent-{one}")
         assert row["metadata"]["loopId"]
-        lost += [(one, number) for number in range(1, rounds + 1) if f"round {number}" not in row["metadata"]]
+        lost += [
+            (one, number)
+            for number in range(1, rounds + 1)
+            if f"round {number}" not in row["metadata"]
+        ]
     assert lost == []
     rows = [event["task"] for event in here.events("task_added")]
     native = [row["native"] for row in rows if row.get("native")]
-    assert len(native) == len(set(native)) and set(native) >= {str(one) for one in numbers if one not in DELETED}
+    assert len(native) == len(set(native)) and set(native) >= {
+        str(one) for one in numbers if one not in DELETED
+    }
     mine = {row["id"]: row["subject"] for row in rows if not row.get("native")}
     assert len({row["id"] for row in rows}) == len(rows)
-    assert sorted(mine.values()) == sorted(["write the limiter", *(f"ours {number}" for number in range(ADDED))])
+    assert sorted(mine.values()) == sorted(
+        ["write the limiter", *(f"ours {number}" for number in range(ADDED))]
+    )
     assert {name: files[name]["subject"] for name in mine} == mine
 
     # and nothing is left behind
@@ -145,7 +167,9 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     assert run.result["is_error"] is False
     record(
         "native-writers",
-        f"client: {len(numbers)} created, {len(DELETED)} deleted, {FIRST + (rounds - 1) * len(kept)} updated\n"
-        f"ours meanwhile: {ADDED} tasks added, {CHANGED} changed, {HOOKS} hooks, {SYNCS} syncs of the whole list\n"
+        f"client: {len(numbers)} created, {len(DELETED)} deleted, "
+        f"{FIRST + (rounds - 1) * len(kept)} updated\n"
+        f"ours meanwhile: {ADDED} tasks added, {CHANGED} changed, {HOOKS} hooks, {SYNCS} syncs of "
+        "the whole list\n"
         "lost 0, ids twice 0, locks left 0, calls refused 0\n",
     )

@@ -1,4 +1,5 @@
-"""The real client where paths hold what shells trip over, and where Python is slow, worthless or missing."""
+"""The real client where paths hold what shells trip over, and where Python is slow, worthless or
+missing."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def odd(tmp_path: Path, client: Path, data: Path) -> Iterator[Sandbox]:
 def plugins_at(folder: Path) -> list[str]:
     """The client's words that load copies of the three plugins below `folder`."""
     for name in ("loop", "hope", "counsel"):
-        skipped = shutil.ignore_patterns(".*", "tests", "evals", "benchmarks", "plugins", "__pycache__")
+        skipped = shutil.ignore_patterns(
+            ".*", "tests", "evals", "benchmarks", "plugins", "__pycache__"
+        )
         shutil.copytree(PLUGINS[name], folder / name, ignore=skipped)
         shutil.copytree(PLUGINS[name] / ".claude-plugin", folder / name / ".claude-plugin")
     (folder / "loop" / "plugins").symlink_to(ROOT / "plugins")
@@ -73,7 +76,10 @@ def test_a_whole_loop_in_odd_places_with_a_slow_python_first(odd: Sandbox) -> No
     assert (marks / "stop").read_text().split()[0] in ("silent", "told")
     doctor = odd.loopkit("doctor", session=run.session)
     assert doctor.returncode == 0, doctor.stdout
-    assert "hook Stop: last call 2" in doctor.stdout and "hook TaskCreated: last call never" in doctor.stdout
+    assert (
+        "hook Stop: last call 2" in doctor.stdout
+        and "hook TaskCreated: last call never" in doctor.stdout
+    )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +88,10 @@ def no_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("programs")
     for place in os.environ["PATH"].split(os.pathsep):
         for file in Path(place).iterdir() if os.path.isdir(place) else ():
-            if not file.name.startswith(("py", "uv", "pip", "idle", "conda")) and not (folder / file.name).exists():
+            if (
+                not file.name.startswith(("py", "uv", "pip", "idle", "conda"))
+                and not (folder / file.name).exists()
+            ):
                 (folder / file.name).symlink_to(file)
     return str(folder)
 
@@ -92,7 +101,9 @@ def told(run: Headless) -> list[str]:
     return [out["systemMessage"] for out in run.hooks("SessionStart") if "systemMessage" in out]
 
 
-@pytest.mark.parametrize("advert", [False, True], ids=["no python at all", "a python3 that exits 49"])
+@pytest.mark.parametrize(
+    "advert", [False, True], ids=["no python at all", "a python3 that exits 49"]
+)
 def test_without_python_nothing_breaks_and_the_person_is_told(
     place, data: Path, no_python: str, tmp_path: Path, advert: bool
 ) -> None:
@@ -105,7 +116,9 @@ def test_without_python_nothing_breaks_and_the_person_is_told(
     # in a project without a loop: silence at the start, and one line where a loop is asked for
     first = here.run(f"/loop:start {REQUEST}")
     assert told(first) == [] and holds(first) == []
-    assert "no Python found on the PATH: install Python 3.11 or newer, or uv" in str(first.result), first.story()
+    assert "no Python found on the PATH: install Python 3.11 or newer, or uv" in str(
+        first.result
+    ), first.story()
     assert not (here.project / ".loop").exists()
 
     # where a loop stands from better days

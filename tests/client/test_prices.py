@@ -1,4 +1,5 @@
-"""What the real client reckons for known tokens, model by model, against our own table and our own reading."""
+"""What the real client reckons for known tokens, model by model, against our own table and our own
+reading."""
 
 from __future__ import annotations
 
@@ -27,7 +28,12 @@ DATED = [
 STRANGERS = ["claude-sonnet-6", "claude-opus-4-9", "mystery-1"]
 MODELS = [*(name for name in pricing.PRICES if name not in REPLACED), *DATED, *STRANGERS]
 MANY = 1000  # a context that seems full is compacted, which costs as well
-NOTHING = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+NOTHING = {
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
 
 
 def written(short: int, long: int) -> dict:
@@ -84,12 +90,16 @@ class Talk:
 
     def model(self, name: str) -> None:
         request = {"subtype": "set_model", "model": name}
-        said = self.send({"type": "control_request", "request_id": name, "request": request}, "control_response")
+        said = self.send(
+            {"type": "control_request", "request_id": name, "request": request}, "control_response"
+        )
         assert said["response"]["subtype"] == "success", said
 
     def ask(self) -> tuple[float, dict]:
         """(USD of one turn, figures by model so far)."""
-        said = self.send({"type": "user", "message": {"role": "user", "content": "say ok"}}, "result")
+        said = self.send(
+            {"type": "user", "message": {"role": "user", "content": "say ok"}}, "result"
+        )
         spent, self.spent = said["total_cost_usd"] - self.spent, said["total_cost_usd"]
         return spent, said["modelUsage"]
 
@@ -100,10 +110,16 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def measured(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict, dict, float, list]]:
-    """({model: {kind: USD}}, {model: basis of its cost}, USD of all, transcripts) of one run of the client."""
+def measured(
+    client: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[dict, dict, float, list]]:
+    """({model: {kind: USD}}, {model: basis of its cost}, USD of all, transcripts) of one run of the
+    client."""
     now = {"usage": NOTHING}
-    scenario = Scenario(usage=lambda turn: now["usage"] if turn.tools else NOTHING, deviate=lambda turn: [Text("ok")])
+    scenario = Scenario(
+        usage=lambda turn: now["usage"] if turn.tools else NOTHING,
+        deviate=lambda turn: [Text("ok")],
+    )
     with sandbox(tmp_path_factory.mktemp("prices"), client, None, scenario) as here:
         talk = Talk(here)
         try:
@@ -142,11 +158,14 @@ def test_what_the_client_only_guesses_has_no_price(measured: tuple, model: str) 
 
 
 def test_the_whole_session_costs_what_the_client_says(measured: tuple) -> None:
-    """Read from its transcript: mixtures, an hour's cache, searches and fast mode included; strangers at its guess."""
+    """Read from its transcript: mixtures, an hour's cache, searches and fast mode included;
+    strangers at its guess."""
     costs, _, spent, (reading,) = measured
     usd, _, unpriced = pricing.cost(reading.usage, {})
     guessed = sum(sum(costs[model].values()) for model in STRANGERS)
-    assert sorted(set(unpriced)) == sorted([*STRANGERS, *(name + pricing.FAST for name in STRANGERS)])
+    assert sorted(set(unpriced)) == sorted(
+        [*STRANGERS, *(name + pricing.FAST for name in STRANGERS)]
+    )
     assert usd == pytest.approx(spent - guessed, abs=0.0001)
 
 
@@ -162,9 +181,15 @@ def test_main_and_subagents_together_cost_what_the_client_says(place) -> None:
     here = place(Scenario(deviate=deviate, usage=usage))
     run = here.run("share it out", "--model", "claude-sonnet-5", plugins=False)
     files = list((here.home / ".claude" / "projects").glob(f"*/{run.session}.jsonl"))
-    wait_for("the subagents' transcripts", lambda: list(files[0].parent.glob("*/subagents/agent-*.jsonl")))
+    wait_for(
+        "the subagents' transcripts",
+        lambda: list(files[0].parent.glob("*/subagents/agent-*.jsonl")),
+    )
     reading = transcript.read(str(files[0]), {}, [])
     assert len(reading.offsets) == 3, reading.offsets
     usd, _, unpriced = pricing.cost(reading.usage, {})
     assert unpriced == [] and usd > 0.05
-    assert usd == pytest.approx(run.result["total_cost_usd"], abs=0.0001), (reading.usage, run.result["modelUsage"])
+    assert usd == pytest.approx(run.result["total_cost_usd"], abs=0.0001), (
+        reading.usage,
+        run.result["modelUsage"],
+    )

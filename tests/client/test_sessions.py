@@ -1,4 +1,5 @@
-"""A loop outlives its session: kill -9, `/clear`, compaction; and other sessions of the project are left alone."""
+"""A loop outlives its session: kill -9, `/clear`, compaction; and other sessions of the project are
+left alone."""
 
 from __future__ import annotations
 
@@ -17,13 +18,18 @@ ANNOUNCED = "[LOOP RESUME]"
 
 def announcements(run: Headless) -> list[str]:
     """The announcements that a headless session heard."""
-    texts = [out.get("hookSpecificOutput", {}).get("additionalContext", "") for out in run.hooks("SessionStart")]
+    texts = [
+        out.get("hookSpecificOutput", {}).get("additionalContext", "")
+        for out in run.hooks("SessionStart")
+    ]
     return [text for text in texts if ANNOUNCED in text]
 
 
 def holds(run: Headless) -> list[str]:
     """The texts with which a headless session was held."""
-    texts = [out.get("hookSpecificOutput", {}).get("additionalContext", "") for out in run.hooks("Stop")]
+    texts = [
+        out.get("hookSpecificOutput", {}).get("additionalContext", "") for out in run.hooks("Stop")
+    ]
     return [text for text in texts if text]
 
 
@@ -84,7 +90,9 @@ def test_the_words_after_loop_resume_choose_the_loop(place) -> None:
     pause.wait()
     here.kill(run)
     pause.release()
-    assert here.state["loop"].startswith("001-") and here.state["owner"]["session_id"] == run.session
+    assert (
+        here.state["loop"].startswith("001-") and here.state["owner"]["session_id"] == run.session
+    )
     assert here.loopkit("status", "002", "--json").stdout.find('"status": "paused"') > 0
     assert not (here.project / "pwned").exists()
 

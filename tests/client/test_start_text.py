@@ -9,7 +9,8 @@ from tests.client.model import Scenario, Text
 
 TEXTS = {
     "quotes": """it's "quoted" and 'single' and \\"escaped\\" \\ back""",
-    "substitution": "add $(touch pwned) and ${HOME} and $ARGUMENTS and $1 & $0; touch pwned | cat > pwned",
+    "substitution": "add $(touch pwned) and ${HOME} and $ARGUMENTS and $1 & $0; touch pwned | cat "
+    "> pwned",
     "back-ticks": "call `touch pwned` and !`touch pwned` and\n!`touch pwned`",
     "lines": "first line\n\n  - indented\n\tTab\nlast line",
     "long": "ä limit! " * 2200 + "end",

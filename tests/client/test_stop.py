@@ -32,7 +32,9 @@ def test_a_model_that_only_talks_is_let_go_at_its_second_stop(place) -> None:
 
 def busy(turn: Turn) -> Reply:
     """Read a file, then stop; once more after each hold."""
-    read = any(event.kind == "result" for event in turn.fresh) and "README.md" in turn.calls[-1].text
+    read = (
+        any(event.kind == "result" for event in turn.fresh) and "README.md" in turn.calls[-1].text
+    )
     return [Text("I had a look.")] if read else [Tool("Read", {"file_path": "README.md"})]
 
 
@@ -60,7 +62,11 @@ def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> N
 def test_background_agents_let_the_stop_through_and_the_loop_goes_on(place) -> None:
     here = place(greetings(background=True))
     run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
-    waiting = [record for record in here.model.records if record.reply and "(waiting for" in str(record.reply)]
+    waiting = [
+        record
+        for record in here.model.records
+        if record.reply and "(waiting for" in str(record.reply)
+    ]
     assert waiting, "no turn ended while agents were running"
     assert_complete(here)
     assert run.result["is_error"] is False

@@ -1,4 +1,5 @@
-"""Supervised loops in the real client: roles with briefs, replies handed over, bands, replans, decisions that hold."""
+"""Supervised loops in the real client: roles with briefs, replies handed over, bands, replans,
+decisions that hold."""
 
 from __future__ import annotations
 
@@ -27,11 +28,32 @@ def piece(description: str, verify: str, **more: Any) -> dict:
 
 PLAN = {
     "tasks": [
-        piece("Lay out the list", "test -f list.txt", scaffold=True, files=["list.txt"], criteria=["C2"]),
-        piece("Greet in English", "grep -q hello hello.txt", files=["hello.txt"], criteria=["C1"], dependencies=[0]),
-        piece("Greet in French", "grep -q bonjour bonjour.txt", files=["bonjour.txt"], dependencies=[0]),
         piece(
-            "List greetings", "grep -q bonjour list.txt", files=["list.txt"], complexity="complex", dependencies=[1, 2]
+            "Lay out the list",
+            "test -f list.txt",
+            scaffold=True,
+            files=["list.txt"],
+            criteria=["C2"],
+        ),
+        piece(
+            "Greet in English",
+            "grep -q hello hello.txt",
+            files=["hello.txt"],
+            criteria=["C1"],
+            dependencies=[0],
+        ),
+        piece(
+            "Greet in French",
+            "grep -q bonjour bonjour.txt",
+            files=["bonjour.txt"],
+            dependencies=[0],
+        ),
+        piece(
+            "List greetings",
+            "grep -q bonjour list.txt",
+            files=["list.txt"],
+            complexity="complex",
+            dependencies=[1, 2],
         ),
     ],
     "risks": [],
@@ -42,15 +64,24 @@ REPLAN = {
     "analysis": "one language after the other",
     "subtasks": [
         piece("List the English one", "grep -q hello list.txt", files=["list.txt"]),
-        piece("List the French one", "grep -q bonjour list.txt", files=["list.txt"], dependencies=[0]),
+        piece(
+            "List the French one", "grep -q bonjour list.txt", files=["list.txt"], dependencies=[0]
+        ),
     ],
 }
 
 
 def judged(score: int, feedback: str = "seen", **more: Any) -> dict:
-    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score decides."""
+    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score
+    decides."""
     word = "reject" if score >= 70 else "approve"
-    return {"score": score, "approved": score < 70, "recommendation": word, "feedback": feedback, **more}
+    return {
+        "score": score,
+        "approved": score < 70,
+        "recommendation": word,
+        "feedback": feedback,
+        **more,
+    }
 
 
 TESTED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
@@ -63,7 +94,11 @@ WORK = {
     "T-005": [write("list.txt", "greetings:\nhello\n")],
     "T-006": [write("list.txt", "greetings:\nhello\nbonjour\n")],
 }
-THOROUGH = {"score": 8, "experts": ["test-first-developer", "api-designer", "security-reviewer"], "findings": []}
+THOROUGH = {
+    "score": 8,
+    "experts": ["test-first-developer", "api-designer", "security-reviewer"],
+    "findings": [],
+}
 CONTRADICTED = {
     "severity": "BLOCKER",
     "issue": "list.txt:1 has a heading, decision 1 says that the files hold greetings only",
@@ -89,9 +124,15 @@ def supervised(place: Any, **settings: str) -> Sandbox:
         r"implementation T-\d+": CODED,
         r"test T-\d+": TESTED,
         "verification T-002": in_turn(judged(65, "no line break at its end"), judged(85)),
-        "verification T-003": in_turn(judged(40, "nobody asked for that file", issues=["wrong file"]), judged(85)),
+        "verification T-003": in_turn(
+            judged(40, "nobody asked for that file", issues=["wrong file"]), judged(85)
+        ),
         r"verification T-\d+": judged(90),
-        "diagnosis T-003": {"decision": "impossible", "reasoning": "it cannot be known", "blockers": []},
+        "diagnosis T-003": {
+            "decision": "impossible",
+            "reasoning": "it cannot be known",
+            "blockers": [],
+        },
         "replan T-004": REPLAN,
         "verification goal": judged(88),
     }
@@ -105,17 +146,25 @@ def told(here: Sandbox, name: str) -> str:
 
 def kinds(here: Sandbox, task: str) -> list[str]:
     """What was asked of whom for a task, in order."""
-    return [f"{one['role']}:{one['kind']}" for one in here.events("role_asked") if one.get("task") == task]
+    return [
+        f"{one['role']}:{one['kind']}"
+        for one in here.events("role_asked")
+        if one.get("task") == task
+    ]
 
 
 def test_a_supervised_loop_in_the_real_client(place: Any) -> None:
     here = supervised(place)
     here.model.scenario.answers |= {
-        r"^loopkit review --thorough.*--file -": in_turn({**THOROUGH, "findings": [CONTRADICTED]}, THOROUGH),
+        r"^loopkit review --thorough.*--file -": in_turn(
+            {**THOROUGH, "findings": [CONTRADICTED]}, THOROUGH
+        ),
         r"^loopkit panel .*--file -": PANEL,
         r"^loopkit shape --accept": SHAPE,
     }
-    here.model.scenario.replies["diagnosis T-003"] = "decision: perhaps\nreasoning: ''\n"  # then a panel is due
+    here.model.scenario.replies["diagnosis T-003"] = (
+        "decision: perhaps\nreasoning: ''\n"  # then a panel is due
+    )
     here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here)
     roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here)
@@ -124,12 +173,17 @@ def test_a_supervised_loop_in_the_real_client(place: Any) -> None:
 def it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here: Sandbox) -> None:
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
     # planned, reviewed, executed, verified, in this order
-    phases = order_of(here, "plan_proposed", "plan_reviewed", "wave_opened", "goal_judged", "review_thorough")
+    phases = order_of(
+        here, "plan_proposed", "plan_reviewed", "wave_opened", "goal_judged", "review_thorough"
+    )
     assert list(dict.fromkeys(phases)) == [
         "plan_proposed", "plan_reviewed", "wave_opened", "goal_judged", "review_thorough",
     ]  # fmt: skip
     waves = [one["tasks"] for one in here.events("wave_opened")]
-    assert waves[0] == ["T-001"] and waves[1] == ["T-002", "T-003"]  # the scaffold before all others
+    assert waves[0] == ["T-001"] and waves[1] == [
+        "T-002",
+        "T-003",
+    ]  # the scaffold before all others
     labels = [one["label"] for one in here.events("checkpoint_made")]
     assert labels[:3] == ["start", "scaffold", "batch-2"]
     # 65: the same attempt goes on
@@ -139,46 +193,68 @@ def it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here: Sandbox) 
     assert "no line break at its end" in told(here, "implementation-T-002-2")
     # 40: the attempt has failed; an answer that says nothing leaves it to a panel
     failures = here.events("task_failed")
-    assert [(one["id"], one["action"], one["score"]) for one in failures] == [("T-003", "retry", 40)]
+    assert [(one["id"], one["action"], one["score"]) for one in failures] == [
+        ("T-003", "retry", 40)
+    ]
     assert [one["task"] for one in here.events("panel_recorded")] == ["T-003"]
     retried = told(here, "implementation-T-003-2")
     assert "nobody asked for that file" in retried and PANEL["consensus"] in retried
     # complex: cut before any coding, without using an attempt
     assert [one["id"] for one in here.events("task_split")] == ["T-004"]
     assert "planner:replan" in kinds(here, "T-004")[0].replace("loop:", "")
-    parents = {task["id"]: task.get("parent") for task in (one["task"] for one in here.events("task_added"))}
+    parents = {
+        task["id"]: task.get("parent")
+        for task in (one["task"] for one in here.events("task_added"))
+    }
     assert (parents["T-005"], parents["T-006"]) == ("T-004", "T-004")
     assert {one["id"] for one in here.events("task_completed")} >= {f"T-00{n}" for n in range(1, 8)}
     # a decision that a later change contradicts
     assert [one["title"] for one in here.events("decision_recorded")][0] == DECISION["title"]
     found = here.events("review_thorough")[0]["findings"][0]
-    assert (found["severity"], found["task"]) == ("BLOCKER", "T-007") and found["contradicts"] == [1]
+    assert (found["severity"], found["task"]) == ("BLOCKER", "T-007") and found["contradicts"] == [
+        1
+    ]
     assert len(here.events("review_thorough")) == 2
     assert (here.project / "list.txt").read_text() == "hello\nbonjour\n"
     assert here.model.unanswered == []
 
 
 def roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here: Sandbox) -> None:
-    assert REQUEST in told(here, "verification-plan-1") and REQUEST in told(here, "verification-goal-1")
-    assert REQUEST not in told(here, "verification-T-005-1")  # a subtask is judged against its parent
+    assert REQUEST in told(here, "verification-plan-1") and REQUEST in told(
+        here, "verification-goal-1"
+    )
+    assert REQUEST not in told(
+        here, "verification-T-005-1"
+    )  # a subtask is judged against its parent
     assert "List greetings" in told(here, "verification-T-005-1")
     assert "context only" in told(here, "verification-T-002-1")
-    tools = {record.turn.kind: set(record.turn.tools) for record in here.model.records if not record.turn.main}
+    tools = {
+        record.turn.kind: set(record.turn.tools)
+        for record in here.model.records
+        if not record.turn.main
+    }
     editing = {"Edit", "Write", "NotebookEdit"}
     assert {kind for kind, one in tools.items() if one & editing} == {"loop:coder", "loop:scaffold"}
     assert not any(one & {"Agent", "Task"} for one in tools.values())
     assert "Bash" not in tools["loop:planner"] | tools["loop:plan-review"]
 
 
-def test_supervised_in_a_terminal_where_agents_report_from_the_background(place: Any, tmux: None) -> None:
+def test_supervised_in_a_terminal_where_agents_report_from_the_background(
+    place: Any, tmux: None
+) -> None:
     here = supervised(place)
     scenario = here.model.scenario
     tasks = [{**one, "dependencies": []} for one in PLAN["tasks"][1:3]]
-    scenario.work = {"T-001": [write("hello.txt", "hello\n")], "T-002": [write("bonjour.txt", "bonjour\n")]}
+    scenario.work = {
+        "T-001": [write("hello.txt", "hello\n")],
+        "T-002": [write("bonjour.txt", "bonjour\n")],
+    }
     scenario.replies |= {"plan": {"tasks": tasks}, "verification T-002": judged(90)}
     scenario.answers |= {
         r"^loopkit review --thorough.*--file -": THOROUGH,
-        r"^loopkit shape --accept": SHAPE.replace("grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"),
+        r"^loopkit shape --accept": SHAPE.replace(
+            "grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"
+        ),
     }
     terminal = here.terminal(allowed=EVERYTHING)
     terminal.say(f"/loop:start {REQUEST}")
@@ -194,25 +270,53 @@ def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
     scenario = here.model.scenario
     first, second = (dict(one) for one in PLAN["tasks"][1:3])
     tasks = [{**first, "dependencies": []}, {**second, "dependencies": []}]
-    scenario.work = {"T-001": [write("hello.txt", "hello\n")], "T-002": [write("bonjour.txt", "bonjour\n")]}
-    scenario.replies = {"plan": {"tasks": tasks}, "verification plan": "status: APPROVED\nfindings: []\n"}
+    scenario.work = {
+        "T-001": [write("hello.txt", "hello\n")],
+        "T-002": [write("bonjour.txt", "bonjour\n")],
+    }
+    scenario.replies = {
+        "plan": {"tasks": tasks},
+        "verification plan": "status: APPROVED\nfindings: []\n",
+    }
     scenario.reports = {"loop:review": "build: none\ntests: passed\nfindings: []"}
     reviewed = {"build": "none", "tests": "passed", "findings": []}
-    finding = {"severity": "Major", "task": "T-002", "issue": "no line for the evening", "guidance": "add one"}
+    finding = {
+        "severity": "Major",
+        "task": "T-002",
+        "issue": "no line for the evening",
+        "guidance": "add one",
+    }
     changes = {"T-001": "approved", "T-002": "changes"}
     scenario.answers |= {
-        r"^loopkit shape --accept": SHAPE.replace("grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"),
+        r"^loopkit shape --accept": SHAPE.replace(
+            "grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"
+        ),
         r"^loopkit review --plan --file -": {"status": "APPROVED", "findings": []},
-        r"^loopkit review --wave 1 --file -": {**reviewed, "verdicts": changes, "findings": [finding]},
+        r"^loopkit review --wave 1 --file -": {
+            **reviewed,
+            "verdicts": changes,
+            "findings": [finding],
+        },
         r"^loopkit review --wave 2 --file -": {**reviewed, "verdicts": {"T-002": "approved"}},
     }
     here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
-    assert [one["verdicts"] for one in here.events("review_light")] == [changes, {"T-002": "approved"}]
+    assert [one["verdicts"] for one in here.events("review_light")] == [
+        changes,
+        {"T-002": "approved"},
+    ]
     assert [one["tasks"] for one in here.events("wave_opened")] == [["T-001", "T-002"], ["T-002"]]
     assert "no line for the evening" in here.events("task_failed")[0]["error"]
     done = order_of(here, "task_verified", "review_light", "task_completed")
-    assert done.index("task_completed") > done.index("review_light")  # never before the review's yes
-    briefed = [turn for turn in (record.turn for record in here.model.records) if turn.kind == "loop:plan-review"]
-    assert briefed and "Bash" not in briefed[0].tools and REQUEST in told(here, "verification-plan-1")
+    assert done.index("task_completed") > done.index(
+        "review_light"
+    )  # never before the review's yes
+    briefed = [
+        turn
+        for turn in (record.turn for record in here.model.records)
+        if turn.kind == "loop:plan-review"
+    ]
+    assert (
+        briefed and "Bash" not in briefed[0].tools and REQUEST in told(here, "verification-plan-1")
+    )
     assert here.model.unanswered == []

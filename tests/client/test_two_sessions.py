@@ -1,4 +1,5 @@
-"""Two sessions in one project: who is held, who is told what, and how a loop is handed over. The real client."""
+"""Two sessions in one project: who is held, who is told what, and how a loop is handed over. The
+real client."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ GONE = "It belongs to a session that is gone"
 
 
 def talk(here: Sandbox) -> None:
-    """Obey until the tasks are stored; from then on only talk, or run what stands after `run ` in the prompt."""
+    """Obey until the tasks are stored; from then on only talk, or run what stands after `run ` in
+    the prompt."""
 
     def deviate(turn: Turn) -> Reply | None:
         if not turn.main or not here.events("task_added"):
@@ -40,11 +42,16 @@ def talk(here: Sandbox) -> None:
 
 def heard(here: Sandbox, session: str, event: str = "") -> list[str]:
     """What hooks told Claude in a session (at an event), oldest first."""
-    return [told.text for told in here.told(session) if told.whom == "Claude" and event in ("", told.event)]
+    return [
+        told.text
+        for told in here.told(session)
+        if told.whom == "Claude" and event in ("", told.event)
+    ]
 
 
 def soon(here: Sandbox, session: str, words: str, times: int = 1, event: str = "") -> str:
-    """Wait until Claude was told `words` so often in a session; the newest such text. The transcript is written late."""
+    """Wait until Claude was told `words` so often in a session; the newest such text. The
+    transcript is written late."""
 
     def look() -> str:
         found = [text for text in heard(here, session, event) if words in text]
@@ -64,9 +71,13 @@ def owner(here: Sandbox) -> str:
 
 
 def answers(here: Sandbox, session: str) -> list[Told]:
-    """What commands answered in a session about whose loop it is: refusals, and that it goes on here."""
+    """What commands answered in a session about whose loop it is: refusals, and that it goes on
+    here."""
     texts = [turn.newest for turn in here.model.main_turns if turn.session == session]
-    found = [re.search(r"^(loopkit says no: .*|loop \S+ (?:goes on|cancelled).*)$", text, re.M) for text in texts]
+    found = [
+        re.search(r"^(loopkit says no: .*|loop \S+ (?:goes on|cancelled).*)$", text, re.M)
+        for text in texts
+    ]
     return [Told("command", "Claude", one.group()) for one in found if one]
 
 
@@ -79,13 +90,19 @@ def record(name: str, text: str) -> None:
 
 
 def put_down(here: Sandbox, name: str, sessions: dict[str, str]) -> None:
-    """Record what each of these sessions was told; `sessions` are their titles by id, origins before their forks."""
+    """Record what each of these sessions was told; `sessions` are their titles by id, origins
+    before their forks."""
     parts, before = [], set()
     for session, title in sessions.items():
-        told = [one for one in here.told(session) if one not in before]  # a fork begins with a copy of its origin
+        told = [
+            one for one in here.told(session) if one not in before
+        ]  # a fork begins with a copy of its origin
         before.update(told)
         told = told + answers(here, session) or [Told("-", "nobody", "(nothing)")]
-        parts += [f"# {title} ({session})\n", *(f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told)]
+        parts += [
+            f"# {title} ({session})\n",
+            *(f"[{one.event} -> {one.whom}]\n{one.text}\n" for one in told),
+        ]
     record(name, "\n".join(parts))
 
 
@@ -113,7 +130,9 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     soon(here, ONE, OURS, event="SessionStart")
     assert owner(here) == ONE
     one.say("/clear")
-    cleared = one.wait("the new id", lambda: (here.events("owner_changed") or [{}])[-1].get("session_id"))
+    cleared = one.wait(
+        "the new id", lambda: (here.events("owner_changed") or [{}])[-1].get("session_id")
+    )
     one.see("LOOP RESUME")
     assert cleared not in (ONE, TWO) and set(here.list_of(cleared)) == TASKS
     one.say("hello")
@@ -130,7 +149,9 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     assert heard(here, branch, "Stop") == [] and set(here.list_of(branch)) == set()
     one.say("/loop:resume")
     soon(here, branch, "To leave it: loopkit cancel", event="Stop")
-    assert owner(here) == branch and set(here.list_of(branch)) == TASKS and here.list_of(cleared) == {}
+    assert (
+        owner(here) == branch and set(here.list_of(branch)) == TASKS and here.list_of(cleared) == {}
+    )
 
     # all that time the other terminal was told nothing, is not held, and can end the loop
     two.say("hello")
@@ -143,7 +164,11 @@ def test_two_terminals_of_one_project_each_with_an_attempt_of_its_own(place, tmu
     one.wait("the answer", lambda: turns(here, branch) > before)
     one.see(r"(?s)after that.*I leave it.*❯")
     assert turns(here, branch) == before + 1 and len(heard(here, branch, "Stop")) == 1
-    put_down(here, "two-terminals", {ONE: "one", cleared: "one, cleared", branch: "one, branched", TWO: "two"})
+    put_down(
+        here,
+        "two-terminals",
+        {ONE: "one", cleared: "one, cleared", branch: "one, branched", TWO: "two"},
+    )
 
 
 def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
@@ -158,14 +183,20 @@ def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
     pause.wait()
     assert OURS in again.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
 
-    # a fork is another one: told of the loop, never held for it; it asks before it takes over, the old one is let go
+    # a fork is another one: told of the loop, never held for it; it asks before it takes over, the
+    # old one is let go
     fork = here.run("Hello.", "--resume", ONE, "--fork-session", "--session-id", FORK, env=PANEL)
-    assert fork.session == FORK and LIVE in fork.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+    assert (
+        fork.session == FORK
+        and LIVE in fork.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
+    )
     assert holds(fork) == [] and here.list_of(FORK) == {}
     asked = here.run("/loop:resume", "--resume", FORK, env=PANEL)
     assert holds(asked) == [] and owner(here) == ONE
     assert here.model.heard("take it over: loopkit resume --take-over")
-    taken = here.run("run loopkit resume --take-over", "--resume", FORK, env=PANEL, allowed=EVERYTHING)
+    taken = here.run(
+        "run loopkit resume --take-over", "--resume", FORK, env=PANEL, allowed=EVERYTHING
+    )
     assert len(holds(taken)) == 1 and owner(here) == FORK and set(here.list_of(FORK)) == TASKS
     pause.release()
     again.finish()
@@ -188,7 +219,11 @@ def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
     moved = here.run("/loop:resume", "--session-id", MOVED, env=PANEL)
     assert GONE in moved.hooks("SessionStart")[0]["hookSpecificOutput"]["additionalContext"]
     assert len(holds(moved)) == 1 and owner(here) == MOVED and set(here.list_of(MOVED)) == TASKS
-    put_down(here, "handed-over", {ONE: "one", FORK: "its fork", TREE: "in a worktree", MOVED: "in the moved folder"})
+    put_down(
+        here,
+        "handed-over",
+        {ONE: "one", FORK: "its fork", TREE: "in a worktree", MOVED: "in the moved folder"},
+    )
 
 
 def armed(here: Sandbox) -> None:
@@ -204,7 +239,9 @@ def armed(here: Sandbox) -> None:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("where", ["another session", "a plain terminal", "a sub-folder", "a linked worktree"])
+@pytest.mark.parametrize(
+    "where", ["another session", "a plain terminal", "a sub-folder", "a linked worktree"]
+)
 def test_cancel_from_anywhere_while_the_session_works(place, where: str) -> None:
     here = place()
 
@@ -222,10 +259,14 @@ def test_cancel_from_anywhere_while_the_session_works(place, where: str) -> None
     (here.project / "src").mkdir()
     if where == "a linked worktree":
         here.git("worktree", "add", "-q", str(here.folder / "tree"))
-    folder = {"a sub-folder": here.project / "src", "a linked worktree": here.folder / "tree"}.get(where)
+    folder = {"a sub-folder": here.project / "src", "a linked worktree": here.folder / "tree"}.get(
+        where
+    )
     done = here.loopkit("cancel", session=TWO if where == "another session" else "", folder=folder)
     assert done.returncode == 0, done.stderr
     pause.release()
     run.finish()
-    assert [bool(out) for out in run.hooks("Stop")] == [True, False], "held once, then let go without a word"
+    assert [bool(out) for out in run.hooks("Stop")] == [True, False], (
+        "held once, then let go without a word"
+    )
     assert (here.state["status"], here.state["verdict"]) == ("aborted", "cancelled")

@@ -1,4 +1,5 @@
-"""`/loop:start` to `<loop-complete>`, headless and in a terminal, with and without the client's task tools."""
+"""`/loop:start` to `<loop-complete>`, headless and in a terminal, with and without the client's
+task tools."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from tests.client.harness import APPROVED, EVERYTHING, Sandbox
 from tests.client.scenarios import REQUEST, greetings
 
 OPT_IN = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
-CARD = "</loop-complete>"  # the end of the completion card; /loop:start itself names only its beginning
+# the end of the completion card; /loop:start itself names only its beginning
+CARD = "</loop-complete>"
 # In a terminal the client starts every agent in the background unless this is off.
 FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
 
@@ -18,13 +20,20 @@ FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
 def assert_complete(here: Sandbox) -> None:
     """The loop of `greetings` is complete, by its records and by what lies in the project."""
     state = here.state
-    assert (state.get("stage"), state.get("status")) == ("complete", "completed"), here.model.story()
+    assert (state.get("stage"), state.get("status")) == ("complete", "completed"), (
+        here.model.story()
+    )
     assert here.model.heard(CARD) == 1
     assert here.model.unanswered == []
     assert {event["id"] for event in here.events("task_completed")} == {"T-001", "T-002", "T-003"}
-    assert [sorted(event["tasks"]) for event in here.events("wave_opened")] == [["T-001", "T-002"], ["T-003"]]
+    assert [sorted(event["tasks"]) for event in here.events("wave_opened")] == [
+        ["T-001", "T-002"],
+        ["T-003"],
+    ]
     for event in here.events("task_verified"):
-        assert event["exit"] == 0 and (here.project / ".loop" / state["loop"] / event["log"]).is_file(), event
+        assert (
+            event["exit"] == 0 and (here.project / ".loop" / state["loop"] / event["log"]).is_file()
+        ), event
     assert (here.project / "list.txt").read_text() == "hello\nbonjour\n"
     assert here.git("status", "--porcelain", "README.md") == ""
 
@@ -35,7 +44,10 @@ def test_headless_with_nothing_but_verify_and_edits_approved(place) -> None:
     assert run.result["is_error"] is False and run.result["subtype"] == "success"
     assert not run.init.get("plugin_errors")
     assert run.result["permission_denials"] == []
-    assert "stop-hook-block-cap" not in run.notifications() and "stop-hook-error" not in run.notifications()
+    assert (
+        "stop-hook-block-cap" not in run.notifications()
+        and "stop-hook-error" not in run.notifications()
+    )
     assert_complete(here)
     assert here.state["task"] == REQUEST
     assert here.model.heard(OPT_IN) == 1  # said once, since this model has no task tools
@@ -48,7 +60,9 @@ def test_headless_with_task_tools_the_native_list_follows(place) -> None:
     run = here.start(f"/loop:start {REQUEST}", "--model", "claude-sonnet-4-6", env={OPT_IN: "1"})
     pause.wait()
     folder = here.home / ".claude" / "tasks" / run.session
-    listed = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in folder.glob("*.json")}
+    listed = {
+        file.stem: json.loads(file.read_text(encoding="utf-8")) for file in folder.glob("*.json")
+    }
     assert {name: task["status"] for name, task in listed.items()} == {
         "T-001": "completed",
         "T-002": "completed",
@@ -63,7 +77,10 @@ def test_headless_with_task_tools_the_native_list_follows(place) -> None:
 
 @pytest.mark.parametrize(
     ("env", "allowed"),
-    [pytest.param({}, EVERYTHING, id="agents in the background"), pytest.param(FOREGROUND, APPROVED, id="foreground")],
+    [
+        pytest.param({}, EVERYTHING, id="agents in the background"),
+        pytest.param(FOREGROUND, APPROVED, id="foreground"),
+    ],
 )
 def test_in_a_terminal(place, tmux, env: dict, allowed: tuple) -> None:
     here = place(greetings())

@@ -1,4 +1,5 @@
-"""The real client in a project below a home folder under git, in a part of a repository, with a loop of an earlier version."""
+"""The real client in a project below a home folder under git, in a part of a repository, with a
+loop of an earlier version."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def move(here: Sandbox, folder: Path) -> None:
 
 def git(folder: Path, *words: str) -> str:
     who = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
-    return subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -63,11 +66,22 @@ def test_in_a_part_of_a_repository_the_loop_keeps_to_it(place) -> None:
     (here.project / "README.md").write_text("# web\n")
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
     state = here.state
-    assert (state.get("stage"), state.get("status")) == ("complete", "completed"), here.model.story()
-    assert (here.project / "list.txt").read_text() == "hello\nbonjour\n" and not (top / ".loop").exists()
+    assert (state.get("stage"), state.get("status")) == ("complete", "completed"), (
+        here.model.story()
+    )
+    assert (here.project / "list.txt").read_text() == "hello\nbonjour\n" and not (
+        top / ".loop"
+    ).exists()
     refs = git(top, "for-each-ref", "--format=%(refname)", "refs/loopkit").split()
-    kept = {path for ref in refs for path in git(top, "ls-tree", "-r", "--name-only", ref).split("\n") if path}
-    assert "packages/web/hello.txt" in kept and all(path.startswith("packages/web/") for path in kept)
+    kept = {
+        path
+        for ref in refs
+        for path in git(top, "ls-tree", "-r", "--name-only", ref).split("\n")
+        if path
+    }
+    assert "packages/web/hello.txt" in kept and all(
+        path.startswith("packages/web/") for path in kept
+    )
     back = here.loopkit("rollback", "1", session=run.session)
     assert back.returncode == 0, back.stderr
     assert not (here.project / "list.txt").exists()

@@ -1,4 +1,5 @@
-"""What loopkit makes of the requests in tests/data/requests.yaml; as a program it prints that as JSON."""
+"""What loopkit makes of the requests in tests/data/requests.yaml; as a program it prints that as
+JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ REQUESTS = yaml.safe_load((ROOT / "tests" / "data" / "requests.yaml").read_text(
 
 
 def judged(row: dict) -> dict:
-    """Spec, fit, shape, kind of work, aspects, panel and types of proof of one request, from its text and scores."""
+    """Spec, fit, shape, kind of work, aspects, panel and types of proof of one request, from its
+    text and scores."""
     text = row["text"]
     scores = score.score(dict(zip(score.DIMENSIONS, row["scores"], strict=True)), 0)
     chosen = aspects.chosen(text)

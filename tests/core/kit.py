@@ -58,7 +58,13 @@ def task(subject: str = "write it", verify: str = "ls", **fields: Any) -> dict:
 
 
 def outcome(passed: bool = True, **fields: Any) -> dict:
-    row = {"passed": passed, "exit": 0 if passed else 1, "log": "evidence/x.log", "seconds": 0.1, "head": None}
+    row = {
+        "passed": passed,
+        "exit": 0 if passed else 1,
+        "log": "evidence/x.log",
+        "seconds": 0.1,
+        "head": None,
+    }
     return {**row, "files": {}, "output": "boom" if not passed else "", **fields}
 
 
@@ -68,13 +74,17 @@ def same(path: str) -> str:
 
 
 class Book:
-    """A journal in memory and the state folded from it. `now` is POSIX seconds and stands still unless it is set."""
+    """A journal in memory and the state folded from it. `now` is POSIX seconds and stands still
+    unless it is set."""
 
     def __init__(self, **data: Any) -> None:
         self.state = LoopState("001-limiter")
         self.events: list[Event] = []
         self.now = BEGIN
-        self.line("loop_started", **{"task": "add rate limiting", "session_id": S1, "client_pid": 1, **data})
+        self.line(
+            "loop_started",
+            **{"task": "add rate limiting", "session_id": S1, "client_pid": 1, **data},
+        )
 
     def line(self, kind: str, /, by: str = f"session:{S1}", **data: Any) -> None:
         event = Event(kind, data, clock.stamp(self.now), by)
@@ -145,4 +155,8 @@ class Book:
 
     def panel(self, task_id: str) -> list:
         """A panel on a failed task, with an advice that was not given before."""
-        return self.do(panel.recorded, task_id, {**PANEL, "consensus": f"use path {len(self.state.panels) + 1}"})
+        return self.do(
+            panel.recorded,
+            task_id,
+            {**PANEL, "consensus": f"use path {len(self.state.panels) + 1}"},
+        )

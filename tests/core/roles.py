@@ -1,4 +1,5 @@
-"""A supervised loop in memory: roles that answer what a test tells them, through the real deciders and the real fold."""
+"""A supervised loop in memory: roles that answer what a test tells them, through the real deciders
+and the real fold."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from loopkit.core.steps.supervision import Step
 from tests.core.kit import Book, outcome
 
 
-def piece(text: str = "write it", verify: str = "ls", complexity: str = "simple", **fields: Any) -> dict:
+def piece(
+    text: str = "write it", verify: str = "ls", complexity: str = "simple", **fields: Any
+) -> dict:
     return {"description": text, "complexity": complexity, "verify": verify, **fields}
 
 
@@ -39,17 +42,29 @@ def fixed(status: str = "fixed", **fields: Any) -> dict:
 
 def saw(status: str = "passed", **fields: Any) -> dict:
     failed = int(status != "passed")
-    return {"status": status, "testsRun": 1, "testsPassed": 1 - failed, "testsFailed": failed, **fields}
+    return {
+        "status": status,
+        "testsRun": 1,
+        "testsPassed": 1 - failed,
+        "testsFailed": failed,
+        **fields,
+    }
 
 
 def scored(score: int, **fields: Any) -> dict:
     """A judgement whose own verdict contradicts its score: nobody may believe it."""
     low = score < 70
-    words = {"approved": low, "recommendation": "approve" if low else "reject", "feedback": f"worth {score}"}
+    words = {
+        "approved": low,
+        "recommendation": "approve" if low else "reject",
+        "feedback": f"worth {score}",
+    }
     return {"score": score, **words, **fields}
 
 
-def diagnosis(decision: str | None = "retry", reasoning: str = "the path is wrong", **fields: Any) -> dict:
+def diagnosis(
+    decision: str | None = "retry", reasoning: str = "the path is wrong", **fields: Any
+) -> dict:
     return {"decision": decision, "reasoning": reasoning, **fields}
 
 
@@ -61,7 +76,8 @@ class Roles(Book):
         self.shaped()
 
     def killed(self) -> bool:
-        """Whether the session dies before the next reply and another one goes on; never, unless a test says so."""
+        """Whether the session dies before the next reply and another one goes on; never, unless a
+        test says so."""
         return False
 
     def resume(self) -> None:
@@ -125,11 +141,16 @@ class Roles(Book):
         return self.do(waves.closed)
 
     def drive(self, answer: Callable[[Step], dict], steps: int = 2000) -> int:
-        """Follow the next step, and nothing else, until there is none; each role answers what `answer` gives for its
-        step. Gives the number of steps; fails where it takes too many or nothing moves."""
+        """Follow the next step, and nothing else, until there is none; each role answers what
+        `answer` gives for its step. Gives the number of steps; fails where it takes too many or
+        nothing moves."""
         for count in range(steps):
             command = nextstep.command(self.state)
-            if command is None or self.state.session.status != "running" or self.state.session.question:
+            if (
+                command is None
+                or self.state.session.status != "running"
+                or self.state.session.question
+            ):
                 return count
             before = self.state.lines
             self.follow(command, answer)
@@ -144,7 +165,9 @@ class Roles(Book):
             for one in self.ask() or supervision.outstanding(self.state):
                 if self.killed():
                     return
-                if one in supervision.wanted(self.state):  # an earlier reply may have ended the loop
+                if one in supervision.wanted(
+                    self.state
+                ):  # an earlier reply may have ended the loop
                     self.answer(one, answer(one))
         elif command == "loopkit wave close":
             self.close()
@@ -157,7 +180,13 @@ class Roles(Book):
         elif words[1:3] == ["task", "unblock"]:
             self.do(work.unblocked, words[3])
         elif words[1:3] == ["review", "resolve"]:
-            self.do(review.resolved, words[3], "waive" if "--waive" in command else "skip", "as it is", "")
+            self.do(
+                review.resolved,
+                words[3],
+                "waive" if "--waive" in command else "skip",
+                "as it is",
+                "",
+            )
         elif words[1:3] == ["review", "--thorough"]:
             self.review([])
         elif words[1] == "gate":
@@ -175,7 +204,8 @@ class Roles(Book):
             raise AssertionError(command)
 
     def answer(self, one: Step, given: dict) -> None:
-        """A role answers; before a test its check runs, and passes unless the answer says otherwise (`check`)."""
+        """A role answers; before a test its check runs, and passes unless the answer says otherwise
+        (`check`)."""
         given = dict(given)
         passes = given.pop("check", True)
         if one.kind == supervised.TEST:

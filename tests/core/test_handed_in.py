@@ -17,7 +17,13 @@ from loopkit.core.steps.attempt import Misfit
 from tests.core.kit import SHAPE, Book, task
 
 EMPTY = "echo all tests passed"
-DECISION = {"title": "Key", "context": "c", "choice": "x", "alternatives": ["y: no"], "invalidated_if": f"$ {EMPTY}"}
+DECISION = {
+    "title": "Key",
+    "context": "c",
+    "choice": "x",
+    "alternatives": ["y: no"],
+    "invalidated_if": f"$ {EMPTY}",
+}
 FINDING = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it"}
 PIECE = {"description": "write it", "verify": EMPTY, "complexity": "simple"}
 
@@ -43,8 +49,12 @@ WAYS_IN: dict[str, Callable] = {
     ),
     "decide": lambda: decisions.recorded(Book().planned().state, DECISION),
     "baseline": lambda: baseline.check_new(Book().planned().state, EMPTY, False),
-    "a criterion": lambda: Book().shaped(text=SHAPE.replace("pytest tests/test_limits.py -q", EMPTY)),
-    "a mustNot": lambda: Book().shaped(text=SHAPE.replace("git diff --exit-code requirements.txt", EMPTY)),
+    "a criterion": lambda: Book().shaped(
+        text=SHAPE.replace("pytest tests/test_limits.py -q", EMPTY)
+    ),
+    "a mustNot": lambda: Book().shaped(
+        text=SHAPE.replace("git diff --exit-code requirements.txt", EMPTY)
+    ),
 }
 
 
@@ -55,7 +65,8 @@ def test_what_cannot_fail_is_refused_in_every_place(way: str) -> None:
 
 
 def test_a_loop_that_has_such_a_check_from_before_goes_on() -> None:
-    """Only what is handed in is looked at: journals of earlier versions hold what was taken then."""
+    """Only what is handed in is looked at: journals of earlier versions hold what was taken
+    then."""
     book = Book().shaped()
     book.line("task_added", task={"id": "T-001", "subject": "a", "verify": EMPTY})
     book.wave()

@@ -1,4 +1,5 @@
-"""Twenty requests of several languages and kinds of work: what is chosen for each, the same in every run."""
+"""Twenty requests of several languages and kinds of work: what is chosen for each, the same in
+every run."""
 
 from __future__ import annotations
 

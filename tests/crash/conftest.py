@@ -1,4 +1,5 @@
-"""The command line's project, for commands that die; what was injected and what became of it, for the run's summary."""
+"""The command line's project, for commands that die; what was injected and what became of it, for
+the run's summary."""
 
 from __future__ import annotations
 

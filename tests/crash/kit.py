@@ -1,4 +1,5 @@
-"""A command run in a child of its own that dies, or meets a fault, at a chosen system call; strace does both."""
+"""A command run in a child of its own that dies, or meets a fault, at a chosen system call; strace
+does both."""
 
 from __future__ import annotations
 
@@ -22,17 +23,21 @@ from tests.cli.kit import Answer, Project
 TRACED = "trace=%file,%desc"
 #: Calls that change something on the disk, or take a lock.
 CHANGING = frozenset(
-    "write pwrite64 writev fsync fdatasync ftruncate truncate rename renameat renameat2 unlink unlinkat mkdir mkdirat "
+    "write pwrite64 writev fsync fdatasync ftruncate truncate rename renameat renameat2 unlink "
+    "unlinkat mkdir mkdirat "
     "rmdir link linkat symlink symlinkat chmod fchmod fchmodat utimensat flock".split()
 )
 #: Calls that only look.
-LOOKS = frozenset(("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx"))
+LOOKS = frozenset(
+    ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")
+)
 #: prctl: who may trace this process, where the system lets only parents do it.
 _PR_SET_PTRACER = 0x59616D61
 
 
 class Call(NamedTuple):
-    """One system call of a command: the `number`-th of its name since it began; `line` as strace shows it."""
+    """One system call of a command: the `number`-th of its name since it began; `line` as strace
+    shows it."""
 
     name: str
     number: int
@@ -40,7 +45,11 @@ class Call(NamedTuple):
 
     @property
     def changing(self) -> bool:
-        return self.name in CHANGING or self.opening and any(one in self.line for one in ("O_CREAT", "O_TRUNC"))
+        return (
+            self.name in CHANGING
+            or self.opening
+            and any(one in self.line for one in ("O_CREAT", "O_TRUNC"))
+        )
 
     @property
     def opening(self) -> bool:
@@ -48,7 +57,8 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How the child ended: its exit code (negative: a signal), and what it had printed until then."""
+    """How the child ended: its exit code (negative: a signal), and what it had printed until
+    then."""
 
     code: int
     said: str
@@ -67,10 +77,13 @@ def needs_strace() -> str | None:
 
 
 def run(action: Callable[[], Answer], folder: Path, *inject: str) -> Outcome:
-    """Do `action` in a child under strace, with these `-e` options; `folder` takes strace's own record."""
+    """Do `action` in a child under strace, with these `-e` options; `folder` takes strace's own
+    record."""
     trace = folder / "trace"
     reader, writer = os.pipe()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # the child's word to begin; it waits without a call
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGUSR1}
+    )  # the child's word to begin; it waits without a call
     child = os.fork()
     if not child:
         _child(action, writer)
@@ -78,7 +91,9 @@ def run(action: Callable[[], Answer], folder: Path, *inject: str) -> Outcome:
     assert os.read(reader, 1) == b"+"
     options = [word for one in (TRACED, *inject) for word in ("-e", one)]
     words = ["strace", "-y", "-o", str(trace), *options, "-p", str(child)]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as tracer:
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as tracer:
         assert tracer.stderr is not None
         first = tracer.stderr.readline()
         if "attached" not in first:
@@ -109,7 +124,8 @@ def _child(action: Callable[[], Answer], writer: int) -> None:
 
 
 def calls(trace: str, places: tuple) -> list[Call]:
-    """The calls of a record that name a file below one of `places`, each with its number among those of its name."""
+    """The calls of a record that name a file below one of `places`, each with its number among
+    those of its name."""
     seen: Counter = Counter()
     found = []
     for line in trace.splitlines():
@@ -134,7 +150,8 @@ def fail_at(call: Call, error: str) -> str:
 
 
 class Frozen:
-    """A copy of all that a command may change: `.loop`, HOME, the data folder. `thaw` puts it back."""
+    """A copy of all that a command may change: `.loop`, HOME, the data folder. `thaw` puts it
+    back."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -145,7 +162,9 @@ class Frozen:
                 shutil.copytree(place, self.copy / name, symlinks=True)
 
     def _both(self) -> tuple:
-        data = Path(self.project.environment["LOOPKIT_DATA"])  # what the hooks have noted: when they last looked
+        data = Path(
+            self.project.environment["LOOPKIT_DATA"]
+        )  # what the hooks have noted: when they last looked
         return (self.project.root, "loop"), (self.home, "home"), (data, "data")
 
     @property
@@ -161,7 +180,8 @@ class Frozen:
 
 
 def moments(project: Project, frozen: Frozen, act: Callable[[], Answer]) -> list[Call]:
-    """All calls of `act` that touch a file of the project's or the person's; the first two runs warm it up."""
+    """All calls of `act` that touch a file of the project's or the person's; the first two runs
+    warm it up."""
     folder = project.folder.parent
     act()  # in this process: whatever is imported or cached once is so in every child
     frozen.thaw()
@@ -174,7 +194,8 @@ def moments(project: Project, frozen: Frozen, act: Callable[[], Answer]) -> list
 
 
 def each(project: Project, act: Callable[[], Answer], options: Callable[[Call], list]) -> Iterator:
-    """(call, option, Outcome) for every fault that `options` wants at every call; the project stands as the fault left it."""
+    """(call, option, Outcome) for every fault that `options` wants at every call; the project
+    stands as the fault left it."""
     frozen = Frozen(project)
     for call in moments(project, frozen, act):
         for option in options(call):
@@ -212,7 +233,8 @@ def mirrored(project: Project, session: str = "session-one") -> dict[str, str]:
 
 
 def whole(project: Project) -> None:
-    """Nothing is half done: the ledger can be read, no id stands twice, what is derived says what the ledger says."""
+    """Nothing is half done: the ledger can be read, no id stands twice, what is derived says what
+    the ledger says."""
     from loopkit.core.steps import snapshot as snapshots
     from loopkit.render import progress
     from loopkit.store import journal, loops

@@ -103,7 +103,12 @@ def test_drafts_of_before_and_of_the_future_are_swept_and_young_ones_kept(tmp_pa
     import os
 
     now = time.time()
-    for name, age in {"a.json.11.tmp": 3600, "b.json.12.tmp": -3600, "c.json.13.tmp": 0, "d.tmp": 3600}.items():
+    for name, age in {
+        "a.json.11.tmp": 3600,
+        "b.json.12.tmp": -3600,
+        "c.json.13.tmp": 0,
+        "d.tmp": 3600,
+    }.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (now - age, now - age))
     for name in ("1.json.tmp.0000abcd", "1.json.tmp", "notes.json.tmp.old", "T-001.json"):

@@ -63,7 +63,12 @@ def no_more_inodes(project: Project) -> list[Path]:
 def refused(project: Project) -> None:
     """Nothing can be recorded: one line, exit 3; looking and the hook go on."""
     before = project.ledger.read_bytes()
-    for words in (("task", "add", "lost", "--verify", "ls"), ("wave", "next"), ("cancel",), ("pause",)):
+    for words in (
+        ("task", "add", "lost", "--verify", "ls"),
+        ("wave", "next"),
+        ("cancel",),
+        ("pause",),
+    ):
         answer = project.lk(*words)
         assert answer.exit == 3 and answer.err.count("\n") == 1 and answer.out == "", answer
         assert "nothing was changed" in answer.err and project.ledger.read_bytes() == before
@@ -82,7 +87,9 @@ def usable(project: Project) -> None:
 def test_a_full_disk(small: Project) -> None:
     filler = fill(small)
     ledger = small.ledger.read_bytes()
-    room = -len(ledger) % os.statvfs(small.root).f_bsize  # what is left of the ledger's own last block
+    room = (
+        -len(ledger) % os.statvfs(small.root).f_bsize
+    )  # what is left of the ledger's own last block
     added = 0
     while small.lk("task", "add", "x" * 200, "--verify", "ls").exit == 0:
         added += 1
@@ -90,7 +97,9 @@ def test_a_full_disk(small: Project) -> None:
     assert len(small.tasks) == 1 + added
     before = small.ledger.read_bytes()
     answer = small.lk("task", "add", "y" * 400, "--verify", "ls")
-    assert answer.exit == 3 and "No space left on device" in answer.err and answer.err.count("\n") == 1
+    assert (
+        answer.exit == 3 and "No space left on device" in answer.err and answer.err.count("\n") == 1
+    )
     assert small.ledger.read_bytes() == before and small.lk("status").exit == 0
     filler.unlink()
     small.ok("task", "add", "second", "--verify", "ls")
@@ -101,16 +110,23 @@ def test_a_full_disk(small: Project) -> None:
 
 
 def test_no_inodes_left(small: Project) -> None:
-    """What is derived needs new files, the ledger does not: commands go on, `start` and `verify` say no."""
+    """What is derived needs new files, the ledger does not: commands go on, `start` and `verify`
+    say no."""
     fillers = no_more_inodes(small)
     answer = small.lk("task", "add", "second", "--verify", "ls")
-    assert answer.exit == 0 and answer.err.startswith("loopkit: PROGRESS.md not written: No space left on device\n")
+    assert answer.exit == 0 and answer.err.startswith(
+        "loopkit: PROGRESS.md not written: No space left on device\n"
+    )
     small.lk("wave", "next")
     answer = small.lk("verify", "T-001", "--", "ls")
     assert answer.exit == 3 and "nothing was recorded" in answer.err and answer.err.count("\n") == 1
     small.lk("cancel")
     answer = small.lk("start", "--task-file", "-", given="another")
-    assert answer.exit == 3 and answer.err.count("\n") == 1 and len(list(small.root.glob("*/ledger.jsonl"))) == 1
+    assert (
+        answer.exit == 3
+        and answer.err.count("\n") == 1
+        and len(list(small.root.glob("*/ledger.jsonl"))) == 1
+    )
     for path in fillers:
         path.unlink()
     small.start("another")

@@ -1,4 +1,5 @@
-"""Every system call that touches a file fails once, in each way that it can: one line, exit 3, and nothing damaged."""
+"""Every system call that touches a file fails once, in each way that it can: one line, exit 3, and
+nothing damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from tests.cli.kit import S1, SHAPE, Answer, Project, task
 from tests.crash import kit
 from tests.crash.test_kill import LEARNT, stop
 
-#: Which errors a call is given, by what it does: what a full, broken or read-only disk and a crowded process answer.
+#: Which errors a call is given, by what it does: what a full, broken or read-only disk and a
+#: crowded process answer.
 WRITING, OPENING, ANY = ("ENOSPC", "EROFS"), ("EMFILE",), ("EIO",)
 #: Calls that Python repeats by itself when a signal interrupts them.
 REPEATED = ("openat", "read", "write", "fsync", "ftruncate", "pread64", "flock")
@@ -41,7 +43,9 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
     if name == "shape":
         project.start()
         project.score(2, 2, 2, 2, 2)
-        return (lambda: project.lk("shape", "--accept", "-", given=SHAPE)), lambda: len(project.of("shape_saved"))
+        return (lambda: project.lk("shape", "--accept", "-", given=SHAPE)), lambda: len(
+            project.of("shape_saved")
+        )
     project.planned(task("first", "ls"), task("second", "ls"))
     if name == "learn":
         path = project.root / "learnings.jsonl"
@@ -49,13 +53,15 @@ def scene(name: str, project: Project) -> tuple[Callable[[], Answer], Callable[[
             lambda: project.lk("learn", "--file", "-", given=LEARNT)
         ), lambda: len(path.read_text().splitlines()) // 2 if path.exists() else 0
     if name == "fresh":
-        return (lambda: project.lk("start", "--fresh", "--task-file", "-", given="new")), lambda: len(
-            list(project.root.glob("002-*/ledger.jsonl"))
-        )
+        return (
+            lambda: project.lk("start", "--fresh", "--task-file", "-", given="new")
+        ), lambda: len(list(project.root.glob("002-*/ledger.jsonl")))
     if name == "cancel":
         return (lambda: project.lk("cancel")), lambda: len(project.of("loop_cancelled"))
     assert name == "add"
-    return (lambda: project.lk("task", "add", "third", "--verify", "ls")), lambda: len(project.of("task_added")) - 2
+    return (
+        lambda: project.lk("task", "add", "third", "--verify", "ls")
+    ), lambda: len(project.of("task_added")) - 2
 
 
 @pytest.mark.usefixtures("strace")
@@ -102,7 +108,11 @@ def test_a_hook_answers_whatever_fails(listed: Project, tally: Counter) -> None:
     count = 0
     for call, fault, outcome in kit.each(listed, lambda: stop(listed), errors):
         count += 1
-        assert outcome.code == 0 and (outcome.said == "" or "additionalContext" in outcome.said), (fault, call, outcome)
+        assert outcome.code == 0 and (outcome.said == "" or "additionalContext" in outcome.said), (
+            fault,
+            call,
+            outcome,
+        )
         kit.age(listed)
         assert "additionalContext" in stop(listed).out
         assert listed.lk("task", "add", "next", "--verify", "ls").exit == 0
@@ -118,7 +128,8 @@ STEP = 7
 
 
 def cut_at(size: int, action: Callable[[], Answer], dies: bool) -> kit.Outcome:
-    """Do it in a child none of whose files may grow beyond `size` bytes: the write is short, then it dies or is told."""
+    """Do it in a child none of whose files may grow beyond `size` bytes: the write is short, then
+    it dies or is told."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -137,7 +148,9 @@ def cut_at(size: int, action: Callable[[], Answer], dies: bool) -> kit.Outcome:
     return kit.Outcome(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said, "")
 
 
-@pytest.mark.parametrize("dies", [True, False], ids=["killed within the write", "disk full within the write"])
+@pytest.mark.parametrize(
+    "dies", [True, False], ids=["killed within the write", "disk full within the write"]
+)
 def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies: bool) -> None:
     project.planned(task("first", "ls"))
     for note in range(40):  # the ledger is the largest file, so it is what the limit meets
@@ -167,7 +180,10 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
         assert len(there) == (2 if outcome.code == 0 else 1)
         added = project.lk("task", "add", "next", "--verify", "ls")
         assert added.exit == 0
-        assert [row["subject"] for row in project.tasks.values()] == [*["first", "cut"][: len(there)], "next"]
+        assert [row["subject"] for row in project.tasks.values()] == [
+            *["first", "cut"][: len(there)],
+            "next",
+        ]
         kit.age(project)
         project.ok("pause")
         kit.whole(project)
@@ -176,7 +192,8 @@ def test_a_journal_line_cut_at_every_byte(project: Project, tally: Counter, dies
 
 
 def test_a_list_of_a_dead_process_is_taken_over(listed: Project) -> None:
-    """A lock older than its ten seconds is no reason to wait; nor is one of a clock that has gone back since."""
+    """A lock older than its ten seconds is no reason to wait; nor is one of a clock that has gone
+    back since."""
     folder = Path(listed.environment["HOME"], ".claude", "tasks", S1)
     listed.planned(task("first", "ls"))
     for age in (-11, 3600):

@@ -1,4 +1,5 @@
-"""`kill -9` at every system call that touches a file: what was acknowledged is there, nothing is half done."""
+"""`kill -9` at every system call that touches a file: what was acknowledged is there, nothing is
+half done."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from tests.crash import kit
 
 pytestmark = pytest.mark.usefixtures("strace")
 
-LEARNT = [{"kind": "discovery", "context": f"limits {number}", "discovery": f"{number} is enough"} for number in (1, 2)]
+LEARNT = [
+    {"kind": "discovery", "context": f"limits {number}", "discovery": f"{number} is enough"}
+    for number in (1, 2)
+]
 
 
 def hook(project: Project, event: str, **given: object) -> Answer:
@@ -34,13 +38,20 @@ def stop(project: Project) -> Answer:
 
 def native(project: Project, name: str, **fields: object) -> None:
     """A task that Claude made by itself in the list of S1."""
-    row = {"id": name, "subject": f"Claude's {name}", "description": "", "status": "pending", "blocks": []}
+    row = {
+        "id": name,
+        "subject": f"Claude's {name}",
+        "description": "",
+        "status": "pending",
+        "blocks": [],
+    }
     path = Path(project.environment["HOME"], ".claude", "tasks", S1, f"{name}.json")
     path.write_text(json.dumps({**row, "blockedBy": [], **fields}))
 
 
 def worth(call: kit.Call) -> bool:
-    """Looks change nothing: to die at one is to die at the call after it. LOOPKIT_TEST_LONG=1 dies at each of them too."""
+    """Looks change nothing: to die at one is to die at the call after it. LOOPKIT_TEST_LONG=1 dies
+    at each of them too."""
     return bool(os.environ.get("LOOPKIT_TEST_LONG")) or call.name not in kit.LOOKS
 
 
@@ -51,19 +62,24 @@ def killed(
     after: Callable[[bool], None],
     wanted: Callable[[kit.Call], bool] = worth,
 ) -> None:
-    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had come to its end.
+    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had
+    come to its end.
 
     wanted: at which calls.
     """
     died = 0
-    for call, _, outcome in kit.each(project, act, lambda call: [kit.kill_at(call)] if wanted(call) else []):
+    for call, _, outcome in kit.each(
+        project, act, lambda call: [kit.kill_at(call)] if wanted(call) else []
+    ):
         assert outcome.killed, (call, outcome.code, outcome.said)
         died += 1
         kit.age(project)
         try:
             after(False)
         except Exception as error:
-            raise AssertionError(f"killed before {call.name} {call.number}: {call.line[:300]}") from error
+            raise AssertionError(
+                f"killed before {call.name} {call.number}: {call.line[:300]}"
+            ) from error
     tally.update({"killed": died, "survived": died})
 
 
@@ -84,7 +100,10 @@ def test_task_add_and_its_push_to_the_list(listed: Project, tally: Counter) -> N
     listed.planned(task("first", "ls"), task("second", "ls", blocked_by=["T-001"]))
 
     def after(done: bool) -> None:
-        add_and_look(listed, lambda rows: [row["subject"] for row in rows.values()][:2] == ["first", "second"])
+        add_and_look(
+            listed,
+            lambda rows: [row["subject"] for row in rows.values()][:2] == ["first", "second"],
+        )
         assert kit.mirrored(listed) == dict.fromkeys(listed.tasks, "pending")
 
     killed(listed, tally, lambda: listed.lk("task", "add", "killed", "--verify", "ls"), after)
@@ -96,7 +115,10 @@ def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
 
     def after(done: bool) -> None:
         row = listed.tasks["T-001"]
-        assert (row["status"], row["evidence"] is None) in (("in_progress", True), ("completed", False))
+        assert (row["status"], row["evidence"] is None) in (
+            ("in_progress", True),
+            ("completed", False),
+        )
         assert listed.verify("T-001").exit == 0
         row = listed.tasks["T-001"]
         log = listed.root / listed.name / row["evidence"]["log"]
@@ -108,7 +130,9 @@ def test_verify_and_its_evidence(listed: Project, tally: Counter) -> None:
 
 
 def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None:
-    (listed.folder / ".git").rename(listed.folder.parent / "git")  # checkpoints are killed on their own
+    (listed.folder / ".git").rename(
+        listed.folder.parent / "git"
+    )  # checkpoints are killed on their own
     listed.planned(task("first", "ls"), task("second", "false"), task("third", "ls"))
     listed.ok("wave", "next")
     listed.verify("T-001")
@@ -116,7 +140,9 @@ def test_wave_close_with_its_many_lines(listed: Project, tally: Counter) -> None
     def after(done: bool) -> None:
         open_ = listed.status["wave"]["open"]
         rows = {name: row["status"] for name, row in listed.tasks.items()}
-        assert rows["T-002"] == rows["T-003"] == ("in_progress" if open_ else "pending") or not open_, rows
+        assert (
+            rows["T-002"] == rows["T-003"] == ("in_progress" if open_ else "pending") or not open_
+        ), rows
         if open_:
             listed.ok("wave", "close")
         assert not listed.status["wave"]["open"] and len(listed.of("wave_closed")) == 1
@@ -131,28 +157,38 @@ def recording(call: kit.Call) -> bool:
     return call.changing and "ledger.jsonl" in call.line
 
 
-def test_rollback_between_its_save_its_files_and_its_record(listed: Project, tally: Counter) -> None:
-    """Git folder and working tree are not put back from one death to the next: each rollback saves what the last left."""
+def test_rollback_between_its_save_its_files_and_its_record(
+    listed: Project, tally: Counter
+) -> None:
+    """Git folder and working tree are not put back from one death to the next: each rollback saves
+    what the last left."""
     listed.planned(task("first", "test -f one.txt"), task("second", "ls", blocked_by=["T-001"]))
     listed.ok("wave", "next")
     listed.write("one.txt")
     listed.verify("T-001")
     listed.ok("wave", "close")
     for call, _, outcome in kit.each(
-        listed, lambda: listed.lk("rollback", "1"), lambda call: [kit.kill_at(call)] if recording(call) else []
+        listed,
+        lambda: listed.lk("rollback", "1"),
+        lambda call: [kit.kill_at(call)] if recording(call) else [],
     ):
         assert outcome.killed, (call, outcome)
         tally.update({"killed": 1, "survived": 1})
         kit.age(listed)
         saved = listed.of("checkpoint_made")[2:]
         assert [one["label"] for one in saved] in ([], ["before-rollback"])
-        assert listed.tasks["T-001"]["status"] == ("pending" if listed.of("rolled_back") else "completed")
+        assert listed.tasks["T-001"]["status"] == (
+            "pending" if listed.of("rolled_back") else "completed"
+        )
         if saved:
             listed.ok("rollback", "--undo")
             assert (listed.folder / "one.txt").exists()
         listed.write("one.txt")
         assert listed.ok("rollback", "1").exit == 0
-        assert not (listed.folder / "one.txt").exists() and listed.tasks["T-001"]["status"] == "pending"
+        assert (
+            not (listed.folder / "one.txt").exists()
+            and listed.tasks["T-001"]["status"] == "pending"
+        )
         listed.write("one.txt")
         kit.whole(listed)
 
@@ -190,10 +226,14 @@ def test_start_afresh(listed: Project, tally: Counter, purge: bool) -> None:
         assert len(there) == len(set(there) - {old}) + (old in there)
         assert old in there or (old + (".purged" if purge else "")) in kept
         if purge:
-            assert old not in kept and (old not in there or (listed.root / old / "ledger.jsonl").exists())
+            assert old not in kept and (
+                old not in there or (listed.root / old / "ledger.jsonl").exists()
+            )
         else:
             home = listed.root / old if old in there else archive / old
-            assert len((home / "ledger.jsonl").read_text().splitlines()) >= 5, "nothing of the old one is lost"
+            assert len((home / "ledger.jsonl").read_text().splitlines()) >= 5, (
+                "nothing of the old one is lost"
+            )
         assert "T-001" not in kit.mirrored(listed)
         kit.whole(listed)
 
@@ -287,9 +327,15 @@ def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
 
     def after(done: bool) -> None:
         session = listed.status
-        assert (session["owner"]["session_id"], session["status"]) in ((S1, "paused"), ("other", "running"))
+        assert (session["owner"]["session_id"], session["status"]) in (
+            (S1, "paused"),
+            ("other", "running"),
+        )
         assert act().exit == 0
-        assert listed.status["status"] == "running" and listed.status["limits"]["iterations"] in (30, 35)
+        assert listed.status["status"] == "running" and listed.status["limits"]["iterations"] in (
+            30,
+            35,
+        )
         kit.whole(listed)
 
     killed(listed, tally, act, after)
@@ -297,7 +343,12 @@ def test_resume_in_another_session(listed: Project, tally: Counter) -> None:
 
 def test_decide_and_what_it_supersedes(listed: Project, tally: Counter) -> None:
     listed.planned(task("first", "ls"))
-    row = {"title": "Stream the rows", "context": "c", "choice": "x", "alternatives": ["a file: too large"]}
+    row = {
+        "title": "Stream the rows",
+        "context": "c",
+        "choice": "x",
+        "alternatives": ["a file: too large"],
+    }
     listed.ok("decide", "--file", "-", given=row)
 
     def after(done: bool) -> None:
@@ -310,7 +361,12 @@ def test_decide_and_what_it_supersedes(listed: Project, tally: Counter) -> None:
         assert ("SUPERSEDED by 002" in first) == (len(numbers) == 3)
         kit.whole(listed)
 
-    killed(listed, tally, lambda: listed.lk("decide", "--file", "-", given={**row, "supersedes": 1}), after)
+    killed(
+        listed,
+        tally,
+        lambda: listed.lk("decide", "--file", "-", given={**row, "supersedes": 1}),
+        after,
+    )
 
 
 def supervised(project: Project) -> None:
@@ -324,12 +380,18 @@ def supervised(project: Project) -> None:
 
 
 def changes(call: kit.Call) -> bool:
-    """Calls that change something; the others are looked at in the scenes above, which share them."""
+    """Calls that change something; the others are looked at in the scenes above, which share
+    them."""
     return call.changing or bool(os.environ.get("LOOPKIT_TEST_LONG"))
 
 
 def plan(words: str) -> dict:
-    return {"tasks": [{"description": f"{words} {one}", "complexity": "simple", "verify": "ls"} for one in "abc"]}
+    return {
+        "tasks": [
+            {"description": f"{words} {one}", "complexity": "simple", "verify": "ls"}
+            for one in "abc"
+        ]
+    }
 
 
 def test_a_hand_out_and_its_brief(listed: Project, tally: Counter) -> None:
@@ -363,7 +425,13 @@ def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None
         assert set(kit.mirrored(listed)) == set(listed.tasks)
         kit.whole(listed)
 
-    killed(listed, tally, lambda: listed.lk("reply", "plan", "--file", "-", given=plan("new")), after, changes)
+    killed(
+        listed,
+        tally,
+        lambda: listed.lk("reply", "plan", "--file", "-", given=plan("new")),
+        after,
+        changes,
+    )
 
 
 def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
@@ -372,7 +440,9 @@ def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
     listed.start("rename the logo", "--beside")
 
     def after(done: bool) -> None:
-        rows = {row["loop"][:3]: row["status"] for row in listed.ok("status", "--list", "--json").json}
+        rows = {
+            row["loop"][:3]: row["status"] for row in listed.ok("status", "--list", "--json").json
+        }
         assert rows in (
             {"001": "paused", "002": "running"},
             {"001": "paused", "002": "paused"},
@@ -388,7 +458,8 @@ def test_another_loop_that_goes_on(listed: Project, tally: Counter) -> None:
 
 
 def test_a_wave_in_worktrees(listed: Project, tally: Counter) -> None:
-    """Git folder and working tree are not put back from one death to the next, so names are taken by then."""
+    """Git folder and working tree are not put back from one death to the next, so names are taken
+    by then."""
     listed.planned(task("first", "test -f a.txt"), task("second", "ls"))
 
     def opened(done: bool) -> None:

@@ -1,4 +1,5 @@
-"""The client's task list in every state that it may be met in: the ledger stands, nothing is lost, nothing stands twice."""
+"""The client's task list in every state that it may be met in: the ledger stands, nothing is lost,
+nothing stands twice."""
 
 from __future__ import annotations
 
@@ -43,12 +44,17 @@ STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "the folder is gone": (shutil.rmtree, False),
     "a file is in the folder's place": (_file_for_a_folder, False),
     "a task's file is gone": (lambda folder: (folder / "T-001.json").unlink(), True),
-    "it is empty, as while the client writes": (lambda folder: (folder / "T-001.json").write_text(""), True),
+    "it is empty, as while the client writes": (
+        lambda folder: (folder / "T-001.json").write_text(""),
+        True,
+    ),
     "it is cut": (lambda folder: (folder / "T-001.json").write_text('{"id": "T-0'), True),
     "it is of another kind": (lambda folder: (folder / "T-001.json").write_text("[1, 2]"), True),
     "it is not UTF-8": (lambda folder: (folder / "T-001.json").write_bytes(b"\xff\xfe{}"), True),
     "it has a byte order mark": (
-        lambda folder: (folder / "T-001.json").write_bytes(b"\xef\xbb\xbf" + (folder / "T-001.json").read_bytes()),
+        lambda folder: (folder / "T-001.json").write_bytes(
+            b"\xef\xbb\xbf" + (folder / "T-001.json").read_bytes()
+        ),
         True,
     ),
     "a folder is in its place": (_folder_for_a_file, False),
@@ -57,7 +63,10 @@ STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "with another subject": (_edit("T-001.json", subject="something else"), True),
     "blocked by itself": (_edit("T-001.json", blockedBy=["T-001"], blocks=["T-001"]), True),
     "the watermark is garbage": (lambda folder: (folder / ".highwatermark").write_text("x"), True),
-    "drafts of a dead client": (lambda folder: (folder / "T-001.json.tmp.0000beef").write_text("{"), True),
+    "drafts of a dead client": (
+        lambda folder: (folder / "T-001.json.tmp.0000beef").write_text("{"),
+        True,
+    ),
 }
 
 
@@ -120,7 +129,11 @@ def test_tasks_of_claudes_that_block_each_other_do_not_stop_the_loop(listed: Pro
     assert len(rows) == 4
     free = set()
     while len(free) < 4:
-        ready = {name for name, blockers in rows.items() if name not in free and free.issuperset(blockers)}
+        ready = {
+            name
+            for name, blockers in rows.items()
+            if name not in free and free.issuperset(blockers)
+        }
         assert ready, f"a circle: {rows}"
         free |= ready
 
@@ -138,8 +151,12 @@ def test_of_two_hundred_as_many_are_taken_in_as_a_loop_may_have(listed: Project)
         native(listed, str(number))
     stop(listed)
     rows = taken(listed)
-    assert [row["native"] for row in rows] == [str(number) for number in range(1, settings.MOST_TASKS)]
-    assert [row["id"] for row in rows] == [f"T-{number:03d}" for number in range(2, settings.MOST_TASKS + 1)]
+    assert [row["native"] for row in rows] == [
+        str(number) for number in range(1, settings.MOST_TASKS)
+    ]
+    assert [row["id"] for row in rows] == [
+        f"T-{number:03d}" for number in range(2, settings.MOST_TASKS + 1)
+    ]
 
 
 def test_a_task_without_end_is_cut(listed: Project) -> None:

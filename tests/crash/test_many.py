@@ -1,4 +1,5 @@
-"""Many at once: nothing is lost, no id stands twice, nobody waits for ever, and a cancel is the last word."""
+"""Many at once: nothing is lost, no id stands twice, nobody waits for ever, and a cancel is the
+last word."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ WRITERS, UPDATES = 20, 200
 
 
 def at_once(*actions: Callable[[], object]) -> list[int]:
-    """Do each in a child of its own, all let go together; gives their exit codes (0: came to its end)."""
+    """Do each in a child of its own, all let go together; gives their exit codes (0: came to its
+    end)."""
     gate, go = os.pipe()
     children = []
     for action in actions:
@@ -57,7 +59,11 @@ def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) ->
         loop = Loop(root, name)
         for number in range(UPDATES):
             with loop.writing() as state:
-                row = {"id": f"T-{state.highest + 1:03d}", "subject": f"{writer} {number}", "verify": "ls"}
+                row = {
+                    "id": f"T-{state.highest + 1:03d}",
+                    "subject": f"{writer} {number}",
+                    "verify": "ls",
+                }
                 loop.record([("task_added", {"task": row})], "person")
 
     def hooks() -> None:
@@ -71,8 +77,12 @@ def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) ->
     tail = journal.read(str(project.ledger))
     assert tail is not None and (tail.damaged, tail.cut, tail.torn) == ([], [], False)
     rows = [event.data["task"] for event in tail.events if event.type == "task_added"][1:]
-    assert sorted(row["subject"] for row in rows) == sorted(f"{w} {n}" for w in range(WRITERS) for n in range(UPDATES))
-    assert [row["id"] for row in rows] == [f"T-{number:03d}" for number in range(2, WRITERS * UPDATES + 2)]
+    assert sorted(row["subject"] for row in rows) == sorted(
+        f"{w} {n}" for w in range(WRITERS) for n in range(UPDATES)
+    )
+    assert [row["id"] for row in rows] == [
+        f"T-{number:03d}" for number in range(2, WRITERS * UPDATES + 2)
+    ]
     assert len([event for event in tail.events if event.type == "stop_failed"]) == UPDATES
     tally.update({"concurrent updates": WRITERS * UPDATES + UPDATES, "lost": 0})
 
@@ -103,7 +113,9 @@ def test_eight_hooks_at_once_while_commands_write(listed: Project, tally: Counte
         lambda: stop(listed),
         lambda: hook(listed, "task_created", task_id="1", task_subject="Claude's 1"),
         lambda: hook(listed, "task_completed", task_id="T-001", task_subject="x"),
-        lambda: hook(listed, "subagent_stop", agent_id="a", agent_type="coder", agent_transcript_path="/x"),
+        lambda: hook(
+            listed, "subagent_stop", agent_id="a", agent_type="coder", agent_transcript_path="/x"
+        ),
         lambda: hook(listed, "stop_failure", error="rate_limit"),
         lambda: hook(listed, "session_start", source="compact"),
         lambda: hook(listed, "session_end", reason="other"),
@@ -122,7 +134,8 @@ def test_eight_hooks_at_once_while_commands_write(listed: Project, tally: Counte
 # -- the lock
 
 HOLDER = (
-    "import fcntl, sys\nfile = open(sys.argv[1], 'a')\nfcntl.flock(file, fcntl.LOCK_EX)\nprint('held', flush=True)\n"
+    "import fcntl, sys\nfile = open(sys.argv[1], 'a')\nfcntl.flock(file, fcntl.LOCK_EX)\n"
+    "print('held', flush=True)\n"
     "sys.stdin.read()\n"
 )
 
@@ -154,7 +167,9 @@ def test_a_lock_whose_holder_stands_still(
     project.ok("task", "add", "b", "--verify", "ls")
 
 
-def test_a_system_that_knows_no_locks_is_no_other_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_knows_no_locks_is_no_other_command(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import portalocker
 
     project.planned(task("first", "ls"))
@@ -192,7 +207,9 @@ def test_a_cancel_among_twenty_stop_hooks(project: Project, tally: Counter) -> N
     assert len(rows) == 60 and not any(late), late
     assert project.status["status"] == "aborted" and len(project.of("loop_cancelled")) == 1
     kinds = [line["type"] for line in project.lines]
-    assert kinds[-1] == "loop_cancelled" or set(kinds[kinds.index("loop_cancelled") + 1 :]) == {"iteration_ended"}
+    assert kinds[-1] == "loop_cancelled" or set(kinds[kinds.index("loop_cancelled") + 1 :]) == {
+        "iteration_ended"
+    }
     assert stop(project).out == ""
     tally.update({"hooks against a cancel": 60, "held after it": 0})
 
@@ -214,7 +231,10 @@ def test_a_command_between_the_decision_and_its_line(
     monkeypatch.setattr(place, "append", append)
     assert stop(project).out == ""
     monkeypatch.undo()
-    assert project.status["status"] == {"cancel": "aborted", "pause": "paused", "resume": "running"}[words[0]]
+    assert (
+        project.status["status"]
+        == {"cancel": "aborted", "pause": "paused", "resume": "running"}[words[0]]
+    )
 
 
 def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
@@ -233,7 +253,9 @@ def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
     assert "additionalContext" in stop(project).out
 
 
-def test_the_purge_of_a_dead_command_is_finished_and_a_strangers_notes_are_kept(project: Project) -> None:
+def test_the_purge_of_a_dead_command_is_finished_and_a_strangers_notes_are_kept(
+    project: Project,
+) -> None:
     project.planned(task("first", "ls"))
     old = project.name
     project.ok("cancel")

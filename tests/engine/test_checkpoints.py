@@ -1,4 +1,5 @@
-"""Trees of working files in real repositories: what is taken, what stays untouched, what comes back."""
+"""Trees of working files in real repositories: what is taken, what stays untouched, what comes
+back."""
 
 from __future__ import annotations
 
@@ -61,17 +62,23 @@ class Repo:
         return self.restore(self.take().tree, to)
 
     def names(self, tree: str) -> set[str]:
-        return {one for one in self.git("ls-tree", "-r", "-z", "--name-only", tree).split("\0") if one}
+        return {
+            one for one in self.git("ls-tree", "-r", "-z", "--name-only", tree).split("\0") if one
+        }
 
     # -- looking
 
     def files(self) -> dict[str, tuple]:
-        """Everything in the working tree but git's own: {path: (kind and mode, bytes or target)}."""
+        """Everything in the working tree but git's own: {path: (kind and mode, bytes or
+        target)}."""
         found = {}
         for top, folders, names in os.walk(self.folder):
             if ".git" in folders:
                 folders.remove(".git")
-            for name in [*names, *(one for one in folders if os.path.islink(os.path.join(top, one)))]:
+            for name in [
+                *names,
+                *(one for one in folders if os.path.islink(os.path.join(top, one))),
+            ]:
                 path = os.path.join(top, name)
                 state = os.lstat(path)
                 large = state.st_size > 1_000_000
@@ -83,7 +90,8 @@ class Repo:
         return found
 
     def outside(self) -> dict[str, object]:
-        """What a checkpoint must not touch: everything in the git folder but objects and our refs, and the status."""
+        """What a checkpoint must not touch: everything in the git folder but objects and our refs,
+        and the status."""
         own = Path(self.git("rev-parse", "--absolute-git-dir").strip())
         found: dict[str, object] = {
             "status": self.git("status", "--porcelain=v2", "--branch", "--ignored", "--show-stash")
@@ -147,10 +155,14 @@ def rich(repo: Repo) -> Repo:
     return repo
 
 
-def test_a_checkpoint_holds_all_that_belongs_to_it_and_touches_nothing_of_the_persons(rich: Repo) -> None:
+def test_a_checkpoint_holds_all_that_belongs_to_it_and_touches_nothing_of_the_persons(
+    rich: Repo,
+) -> None:
     files, outside = rich.files(), rich.outside()
     snapshot = rich.take()
-    sha = checkpoints.commit(str(rich.folder), snapshot.tree, None, "checkpoint: start - none", rich.environment)
+    sha = checkpoints.commit(
+        str(rich.folder), snapshot.tree, None, "checkpoint: start - none", rich.environment
+    )
     assert checkpoints.keep(str(rich.folder), "001-x", 1, sha, rich.environment)
     assert rich.files() == files
     assert rich.outside() == outside
@@ -169,11 +181,21 @@ def test_a_checkpoint_holds_all_that_belongs_to_it_and_touches_nothing_of_the_pe
             "link",
             "dangling",
         ),
-        *("größe/日本 語.txt", "tracked.log", "large.bin", "-rf", ":(top)x", ".gitignore", "intended.txt"),
+        *(
+            "größe/日本 語.txt",
+            "tracked.log",
+            "large.bin",
+            "-rf",
+            ":(top)x",
+            ".gitignore",
+            "intended.txt",
+        ),
         *("untracked/new file\nwith a line break.txt", os.fsdecode(b"latin-\xe9.txt")),
     }
     assert snapshot.left_out == ("huge.bin (100 MB)",)
-    modes = dict(row.split("\t")[::-1] for row in rich.git("ls-tree", "-z", snapshot.tree).split("\0")[:-1])
+    modes = dict(
+        row.split("\t")[::-1] for row in rich.git("ls-tree", "-z", snapshot.tree).split("\0")[:-1]
+    )
     assert modes["late.sh"].startswith("100755") and modes["link"].startswith("120000")
     assert rich.git("cat-file", "blob", f"{snapshot.tree}:both.txt") == "in the tree\n"
 
@@ -210,7 +232,9 @@ def test_rollback_and_undo_give_the_identical_tree(rich: Repo) -> None:
     kept = {"build/out.o": now.pop("build/out.o"), "large.bin": now.pop("large.bin")}
     assert kept["build/out.o"] == wrecked["build/out.o"]
     assert now == {name: held for name, held in files.items() if name not in kept}
-    assert not (rich.folder / "untracked/other").exists() and os.path.lexists(rich.folder / "dangling")
+    assert not (rich.folder / "untracked/other").exists() and os.path.lexists(
+        rich.folder / "dangling"
+    )
     assert {**rich.outside(), "status": 0} == {**outside, "status": 0}
     assert rich.restore(first.tree, second.tree).left == []
     assert rich.take().tree == second.tree
@@ -244,7 +268,8 @@ ATTRIBUTES = """\
 
 @pytest.fixture
 def converting(repo: Repo) -> Repo:
-    """A repository with line ends, keywords, encodings and filters: what it stores is not what lies there."""
+    """A repository with line ends, keywords, encodings and filters: what it stores is not what lies
+    there."""
     repo.git("config", "filter.up.clean", "tr a-z A-Z")
     repo.git("config", "filter.up.smudge", "tr A-Z a-z")
     repo.git("config", "filter.lfs.process", "sh -c 'sleep 100'")
@@ -273,9 +298,20 @@ def test_conversions_and_filters_change_no_byte(converting: Repo, crlf: str) -> 
     files = converting.files()
     assert b"$Id: " in files["key.id"][1]
     first = converting.take()
-    for name in ("crlf.txt", "lf.txt", "mixed.win", "key.id", "wide.utf16", "letters.up", "pointer.big"):
+    for name in (
+        "crlf.txt",
+        "lf.txt",
+        "mixed.win",
+        "key.id",
+        "wide.utf16",
+        "letters.up",
+        "pointer.big",
+    ):
         held = subprocess.run(
-            ["git", "cat-file", "blob", f"{first.tree}:{name}"], cwd=converting.folder, capture_output=True, check=True
+            ["git", "cat-file", "blob", f"{first.tree}:{name}"],
+            cwd=converting.folder,
+            capture_output=True,
+            check=True,
         )
         assert held.stdout == files[name][1], name
         converting.write(name, b"broken\n")
@@ -362,9 +398,22 @@ def program(folder: Path, name: str, text: str) -> Path:
 def test_no_hook_helper_monitor_or_signature(repo: Repo, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     loud = program(tmp_path, "loud", f"#!/bin/sh\necho $0 >> '{seen}'\nsleep 100\n")
-    for name in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change", "commit-msg"):
+    for name in (
+        "pre-commit",
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+        "commit-msg",
+    ):
         program(repo.folder / ".git/hooks", name, loud.read_text())
-    for key in ("core.fsmonitor", "gpg.program", "core.askPass", "credential.helper", "diff.external", "core.pager"):
+    for key in (
+        "core.fsmonitor",
+        "gpg.program",
+        "core.askPass",
+        "credential.helper",
+        "diff.external",
+        "core.pager",
+    ):
         repo.git("config", key, str(loud))
     repo.git("config", "commit.gpgSign", "true")
     repo.git("config", "core.logAllRefUpdates", "always")
@@ -412,8 +461,16 @@ def test_whoever_runs_us_chooses_no_folder(repo: Repo, tmp_path: Path) -> None:
     other = Repo(tmp_path / "other")
     other.write("a.txt")
     repo.write("b.txt")
-    repo.environment |= {"GIT_DIR": str(other.folder / ".git"), "GIT_INDEX_FILE": "/nonexistent", "GIT_WORK_TREE": "/"}
-    repo.environment |= {"GIT_NAMESPACE": "x", "LC_ALL": "de_DE.UTF-8", "GIT_EXTERNAL_DIFF": "false"}
+    repo.environment |= {
+        "GIT_DIR": str(other.folder / ".git"),
+        "GIT_INDEX_FILE": "/nonexistent",
+        "GIT_WORK_TREE": "/",
+    }
+    repo.environment |= {
+        "GIT_NAMESPACE": "x",
+        "LC_ALL": "de_DE.UTF-8",
+        "GIT_EXTERNAL_DIFF": "false",
+    }
     assert repo.names(repo.take().tree) == {"b.txt"}
 
 
@@ -435,12 +492,17 @@ def kept(repo: Repo) -> str:
 
 def test_without_a_commit_and_without_a_name(repo: Repo) -> None:
     repo.environment = {
-        name: value for name, value in os.environ.items() if "AUTHOR" not in name and "COMMIT" not in name
+        name: value
+        for name, value in os.environ.items()
+        if "AUTHOR" not in name and "COMMIT" not in name
     }
     sha = kept(repo)
     assert "parent" not in repo.git("cat-file", "commit", sha)
     assert "loopkit <loopkit@localhost>" in repo.git("cat-file", "commit", sha)
-    assert not (repo.folder / ".git/refs/heads/master").exists() and not (repo.folder / ".git/index").exists()
+    assert (
+        not (repo.folder / ".git/refs/heads/master").exists()
+        and not (repo.folder / ".git/index").exists()
+    )
 
 
 def test_the_first_follows_head(repo: Repo) -> None:
@@ -475,7 +537,8 @@ def test_what_is_kept_apart_and_what_is_ours_are_left_out(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", [("index.version", "4"), ("core.splitIndex", "true"), ("core.untrackedCache", "true")]
+    "setting",
+    [("index.version", "4"), ("core.splitIndex", "true"), ("core.untrackedCache", "true")],
 )
 def test_with_other_kinds_of_index(repo: Repo, setting: tuple[str, str]) -> None:
     for number in range(30):
@@ -512,14 +575,19 @@ def test_in_the_middle_of_a_merge(repo: Repo) -> None:
     tree = repo.take().tree
     assert "<<<<<<<" in repo.git("cat-file", "blob", f"{tree}:a.txt")
     assert repo.outside() == outside
-    assert checkpoints.under_way(checkpoints.repository(str(repo.folder), repo.environment)) == "a merge"
+    assert (
+        checkpoints.under_way(checkpoints.repository(str(repo.folder), repo.environment))
+        == "a merge"
+    )
 
 
 def test_repositories_in_it_are_left_alone_and_named(repo: Repo, tmp_path: Path) -> None:
     inner = Repo(tmp_path / "inner")
     inner.write("i.txt")
     inner.commit()
-    repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.folder), "module")
+    repo.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.folder), "module"
+    )
     repo.commit()
     nested = Repo(repo.folder / "vendor/nested")
     nested.write("n.txt")
@@ -574,7 +642,10 @@ def test_a_repository_in_place_of_a_file_is_left_alone_and_named(repo: Repo) -> 
     nested.write("n.txt")
     nested.commit()
     snapshot = repo.take()
-    assert (repo.names(snapshot.tree), snapshot.left_out) == (set(), ("a.txt (a repository of its own)",))
+    assert (repo.names(snapshot.tree), snapshot.left_out) == (
+        set(),
+        ("a.txt (a repository of its own)",),
+    )
 
 
 def test_settings_that_are_empty_or_have_no_value(repo: Repo) -> None:
@@ -697,7 +768,9 @@ def test_a_folder_that_became_a_link_leads_nowhere(repo: Repo, tmp_path: Path) -
     assert sorted(os.listdir(outer)) == ["x"] and len(restored.left) == 2
     assert "behind a link" in restored.left[0]
     assert repo.restore(second, first).left == []
-    assert (outer / "x").read_text() == "not ours\n" and (repo.folder / "d/x").read_text() == "ours\n"
+    assert (outer / "x").read_text() == "not ours\n" and (
+        repo.folder / "d/x"
+    ).read_text() == "ours\n"
 
 
 def test_what_no_checkpoint_holds_is_never_overwritten(repo: Repo) -> None:
@@ -723,7 +796,9 @@ def test_what_was_left_out_is_not_deleted(repo: Repo) -> None:
     (repo.folder / "nested/.git").rename(repo.folder.parent / "away")
     repo.write("nested.txt")
     left = [one.partition(" (")[0] for one in first.left_out]
-    restored = checkpoints.restore(str(repo.folder), repo.take().tree, first.tree, repo.environment, left)
+    restored = checkpoints.restore(
+        str(repo.folder), repo.take().tree, first.tree, repo.environment, left
+    )
     assert restored == (["nested.txt"], ["nested/n.txt (left out of the checkpoint)"])
 
 
@@ -735,7 +810,10 @@ def test_what_changed_after_the_save_is_left(repo: Repo) -> None:
     second = repo.take().tree
     repo.write("a.txt", "3\n")
     repo.write("b.txt", "3\n")
-    assert repo.restore(second, first) == ([], ["a.txt (changed meanwhile)", "b.txt (changed meanwhile)"])
+    assert repo.restore(second, first) == (
+        [],
+        ["a.txt (changed meanwhile)", "b.txt (changed meanwhile)"],
+    )
     assert (repo.folder / "a.txt").read_text() == "3\n"
 
 
@@ -758,7 +836,10 @@ def test_who_may_read_a_file_stays(repo: Repo) -> None:
         repo.write(name, "2\n")
     (repo.folder / "tool").chmod(0o600)
     repo.back(first)
-    assert [stat.S_IMODE(os.stat(repo.folder / one).st_mode) for one in ("secret.txt", "tool")] == [0o600, 0o700]
+    assert [stat.S_IMODE(os.stat(repo.folder / one).st_mode) for one in ("secret.txt", "tool")] == [
+        0o600,
+        0o700,
+    ]
 
 
 def test_what_cannot_be_read_is_named(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -876,18 +957,37 @@ def test_never_empty_after_a_change(repo: Repo) -> None:
 
 # -- by chance
 
-NAMES = ("a", "b", "c", "c/d", "c/e/f", "b/x", "b/x/y", "own.log", "c/own.log", "line\nbreak", "-q", "é/ü", ":(glob)*")
+NAMES = (
+    "a",
+    "b",
+    "c",
+    "c/d",
+    "c/e/f",
+    "b/x",
+    "b/x/y",
+    "own.log",
+    "c/own.log",
+    "line\nbreak",
+    "-q",
+    "é/ü",
+    ":(glob)*",
+)
 
 
 def change(chance: random.Random, repo: Repo) -> None:
-    """A few changes of any kind: files, links and folders in each other's place, lists of ignored files, the index."""
+    """A few changes of any kind: files, links and folders in each other's place, lists of ignored
+    files, the index."""
     for _ in range(chance.randint(1, 6)):
         name, act = chance.choice(NAMES), chance.choice("wwwwlrrgGciam")
         path = repo.folder / name
         if act in "wlr":
             clear(repo.folder, Path(name), act != "r")
         if act == "w":
-            repo.write(name, chance.choice((b"1\n", b"2\r\n", b"", b"\0\xff")), chance.choice((0o644, 0o755)))
+            repo.write(
+                name,
+                chance.choice((b"1\n", b"2\r\n", b"", b"\0\xff")),
+                chance.choice((0o644, 0o755)),
+            )
         elif act == "l":
             path.parent.mkdir(parents=True, exist_ok=True)
             os.symlink(chance.choice(("a", "c", "..", "/etc", "nowhere")), path)
@@ -904,7 +1004,8 @@ def change(chance: random.Random, repo: Repo) -> None:
 
 
 def clear(top: Path, name: Path, above: bool) -> None:
-    """Make room for `name`: also, with `above`, where a file or a link stands for one of its folders."""
+    """Make room for `name`: also, with `above`, where a file or a link stands for one of its
+    folders."""
     for folder in [top / one for one in reversed(name.parents) if above and str(one) != "."]:
         if folder.is_symlink() or folder.is_file():
             folder.unlink()

@@ -1,4 +1,5 @@
-"""Whole loops that go wrong and are brought back: the script agent follows the `next:` lines, in a real repository."""
+"""Whole loops that go wrong and are brought back: the script agent follows the `next:` lines, in a
+real repository."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from tests.cli.kit import GATE, PANEL, SHAPE, Project, raw, task
 GOOD, BAD = "good\n", "bad\n"
 
 ANSWERS: list[tuple[str, list | None, object]] = [
-    (r"^loopkit score", ["score", *[f"--{one}=2" for one in "outcome scope constraints success done".split()]], ""),
+    (
+        r"^loopkit score",
+        ["score", *[f"--{one}=2" for one in "outcome scope constraints success done".split()]],
+        "",
+    ),
     (r"^loopkit shape --accept -", None, SHAPE),
     (
         r"^loopkit review --wave (\d+)",
@@ -47,10 +52,16 @@ def says(name: str, *texts: str, **more: str) -> list:
 class Run:
     """A loop in a project with one commit, driven by recorded answers; `told` is what happened."""
 
-    def __init__(self, folder: Path, home: Path, tasks: list[dict], agents: dict[str, list]) -> None:
+    def __init__(
+        self, folder: Path, home: Path, tasks: list[dict], agents: dict[str, list]
+    ) -> None:
         (folder / "p").mkdir()
         environment = {name: os.environ[name] for name in os.environ if name.startswith("GIT_")}
-        environment |= {"PATH": os.environ["PATH"], "HOME": str(home), "LOOPKIT_DATA": str(folder / "data")}
+        environment |= {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LOOPKIT_DATA": str(folder / "data"),
+        }
         environment |= {"CLAUDE_PID": str(os.getpid()), "CLAUDE_CODE_SESSION_ATTENDED": "0"}
         self.project = Project(folder / "p", environment)
         self.project.write("limiter.txt", "there from the start\n")
@@ -59,9 +70,12 @@ class Run:
         self.told: list[tuple[str, str]] = []
         self.lock = threading.Lock()
         rules = [("^loopkit task add --file -", None, tasks), *ANSWERS]
-        self.script = script.Script("add rate limiting to the API", [self.rule(*one) for one in rules], agents)
+        self.script = script.Script(
+            "add rate limiting to the API", [self.rule(*one) for one in rules], agents
+        )
         advice = (
-            self.rule(r"^loopkit panel (T-\d+) --file -", None, {**PANEL, "consensus": f"way {n}"}) for n in range(9)
+            self.rule(r"^loopkit panel (T-\d+) --file -", None, {**PANEL, "consensus": f"way {n}"})
+            for n in range(9)
         )
         for one in advice:
             one.times = 1
@@ -78,11 +92,21 @@ class Run:
     def go(self, first: str | None = None) -> str:
         if first is None:
             first = self.call(["start", "--task-file", "-"], self.script.task)[1]
-        return drive.drive(self.script, str(self.project.folder), self.call, first, lambda *one: self.told.append(one))
+        return drive.drive(
+            self.script,
+            str(self.project.folder),
+            self.call,
+            first,
+            lambda *one: self.told.append(one),
+        )
 
     def steps(self, word: str) -> list[str]:
         """The steps taken that begin with a word, in order."""
-        return [text for kind, text in self.told if kind == "step" and text.startswith(f"loopkit {word}")]
+        return [
+            text
+            for kind, text in self.told
+            if kind == "step" and text.startswith(f"loopkit {word}")
+        ]
 
     def course(self) -> list[str]:
         return [row["status"] for row in self.project.of("wave_closed")]
@@ -95,7 +119,9 @@ class Run:
         return found
 
 
-def test_a_loop_that_regresses_goes_back_to_the_last_good_checkpoint_and_completes(tmp_path: Path, home: Path) -> None:
+def test_a_loop_that_regresses_goes_back_to_the_last_good_checkpoint_and_completes(
+    tmp_path: Path, home: Path
+) -> None:
     tasks = [
         part("a"),
         part("b"),
@@ -123,7 +149,8 @@ def test_a_loop_that_regresses_goes_back_to_the_last_good_checkpoint_and_complet
     good = next(row for row in run.project.of("checkpoint_made") if row["number"] == back["number"])
     assert good["label"] == "batch-1"
     assert sorted(back["reopened"]) == ["T-003", "T-004", "T-005"]
-    # the very next step after the batch was the rollback, and the first thing after it another approach
+    # the very next step after the batch was the rollback, and the first thing after it another
+    # approach
     at = [text for kind, text in run.told if kind == "step"]
     place = at.index("loopkit rollback last-good")
     assert at[place - 1] == "loopkit wave close" and at[place + 1].startswith("loopkit panel T-006")
@@ -153,7 +180,9 @@ def test_a_loop_that_flip_flops_rolls_back_two_and_asks(tmp_path: Path, home: Pa
     with pytest.raises(Refused, match="the script has no answer to: loopkit answer"):
         run.go()
     assert run.course() == ["PROGRESSING", "PROGRESSING", "FLIP-FLOPPING"]
-    outcomes = [row["outcomes"].get("T-001", {}).get("result") for row in run.project.of("wave_closed")]
+    outcomes = [
+        row["outcomes"].get("T-001", {}).get("result") for row in run.project.of("wave_closed")
+    ]
     assert outcomes == ["failed", "passed", "failed"]
     assert run.steps("rollback") == ["loopkit rollback ~2"]
     (back,) = run.project.of("rolled_back")

@@ -52,7 +52,12 @@ def test_the_loop_is_achieved(lines: list[dict], folder: Path) -> None:
     snapshot = json.loads((folder / ".loop/workflow-state.json").read_text(encoding="utf-8"))
     assert len(of(lines, "loop_completed")) == 1
     assert snapshot["tasks"]["completed"] == snapshot["tasks"]["total"] == 4
-    assert subprocess.run(["python3", "-m", "unittest", "-q"], cwd=folder, capture_output=True).returncode == 0
+    assert (
+        subprocess.run(
+            ["python3", "-m", "unittest", "-q"], cwd=folder, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 def test_every_completed_task_has_its_evidence(lines: list[dict], folder: Path) -> None:
@@ -70,7 +75,9 @@ def test_it_has_waves_a_failure_with_a_panel_and_a_blocker_made_a_task(lines: li
     assert len(of(lines, "wave_closed")) >= 2
     assert [row["id"] for row in of(lines, "task_failed")] == ["T-002"]
     assert [row["task"] for row in of(lines, "panel_recorded")] == ["T-002"]
-    (blocker,) = [row for row in of(lines, "review_thorough")[0]["findings"] if row["severity"] == "BLOCKER"]
+    (blocker,) = [
+        row for row in of(lines, "review_thorough")[0]["findings"] if row["severity"] == "BLOCKER"
+    ]
     assert blocker["task"] == "T-004"
     assert of(lines, "review_thorough")[-1]["findings"] == []
 
@@ -109,12 +116,28 @@ def test_it_can_be_read_in_eighty_columns(output: str, folder: Path) -> None:
 def test_a_folder_that_is_not_empty_is_refused(data: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     done = demo(data, "--folder", str(tmp_path))
-    assert (done.returncode, done.stderr) == (1, f"loopkit: {tmp_path} is not empty; give a new folder\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"loopkit: {tmp_path} is not empty; give a new folder\n",
+    )
     assert os.listdir(tmp_path) == ["mine"]
 
 
 def test_without_git_it_says_so_in_one_line(data: Path, tmp_path: Path) -> None:
-    for name in ("sh", "cmp", "cat", "dirname", "readlink", "uname", "mkdir", "python3", "stat", "ls", "date", "rm"):
+    for name in (
+        "sh",
+        "cmp",
+        "cat",
+        "dirname",
+        "readlink",
+        "uname",
+        "mkdir",
+        "python3",
+        "stat",
+        "ls",
+        "date",
+        "rm",
+    ):
         if found := shutil.which(name):
             (tmp_path / name).symlink_to(found)
     done = demo(data, PATH=str(tmp_path))

@@ -24,7 +24,10 @@ def mended(text: str) -> str:
         ("summary: see\n  issue: 3\n  and #4", {"summary": "see issue: 3 and #4"}),
         ("issues:\n- a: b\n- c", {"issues": ["a: b", "c"]}),
         ("issues:\n  - a: b\n    more", {"issues": ["a: b more"]}),
-        ("tasks:\n- description: a: b\n  status: x", {"tasks": [{"description": "a: b", "status": "x"}]}),
+        (
+            "tasks:\n- description: a: b\n  status: x",
+            {"tasks": [{"description": "a: b", "status": "x"}]},
+        ),
         ("verify: pytest -k 'a: b'", {"verify": "pytest -k 'a: b'"}),
         ("verify: pytest -q # quick", {"verify": "pytest -q"}),
         ('verify: grep -q "x # y" a', {"verify": 'grep -q "x # y" a'}),

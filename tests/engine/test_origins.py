@@ -1,4 +1,5 @@
-"""What git tracks may be a stranger's: asked in every repository, under every name and by every way to the files."""
+"""What git tracks may be a stranger's: asked in every repository, under every name and by every way
+to the files."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def test_without_a_repository_all_is_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["no repository for git", "no git", "no HEAD"])
-def test_where_there_is_one_and_git_cannot_say_nothing_is(tmp_path: Path, project: Path, fault: str) -> None:
+def test_where_there_is_one_and_git_cannot_say_nothing_is(
+    tmp_path: Path, project: Path, fault: str
+) -> None:
     root = fill(project / ".loop")
     commit(project, ".loop")
     more = {}
@@ -104,12 +107,18 @@ def test_whatever_is_ignored_hidden_or_set_for_git(project: Path) -> None:
     for flag in ("--assume-unchanged", "--skip-worktree"):
         run(project, "update-index", flag, ".loop/" + CONFIG)
     run(project, "config", "core.quotePath", "true")
-    odd = {"GIT_LITERAL_PATHSPECS": "1", "GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere", "GIT_WORK_TREE": "/"}
+    odd = {
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_DIR": "/nowhere",
+        "GIT_INDEX_FILE": "/nowhere",
+        "GIT_WORK_TREE": "/",
+    }
     assert tracked(root, **odd) == list(ALL)
 
 
 def test_names_that_differ_by_case_alone(project: Path) -> None:
-    """As on a system that knows no case: what git tracks as .LOOP/Config.toml is what is read as .loop/config.toml."""
+    """As on a system that knows no case: what git tracks as .LOOP/Config.toml is what is read as
+    .loop/config.toml."""
     fill(project / ".LOOP")
     (project / ".LOOP" / CONFIG).rename(project / ".LOOP" / "Config.TOML")
     (project / ".LOOP" / LINES).rename(project / ".LOOP" / "learning\u017f.jsonl")
@@ -222,7 +231,9 @@ def test_where_git_does_not_end(project: Path, monkeypatch: pytest.MonkeyPatch) 
     assert found.tracked(CONFIG) and "did not end" in notes[0]
 
 
-def test_git_is_not_asked_where_there_is_nothing_to_ask(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_not_asked_where_there_is_nothing_to_ask(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / ".loop").mkdir()
     monkeypatch.setattr(git, "git", pytest.fail)
     assert tracked(project / ".loop") == []

@@ -1,4 +1,5 @@
-"""Checkpoints of a project that is a part of a repository: nothing beside it is kept, read or changed."""
+"""Checkpoints of a project that is a part of a repository: nothing beside it is kept, read or
+changed."""
 
 from __future__ import annotations
 
@@ -60,7 +61,11 @@ def test_there_and_back_leaves_all_beside_it_alone(repo: Part) -> None:
     done = repo.restore(second, first)
     assert (sorted(done.paths), done.left) == (["made.txt", "package.json", "src/a.txt"], [])
     now = repo.files()
-    beside = {name: held for name, held in before.items() if not Path(repo.folder / name).is_relative_to(repo.part)}
+    beside = {
+        name: held
+        for name, held in before.items()
+        if not Path(repo.folder / name).is_relative_to(repo.part)
+    }
     assert {name: held for name, held in now.items() if name in beside} == beside
     assert "root.txt" not in now and (repo.part / "src/a.txt").read_text() == "a\n"
     assert not (repo.part / "made.txt").exists()
@@ -90,7 +95,9 @@ def test_what_is_ignored_stays_there_and_back(repo: Part, rules: str) -> None:
     (repo.part / ".env").write_text("secret\n")
     first = repo.take().tree
     assert ".env" in repo.names(first)
-    (repo.part / ".gitignore" if "inner" in rules else repo.folder / ".gitignore").write_text(".env\n")
+    (repo.part / ".gitignore" if "inner" in rules else repo.folder / ".gitignore").write_text(
+        ".env\n"
+    )
     (repo.part / "src/a.txt").write_text("changed\n")
     if "changed" in rules:
         (repo.part / ".env").write_text("another secret\n")
@@ -98,7 +105,9 @@ def test_what_is_ignored_stays_there_and_back(repo: Part, rules: str) -> None:
     second = repo.take().tree
     done = repo.restore(second, first)
     assert done.left == [".env (ignored)"] and "src/a.txt" in done.paths
-    assert (repo.part / ".env").read_bytes() == before[str((repo.part / ".env").relative_to(repo.folder))][1]
+    assert (repo.part / ".env").read_bytes() == before[
+        str((repo.part / ".env").relative_to(repo.folder))
+    ][1]
     repo.restore(repo.take().tree, second)
     assert repo.files() == before
 
@@ -125,7 +134,10 @@ def test_a_part_without_a_file_and_one_that_is_all_new(repo: Part, tmp_path: Pat
     assert repo.names(taken.tree) == {"first.txt"}
     head = repo.git("rev-parse", "HEAD").strip()
     assert repo.names(checkpoints.tree_of(str(empty), head, repo.environment)) == set()
-    assert repo.names(checkpoints.tree_of(str(repo.part), head, repo.environment)) == {"package.json", "src/a.txt"}
+    assert repo.names(checkpoints.tree_of(str(repo.part), head, repo.environment)) == {
+        "package.json",
+        "src/a.txt",
+    }
     young = Part(tmp_path / "young", "web")
     (young.part / "x.txt").write_text("x\n")
     assert young.names(young.take().tree) == {"x.txt"}
@@ -148,7 +160,10 @@ def test_committed_names_files_of_the_part(repo: Part) -> None:
     (repo.part / "src/a.txt").write_text("b\n")
     after = repo.commit()
     assert checkpoints.committed(str(repo.part), before, after, repo.environment) == {"src/a.txt"}
-    assert checkpoints.committed(str(repo.part), None, after, repo.environment) == {"package.json", "src/a.txt"}
+    assert checkpoints.committed(str(repo.part), None, after, repo.environment) == {
+        "package.json",
+        "src/a.txt",
+    }
 
 
 def test_which_part_it_was_is_part_of_where_it_was(repo: Part) -> None:
@@ -159,12 +174,15 @@ def test_which_part_it_was_is_part_of_where_it_was(repo: Part) -> None:
 
 def test_refs_of_another_loop_of_that_name_stay(repo: Part) -> None:
     own, other = (
-        checkpoints.commit(str(repo.part), repo.take().tree, None, text, repo.environment) for text in ("own", "other")
+        checkpoints.commit(str(repo.part), repo.take().tree, None, text, repo.environment)
+        for text in ("own", "other")
     )
     assert checkpoints.keep(str(repo.part), "001-x", 1, own, repo.environment)
     assert checkpoints.keep(str(repo.part), "001-x", 2, other, repo.environment)
     checkpoints.forget(str(repo.part), "001-x", [own], repo.environment)
-    assert repo.git("for-each-ref", "--format=%(refname)", "refs/loopkit").split() == ["refs/loopkit/001-x/2"]
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/loopkit").split() == [
+        "refs/loopkit/001-x/2"
+    ]
 
 
 @pytest.mark.parametrize("below", ["", "code/foo"])
@@ -178,5 +196,10 @@ def test_the_repository_of_a_home_folder_is_nobody_s(tmp_path: Path, below: str)
         environment = {**dots.environment, "HOME": str(home)}
         with pytest.raises(git.Unavailable) as fault:
             git.repository(str(project), environment)
-        assert "holds much more than the project" in fault.value.what and "git init here" in fault.value.todo
-    assert git.repository(str(project), {**dots.environment, "HOME": str(tmp_path / "other")}).top == str(dots.folder)
+        assert (
+            "holds much more than the project" in fault.value.what
+            and "git init here" in fault.value.todo
+        )
+    assert git.repository(
+        str(project), {**dots.environment, "HOME": str(tmp_path / "other")}
+    ).top == str(dots.folder)

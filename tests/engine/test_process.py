@@ -54,7 +54,10 @@ def test_words_are_passed_as_they_are(tmp_path: Path) -> None:
 
 def test_the_sessions_own_list_is_not_handed_on(tmp_path: Path) -> None:
     run(tmp_path, "env", CLAUDE_CODE_TASK_LIST_ID="x", OTHER="y")
-    assert "OTHER=y" in (tmp_path / "log").read_text() and "TASK_LIST" not in (tmp_path / "log").read_text()
+    assert (
+        "OTHER=y" in (tmp_path / "log").read_text()
+        and "TASK_LIST" not in (tmp_path / "log").read_text()
+    )
 
 
 def test_a_log_that_cannot_be_opened_runs_nothing(tmp_path: Path) -> None:
@@ -86,7 +89,9 @@ class Watch:
 
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
 @pytest.mark.parametrize("stubborn", [False, True], ids=["ends on TERM", "ignores TERM"])
-def test_at_the_limit_the_whole_group_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool) -> None:
+def test_at_the_limit_the_whole_group_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool
+) -> None:
     watch = Watch(tmp_path / "fifo")
     monkeypatch.setattr(process.end_group, "__defaults__", (0.05,))
 
@@ -101,7 +106,10 @@ def test_at_the_limit_the_whole_group_is_ended(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(subprocess, "Popen", Timed)
     trap = "trap '' TERM; " if stubborn else ""
-    line = f"{trap}exec 3>fifo; sleep 1000 & sleep 1000 & echo begun; echo begun >&3; wait; wait; wait; sleep 1000"
+    line = (
+        f"{trap}exec 3>fifo; sleep 1000 & sleep 1000 & echo begun; echo begun >&3; wait; wait; "
+        "wait; sleep 1000"
+    )
     outcome = run(tmp_path, "sh", "-c", line, seconds=7.5)
     assert (outcome.exit, outcome.note) == (124, "out of time after 7.5 s, setting verify_seconds")
     assert watch.all_gone()

@@ -1,4 +1,5 @@
-"""Structured replies: each form fits its own schema, what is safely readable is read, the rest refused by name."""
+"""Structured replies: each form fits its own schema, what is safely readable is read, the rest
+refused by name."""
 
 from __future__ import annotations
 
@@ -12,14 +13,23 @@ from loopkit.core.journal.errors import UsageFault
 from loopkit.engine import mending, models, replies
 
 KINDS = list(models.MODELS)
-GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "C1 holds: tests/test_limits.py:12"}
+GOOD = {
+    "score": 82,
+    "approved": True,
+    "recommendation": "approve",
+    "feedback": "C1 holds: tests/test_limits.py:12",
+}
 YAML = "score: 82\napproved: true\nrecommendation: approve\nfeedback: all of it is there\n"
 
-#: What looking at a reply must name, by kind, as in the rule's table of replies: (required, optional).
+#: What looking at a reply must name, by kind, as in the rule's table of replies: (required,
+#: optional).
 FIELDS = {
     "plan": ({"tasks"}, {"risks", "assumptions", "decisions", "questions"}),
     "replan": ({"analysis", "subtasks"}, {"blockerResolution"}),
-    "implementation": ({"status", "summary"}, {"filesModified", "testsAdded", "commands", "blockReason"}),
+    "implementation": (
+        {"status", "summary"},
+        {"filesModified", "testsAdded", "commands", "blockReason"},
+    ),
     "fix": (
         {"status", "summary"},
         {"filesModified", "testsRun", "testsPass", "remainingIssues", "blockReason"},
@@ -42,11 +52,22 @@ def fits(value: object, schema: dict, whole: dict) -> bool:
         return fits(value, whole["$defs"][schema["$ref"].rsplit("/", 1)[1]], whole)
     if "anyOf" in schema and not any(fits(value, one, whole) for one in schema["anyOf"]):
         return False
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+    }
     kind = schema.get("type")
     if kind == "null":
         return value is None
-    if kind and (not isinstance(value, kinds[kind]) or kind in ("integer", "number") and isinstance(value, bool)):
+    if kind and (
+        not isinstance(value, kinds[kind])
+        or kind in ("integer", "number")
+        and isinstance(value, bool)
+    ):
         return False
     if isinstance(value, dict):
         known = schema.get("properties", {})
@@ -88,7 +109,9 @@ def test_every_form_shows_every_field_and_fits_into_a_here_document(kind):
     schema, form = replies.schema(kind), replies.form(kind)
     for name in names(schema, schema):
         assert re.search(rf"^(- |  )?{name}:", form, re.M), name
-    assert not re.search(r"\{[^}]*[\"']|\\\s|<\d-\d>", form), "the client's shell check refuses these"
+    assert not re.search(r"\{[^}]*[\"']|\\\s|<\d-\d>", form), (
+        "the client's shell check refuses these"
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,10 +152,13 @@ READ = {
     "json": json.dumps(GOOD),
     "json over lines, not moved in": json.dumps(GOOD, indent=0),
     "json in a fence": f"```json\n{json.dumps(GOOD, indent=2)}\n```",
-    "json with prose around it": f"Here it is:\n\n{json.dumps(GOOD, indent=2)}\n\nTell me if you need more.",
+    "json with prose around it": f"Here it is:\n\n{json.dumps(GOOD, indent=2)}\n\nTell me if you "
+    "need more.",
     "json with a comma at its end": '{"score": 82, "approved": true, "recommendation": "approve", "feedback": "fine",}',
-    "such json between prose": 'Sure:\n{"score": 82, "approved": true, "recommendation": "approve",\n"feedback": "ok",}\nDone',
-    "single quotes and True": "{'score': 82, 'approved': True, 'recommendation': 'approve', 'feedback': 'ok'}",
+    "such json between prose": 'Sure:\n{"score": 82, "approved": true, "recommendation": '
+    '"approve",\n"feedback": "ok",}\nDone',
+    "single quotes and True": "{'score': 82, 'approved': True, 'recommendation': 'approve', "
+    "'feedback': 'ok'}",
     "json with tabs": json.dumps(GOOD, indent="\t"),
     "prose before": f"I ran everything and this is what I think.\n\n{YAML}",
     "prose after": f"{YAML}\nI hope this helps! Ask me for more.",
@@ -152,7 +178,9 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_what_is_safely_readable_is_read(name):
     found = replies.parse("verification", READ[name])
-    assert found["score"] == 82 and found["approved"] is True and found["recommendation"] == "approve"
+    assert (
+        found["score"] == 82 and found["approved"] is True and found["recommendation"] == "approve"
+    )
     assert found["missingElements"] == [] and found["completeness"] is None
 
 
@@ -172,10 +200,16 @@ REFUSED = {
     "cut off": ('{"score": 82, "approved": tr', "cannot|line 1|expected"),
     "a word with a colon": (YAML.replace("approve\n", "approve: yes\n"), "line 3"),
     "82.5": (YAML.replace("82", "82.5"), "score: '82.5' is no whole number"),
-    "82 as a text": (json.dumps({**GOOD, "score": "82"}), "score: '82' is no whole number, written without quotes"),
+    "82 as a text": (
+        json.dumps({**GOOD, "score": "82"}),
+        "score: '82' is no whole number, written without quotes",
+    ),
     "101": (YAML.replace("82", "101"), "score: 101 is above 100"),
     "-1": (YAML.replace("82", "-1"), "score: -1 is below 0"),
-    "NaN": ('{"score": NaN, "approved": true, "recommendation": "approve", "feedback": "x"}', "score: nan is no whole"),
+    "NaN": (
+        '{"score": NaN, "approved": true, "recommendation": "approve", "feedback": "x"}',
+        "score: nan is no whole",
+    ),
     "8/10": (YAML.replace("82", "8/10"), "score: '8/10' is no whole number"),
     "true as a score": (
         '{"score": true, "approved": true, "recommendation": "approve", "feedback": "x"}',
@@ -187,12 +221,18 @@ REFUSED = {
     "wrapped": (json.dumps({"verification": GOOD}), "none of the fields score"),
     "no feedback": (YAML.replace("all of it is there", '""'), "feedback: says nothing"),
     "issues as a text": (YAML + "issues: none\n", "issues: 'none' is no list"),
-    "issues as records": (YAML + 'issues: [{"severity": "high", "issue": "x"}]\n', "issues.0: .* is no text"),
+    "issues as records": (
+        YAML + 'issues: [{"severity": "high", "issue": "x"}]\n',
+        "issues.0: .* is no text",
+    ),
     "an alias": (YAML + "issues: &a [x]\nrisks: *a\n", "aliases"),
     "half a surrogate": (json.dumps({**GOOD, "feedback": "\ud800"}), "cannot be written"),
     "too long": (YAML + "#" * 100_000, "at most 100,000"),
     "a text that is too long": (YAML.replace("all", "a" * 60_000), "more than 50,000 characters"),
-    "too many entries": (YAML + "issues: [" + "x," * 201 + "]", "issues: has more than 200 entries"),
+    "too many entries": (
+        YAML + "issues: [" + "x," * 201 + "]",
+        "issues: has more than 200 entries",
+    ),
     "very deep": ("[" * 20_000, "nested too deep"),
 }
 
@@ -208,7 +248,9 @@ def test_what_is_not_is_refused_on_one_line_that_names_it(name):
 
 def test_several_faults_are_named_at_once():
     with pytest.raises(replies.Unfit) as caught:
-        replies.parse("test", "status: fine\ntestsRun: -1\ntestsPassed: many\ntestsFailed: 0\nmood: good\n")
+        replies.parse(
+            "test", "status: fine\ntestsRun: -1\ntestsPassed: many\ntestsFailed: 0\nmood: good\n"
+        )
     assert caught.value.error.count(": ") >= 3 and "2 more" not in caught.value.error
     assert "1 more" in caught.value.error
 
@@ -216,15 +258,25 @@ def test_several_faults_are_named_at_once():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("status: passed\ntestsRun: 3\ntestsPassed: 2\ntestsFailed: 1", "status: passed, but testsFailed is 1"),
-        ("status: failed\ntestsRun: 1\ntestsPassed: 2\ntestsFailed: 1", "testsRun: 1, but 2 passed and 1 failed"),
-        ("status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\ncoverage: 101", "coverage: 101.* above 100"),
+        (
+            "status: passed\ntestsRun: 3\ntestsPassed: 2\ntestsFailed: 1",
+            "status: passed, but testsFailed is 1",
+        ),
+        (
+            "status: failed\ntestsRun: 1\ntestsPassed: 2\ntestsFailed: 1",
+            "testsRun: 1, but 2 passed and 1 failed",
+        ),
+        (
+            "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\ncoverage: 101",
+            "coverage: 101.* above 100",
+        ),
         (
             "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\ncoverage: most",
             "coverage: 'most' is no number",
         ),
         (
-            "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\nfailures:\n- testName: a\n  error: b\n"
+            "status: failed\ntestsRun: 1\ntestsPassed: 0\ntestsFailed: 1\nfailures:\n- testName: "
+            "a\n  error: b\n"
             "  severity: grave",
             "failures.0.severity: 'grave' is none of critical, major, minor, suggestion",
         ),
@@ -245,7 +297,8 @@ def test_coverage_may_have_a_fraction(given):
 def test_coverage_is_a_number(given):
     for text in (
         f"status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\ncoverage: {given}",
-        f'{{"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0, "coverage": {given}}}',
+        f'{{"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0, "coverage": '
+        f"{given}}}",
     ):
         with pytest.raises(replies.Unfit, match="coverage"):
             replies.parse("test", text)
@@ -261,7 +314,10 @@ def test_a_whole_number_may_be_written_with_a_point():
 def test_a_count_beyond_all_measure_is_refused():
     for number in (1_000_000, 10**20):
         with pytest.raises(replies.Unfit, match="testsRun: .* is above"):
-            replies.parse("test", f'{{"status": "passed", "testsRun": {number}, "testsPassed": 1, "testsFailed": 0}}')
+            replies.parse(
+                "test",
+                f'{{"status": "passed", "testsRun": {number}, "testsPassed": 1, "testsFailed": 0}}',
+            )
 
 
 MEANT = """\
@@ -285,7 +341,10 @@ risks:
 
 def test_a_colon_or_a_hash_in_a_text_breaks_nothing_and_loses_nothing():
     found = replies.parse("verification", f"Here:\n\n{MEANT}\nThat is all.")
-    assert found["feedback"] == "The limit holds: but two clients behind one proxy share it, see bug #12 for that."
+    assert (
+        found["feedback"]
+        == "The limit holds: but two clients behind one proxy share it, see bug #12 for that."
+    )
     assert found["recommendation"] == "revise"
     assert found["issues"] == [
         "app/limits.py:31 the key is a header: clients set it",
@@ -316,9 +375,14 @@ tasks:
   - answer: 429
 """
     first, noted, second = replies.parse("plan", text)["tasks"]
-    assert first["description"] == "Add the store: one class\n# with a heading\n" and first["subject"] == "Store: first"
+    assert (
+        first["description"] == "Add the store: one class\n# with a heading\n"
+        and first["subject"] == "Store: first"
+    )
     assert (first["complexity"], first["verify"]) == ("simple", 'pytest -q -k "a: b"')
-    assert second["description"] == "Call it: in the route" and second["verificationCriteria"] == ["answer: 429"]
+    assert second["description"] == "Call it: in the route" and second["verificationCriteria"] == [
+        "answer: 429"
+    ]
     assert noted["verify"] == "pytest -q"
     assert second["verify"] == 'grep -q "x # y" a.txt'
 
@@ -342,7 +406,10 @@ tasks:
     ],
 )
 def test_a_text_may_begin_with_anything_that_people_write(words):
-    text = f"score: 82\napproved: true\nrecommendation: approve\nfeedback: {words}\nissues:\n- {words}\n- last\n"
+    text = (
+        f"score: 82\napproved: true\nrecommendation: approve\nfeedback: {words}\nissues:\n- "
+        f"{words}\n- last\n"
+    )
     found = replies.parse("verification", text)
     assert (found["feedback"], found["issues"]) == (words, [words, "last"])
 
@@ -355,11 +422,20 @@ def test_a_good_record_is_not_touched(kind):
 def test_what_does_not_apply_may_stay_empty():
     text = "status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\n"
     for nothing in ("", '""', "null"):
-        found = replies.parse("test", f"{text}coverage: {nothing}\nfailures: {nothing}\nfixPlan: {nothing}\n")
+        found = replies.parse(
+            "test", f"{text}coverage: {nothing}\nfailures: {nothing}\nfixPlan: {nothing}\n"
+        )
         assert (found["coverage"], found["failures"], found["fixPlan"]) == (None, [], "")
-        found = replies.parse("fix", f"status: fixed\nsummary: x\ntestsRun: {nothing}\ntestsPass: {nothing}\n")
+        found = replies.parse(
+            "fix", f"status: fixed\nsummary: x\ntestsRun: {nothing}\ntestsPass: {nothing}\n"
+        )
         assert (found["testsRun"], found["testsPass"]) == (None, None)
-        assert replies.parse("verification", f"{YAML}completeness: {nothing}\nissues: {nothing}\n")["issues"] == []
+        assert (
+            replies.parse("verification", f"{YAML}completeness: {nothing}\nissues: {nothing}\n")[
+                "issues"
+            ]
+            == []
+        )
 
 
 def piece(**fields) -> dict:
@@ -393,7 +469,9 @@ def test_a_decision_of_a_plan_needs_a_rejected_alternative():
     text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": []}]})
     with pytest.raises(replies.Unfit, match="decisions.0.alternatives: needs at least one entry"):
         replies.parse("plan", text)
-    text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": [{"a key": "clients set it"}]}]})
+    text = json.dumps(
+        {"tasks": [piece()], "decisions": [{**row, "alternatives": [{"a key": "clients set it"}]}]}
+    )
     assert replies.parse("plan", text)["decisions"][0]["alternatives"] == ["a key: clients set it"]
 
 
@@ -416,7 +494,8 @@ def test_reading_what_is_never_closed_comes_to_an_end():
 
 def test_a_numbered_list_is_read_as_a_plan():
     text = (
-        "Here is my plan:\n\n1. Add the **store** | simple\n   beside app/cache.py\n2) Call it | Complex\n3. Test it\n"
+        "Here is my plan:\n\n1. Add the **store** | simple\n   beside app/cache.py\n2) Call it | "
+        "Complex\n3. Test it\n"
     )
     plan = replies.fallback("plan", text, "pytest -q")
     assert [(one["description"], one["complexity"], one["verify"]) for one in plan["tasks"]] == [

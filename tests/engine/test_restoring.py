@@ -1,4 +1,5 @@
-"""The way from one tree to another: what git ignores is left alone in both directions, all else comes back."""
+"""The way from one tree to another: what git ignores is left alone in both directions, all else
+comes back."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def repo(tmp_path: Path, home: Path) -> Repo:
 def planned(repo: Repo, before: str, after: str) -> tuple[list[str], list[str]]:
     """What `restore` would write or delete, and what it would leave."""
     plan = checkpoints.planned(str(repo.folder), before, after, repo.environment)
-    return sorted(row.path for row in plan.rows), sorted(f"{path} ({why})" for path, why in plan.left.items())
+    return sorted(row.path for row in plan.rows), sorted(
+        f"{path} ({why})" for path, why in plan.left.items()
+    )
 
 
 def gone_to(repo: Repo, tree: str) -> checkpoints.Restored:
@@ -34,7 +37,8 @@ def gone_to(repo: Repo, tree: str) -> checkpoints.Restored:
 
 
 def ignore(repo: Repo, how: str, on: bool) -> None:
-    """Has `.env` ignored or not: by .gitignore, by the repository's own list, or by the person's."""
+    """Has `.env` ignored or not: by .gitignore, by the repository's own list, or by the
+    person's."""
     text = "*.log\n" + (".env\n" if on else "")
     if how == "person":
         Path(repo.environment["HOME"], "ignored").write_text(text)
@@ -59,15 +63,21 @@ KINDS = ("unchanged", "modified", "deleted", "created")
 MOMENTS = list(itertools.product((False, True), repeat=3))
 
 
-@pytest.mark.parametrize("how, kind", [*itertools.product(("project", "repository"), KINDS), ("person", "modified")])
-def test_there_and_back_with_a_file_that_is_ignored_at_some_moments(repo: Repo, how: str, kind: str) -> None:
-    """At the checkpoint, at the rollback, between it and the undo; all else is as it was, byte for byte."""
+@pytest.mark.parametrize(
+    "how, kind", [*itertools.product(("project", "repository"), KINDS), ("person", "modified")]
+)
+def test_there_and_back_with_a_file_that_is_ignored_at_some_moments(
+    repo: Repo, how: str, kind: str
+) -> None:
+    """At the checkpoint, at the rollback, between it and the undo; all else is as it was, byte for
+    byte."""
     repo.write("tracked.txt", "1\n")
     repo.commit()
     for moments in MOMENTS:
         (repo.folder / ".env").unlink(missing_ok=True)
         (repo.folder / "new.txt").unlink(missing_ok=True)
-        # the list in the project is part of each tree; of the others only what they say now is known
+        # the list in the project is part of each tree; of the others only what they say now is
+        # known
         known = moments if how == "project" else (False, *moments[1:])
         ignore(repo, how, moments[0])
         if kind != "created":
@@ -88,7 +98,9 @@ def test_there_and_back_with_a_file_that_is_ignored_at_some_moments(repo: Repo, 
         if known[0] or known[1]:
             assert now.get(".env") == at_second.get(".env"), moments
         else:
-            assert now.get(".env", "  ")[1] == (" " if moments[0] else at_first.get(".env", "  ")[1]), moments
+            assert now.get(".env", "  ")[1] == (
+                " " if moments[0] else at_first.get(".env", "  ")[1]
+            ), moments
 
         ignore(repo, how, moments[2])
         change(repo, kind, "KEY=3\n")
@@ -99,11 +111,14 @@ def test_there_and_back_with_a_file_that_is_ignored_at_some_moments(repo: Repo, 
         if moments[2] or how == "project" and moments[1]:
             assert now.get(".env") == at_third.get(".env"), moments
         else:
-            assert now.get(".env", "  ")[1] == (" " if moments[1] else at_second.get(".env", "  ")[1]), moments
+            assert now.get(".env", "  ")[1] == (
+                " " if moments[1] else at_second.get(".env", "  ")[1]
+            ), moments
 
 
 def test_what_is_ignored_on_either_side_stays_there_and_back(repo: Repo) -> None:
-    """A list of ignored files that comes and goes with the trees; tracked files are ordinary ones whatever it says."""
+    """A list of ignored files that comes and goes with the trees; tracked files are ordinary ones
+    whatever it says."""
     repo.write("dist/out.js", "built\n")
     repo.write("forced.log", "tracked\n")
     repo.git("add", "-f", "forced.log")
@@ -117,7 +132,10 @@ def test_what_is_ignored_on_either_side_stays_there_and_back(repo: Repo) -> None
     second, files = repo.take().tree, repo.files()
     assert repo.names(second) == {".gitignore", "kept.log", "forced.log"}
     there = gone_to(repo, first)
-    assert (there.paths, there.left) == ([".gitignore", "forced.log", "kept.log"], ["dist/out.js (ignored)"])
+    assert (there.paths, there.left) == (
+        [".gitignore", "forced.log", "kept.log"],
+        ["dist/out.js (ignored)"],
+    )
     assert (repo.folder / "forced.log").read_text() == "tracked\n"
     assert repo.names(repo.take().tree) == {"dist/out.js", "own.log", ":(top)odd.log", "forced.log"}
     back = gone_to(repo, second)
@@ -140,7 +158,8 @@ def test_what_is_ignored_now_is_not_made_either(repo: Repo) -> None:
 
 
 def test_rules_of_every_level_count(repo: Repo) -> None:
-    """Nested lists, a list that is ignored itself, a file that git was told to forget; links and odd names."""
+    """Nested lists, a list that is ignored itself, a file that git was told to forget; links and
+    odd names."""
     names = (
         "a/b/x.tmp",
         "a/keep.tmp",
@@ -166,7 +185,15 @@ def test_rules_of_every_level_count(repo: Repo) -> None:
     os.symlink("y", repo.folder / "a/link.tmp")
     second, files = repo.take().tree, repo.files()
     there = gone_to(repo, first)
-    left = ("-rf.tmp", "a/b/x.tmp", "a/line\nbreak.tmp", "a/link.tmp", "forgotten.key", "sub/own", names[5])
+    left = (
+        "-rf.tmp",
+        "a/b/x.tmp",
+        "a/line\nbreak.tmp",
+        "a/link.tmp",
+        "forgotten.key",
+        "sub/own",
+        names[5],
+    )
     assert there.left == sorted(f"{one} (ignored)" for one in left)
     assert there.paths == [".gitignore", "a/-q", "a/.gitignore", "a/keep.tmp"]
     now = repo.files()

@@ -23,7 +23,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, line: str, files: tuple = (), target: str = "T-001") -> dict[str, Any]:
-    return verify.run(str(folder.parent), str(folder.parent), str(folder), target, line, list(files), 60, ENV)
+    return verify.run(
+        str(folder.parent), str(folder.parent), str(folder), target, line, list(files), 60, ENV
+    )
 
 
 def test_what_is_recorded(folder: Path) -> None:
@@ -36,7 +38,10 @@ def test_what_is_recorded(folder: Path) -> None:
     assert row["files"] == {"a": digest.of(str(project), "a"), "absent": ""}
     assert row["head"] == digest.head(str(project), {}) is not None
     text = (folder / row["log"]).read_text()
-    assert text.startswith("$ sh -c 'echo seen; exit 3'\nseen\n\n[exit 3 in ") and row["output"] == text
+    assert (
+        text.startswith("$ sh -c 'echo seen; exit 3'\nseen\n\n[exit 3 in ")
+        and row["output"] == text
+    )
 
 
 def test_only_exit_0_passes(folder: Path) -> None:
@@ -46,7 +51,9 @@ def test_only_exit_0_passes(folder: Path) -> None:
 
 
 def test_each_run_has_a_log_of_its_own(folder: Path) -> None:
-    assert [run(folder, "true")["log"] for _ in range(3)] == [f"evidence/T-001-{number}.log" for number in (1, 2, 3)]
+    assert [run(folder, "true")["log"] for _ in range(3)] == [
+        f"evidence/T-001-{number}.log" for number in (1, 2, 3)
+    ]
     assert run(folder, "true", target="C1")["log"] == "evidence/C1-1.log"
 
 
@@ -62,7 +69,9 @@ def test_a_program_that_is_missing_says_so_in_the_log(folder: Path) -> None:
     assert row["exit"] == 127 and "no such program: no-such-program" in row["output"]
 
 
-def test_of_a_very_long_output_head_and_end_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_very_long_output_head_and_end_are_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process, "MOST_OUTPUT", 2000)
     row = run(folder, "sh -c 'echo first; yes middle | head -c 9000; echo last'")
     text = (folder / row["log"]).read_text()

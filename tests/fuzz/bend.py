@@ -1,4 +1,5 @@
-"""Nearly valid input: a good file with one or a few things wrong that real files and strangers' files have wrong."""
+"""Nearly valid input: a good file with one or a few things wrong that real files and strangers'
+files have wrong."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def _bytes(raw: bytes, rng: random.Random) -> bytes:
 
 def _cut(raw: bytes, rng: random.Random) -> bytes:
     first, last = sorted((rng.randint(0, len(raw)), rng.randint(0, len(raw))))
-    return rng.choice((raw[:last], raw[:first] + raw[last:], raw[:last] + raw[first:last] + raw[last:]))
+    return rng.choice(
+        (raw[:last], raw[:first] + raw[last:], raw[:last] + raw[first:last] + raw[last:])
+    )
 
 
 def _lines(raw: bytes, rng: random.Random) -> bytes:
@@ -57,7 +60,8 @@ def _lines(raw: bytes, rng: random.Random) -> bytes:
 
 
 def _line(raw: bytes, rng: random.Random) -> bytes:
-    """One JSON text in it (a line, or all from its first brace on) with a part exchanged; other text: a word of it."""
+    """One JSON text in it (a line, or all from its first brace on) with a part exchanged; other
+    text: a word of it."""
     rows = raw.split(b"\n")
     place = rng.randrange(len(rows))
     for head, text, tail in (
@@ -70,7 +74,9 @@ def _line(raw: bytes, rng: random.Random) -> bytes:
             continue
         return head + _dumped(_exchanged(value, rng), rng) + tail
     words = raw.split(b" ")
-    words[rng.randrange(len(words))] = rng.choice(BYTES) if rng.random() < 0.5 else _dumped(rng.choice(ODD), rng)
+    words[rng.randrange(len(words))] = (
+        rng.choice(BYTES) if rng.random() < 0.5 else _dumped(rng.choice(ODD), rng)
+    )
     return b" ".join(words)
 
 
@@ -97,7 +103,12 @@ def _exchanged(value: Any, rng: random.Random) -> Any:
 
 def _dumped(value: Any, rng: random.Random) -> bytes:
     if isinstance(value, dict) and value and rng.random() < 0.05:  # a key that stands twice
-        return b"{" + json.dumps(rng.choice(list(value))).encode() + b": 5, " + json.dumps(value).encode()[1:]
+        return (
+            b"{"
+            + json.dumps(rng.choice(list(value))).encode()
+            + b": 5, "
+            + json.dumps(value).encode()[1:]
+        )
     pretty = rng.choice((None, None, None, 1)) if isinstance(value, dict) else None
     text = json.dumps(value, ensure_ascii=rng.random() < 0.5, indent=pretty)
     return (text if pretty is None else text.replace("\n", " ")).encode("utf-8", "surrogatepass")

@@ -1,7 +1,9 @@
-"""Fuzzes one target: `python -m tests.fuzz.run TARGET [--seconds N | --runs N] [--seed N] [FILE…]`; see script/fuzz.
+"""Fuzzes one target: `python -m tests.fuzz.run TARGET [--seconds N | --runs N] [--seed N] [FILE…]`;
+see script/fuzz.
 
-With atheris: coverage-guided, from the corpus of the tree and the inputs that earlier runs found. Without: the same bent
-inputs, unguided. FILE…: only these inputs, to repeat what was found. Exits 1 where a promise was broken.
+With atheris: coverage-guided, from the corpus of the tree and the inputs that earlier runs found.
+Without: the same bent inputs, unguided. FILE…: only these inputs, to repeat what was found. Exits 1
+where a promise was broken.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ LONGEST, SLOWEST = 1 << 16, 20
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="script/fuzz", description=__doc__.splitlines()[0] if __doc__ else "")
+    words = argparse.ArgumentParser(
+        prog="script/fuzz", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     words.add_argument("target")
     words.add_argument("files", nargs="*", type=Path)
     words.add_argument("--seconds", type=int, default=60)
@@ -32,18 +36,26 @@ def main() -> int:
     given = words.parse_args()
     # what a target writes outside its project goes where nobody looks
     fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="loopkit-fuzz-home-", dir=fast, ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory(
+        prefix="loopkit-fuzz-home-", dir=fast, ignore_cleanup_errors=True
+    ) as home:
         os.environ["HOME"] = home
         for name in [one for one in os.environ if one.startswith(("CLAUDE", "LOOPKIT_", "XDG_"))]:
             del os.environ[name]
-        return _files(given) if given.files else _guided(given) if _has_atheris() else _unguided(given)
+        return (
+            _files(given) if given.files else _guided(given) if _has_atheris() else _unguided(given)
+        )
 
 
 def _has_atheris() -> bool:
     try:
         import atheris  # noqa: F401
     except ImportError:
-        print("atheris is not installed here (Linux on x86_64 only): inputs are bent at random, unguided", flush=True)
+        print(
+            "atheris is not installed here (Linux on x86_64 only): inputs are bent at random, "
+            "unguided",
+            flush=True,
+        )
         return False
     return True
 
@@ -60,7 +72,11 @@ def _files(given: argparse.Namespace) -> int:
 def _unguided(given: argparse.Namespace) -> int:
     from tests.fuzz import bend, targets
 
-    rng, seeds, count = random.Random(given.seed or None), [one.read_bytes() for one in corpus(given.target)], 0
+    rng, seeds, count = (
+        random.Random(given.seed or None),
+        [one.read_bytes() for one in corpus(given.target)],
+        0,
+    )
     until = time.monotonic() + given.seconds
     while count < given.runs if given.runs else time.monotonic() < until:
         raw = bend.bent(rng.choice(seeds), rng, LONGEST)
@@ -79,7 +95,10 @@ def _unguided(given: argparse.Namespace) -> int:
 
 
 def _say_how(target: str, path: Path) -> None:
-    print(f"\nrepeat it: script/fuzz {target} {path}\nkeep it:   cp {path} tests/fuzz/corpus/{target}/<what-it-is>")
+    print(
+        f"\nrepeat it: script/fuzz {target} {path}\nkeep it:   cp {path} "
+        f"tests/fuzz/corpus/{target}/<what-it-is>"
+    )
 
 
 def _guided(given: argparse.Namespace) -> int:
@@ -126,7 +145,11 @@ def _guided(given: argparse.Namespace) -> int:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    print(f"{given.target}: {done()} inputs, {'no promise broken' if code == 0 else f'ended with {code}'}", flush=True)
+    print(
+        f"{given.target}: {done()} inputs, "
+        f"{'no promise broken' if code == 0 else f'ended with {code}'}",
+        flush=True,
+    )
     return 1 if code else 0
 
 

@@ -1,7 +1,9 @@
-"""What is fuzzed: one function a target, bytes in, nothing out; AssertionError where a promise is broken.
+"""What is fuzzed: one function a target, bytes in, nothing out; AssertionError where a promise is
+broken.
 
-Used by the corpus, by hypothesis (test_fuzz.py) and by atheris (run.py). A promise is more than "no traceback": hooks
-print nothing or one small JSON object, commands end with a documented code and one line, nothing recorded is lost.
+Used by the corpus, by hypothesis (test_fuzz.py) and by atheris (run.py). A promise is more than "no
+traceback": hooks print nothing or one small JSON object, commands end with a documented code and
+one line, nothing recorded is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ NAME, TOKEN, STRANGE = "001-limiter", "0" * 32, "1" * 32
 #: A number of fixed length: what was found with it must be found again.
 PID = 4242
 AT, NOW = "2026-12-01T09:30:00Z", 1_796_117_400.0
-#: How the project stands for a hook: a loop that runs, one of a stranger, one that is over, none at all.
+#: How the project stands for a hook: a loop that runs, one of a stranger, one that is over, none at
+#: all.
 STANDS = ("running", "stranger", "cancelled", "none")
 #: Control characters and the marks that turn or hide text, whichever way it is read.
 FORBIDDEN = frozenset(
@@ -55,7 +58,14 @@ def ledger(token: str = TOKEN) -> bytes:
     task = {"subject": "write the limiter", "verify": "test -f a", "files": ["a"], "blockedBy": []}
     return b"".join(
         (
-            line("loop_started", task="add a limit", session_id=S1, client_pid=PID, settings={}, token=token),
+            line(
+                "loop_started",
+                task="add a limit",
+                session_id=S1,
+                client_pid=PID,
+                settings={},
+                token=token,
+            ),
             line("limits_set", iterations=25, usd=25.0, seconds=None),
             line("stage_moved", to="executing"),
             line("task_added", task={"id": "T-001", **task}),
@@ -71,7 +81,9 @@ class Site:
 
     def __init__(self) -> None:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        if base and os.environ["HOME"].startswith(base):  # a run of its own: its HOME is removed with all in it
+        if base and os.environ["HOME"].startswith(
+            base
+        ):  # a run of its own: its HOME is removed with all in it
             base = os.environ["HOME"]
         self.top = Path(tempfile.mkdtemp(prefix="loopkit-fuzz-", dir=base))
         atexit.register(shutil.rmtree, self.top, ignore_errors=True)
@@ -94,11 +106,14 @@ class Site:
         self.attach()
 
     def attach(self) -> None:
-        """Faults of hooks are kept instead of logged; nothing waits for a disk, a lock or a late transcript."""
+        """Faults of hooks are kept instead of logged; nothing waits for a disk, a lock or a late
+        transcript."""
         log.fault = lambda data, event, error: self.faults.append(error)  # type: ignore[assignment]
         stop.LATE, stop.LOOKS, mirror.LOCK_SECONDS = 0, 1, 0
         os.fsync = lambda descriptor: None
-        os.environ["XDG_STATE_HOME"] = self.env["XDG_STATE_HOME"]  # processes side by side know loops of the same token
+        os.environ["XDG_STATE_HOME"] = self.env[
+            "XDG_STATE_HOME"
+        ]  # processes side by side know loops of the same token
 
     def reset(self, raw: bytes | None, token: str = TOKEN) -> None:
         """Only this journal in `.loop`, no snapshot, empty data and configuration folders."""
@@ -134,7 +149,9 @@ class Site:
             check_answer(event, said)
         after = self.ledger.read_bytes() if self.ledger.exists() else None
         if before is None:
-            assert after is None and (self.root.exists() or not said or b'"decision"' in said), "made of nothing"
+            assert after is None and (self.root.exists() or not said or b'"decision"' in said), (
+                "made of nothing"
+            )
             return said
         assert after is not None and after.startswith(before), "a recorded line is gone"
         added = after[len(before) :].removeprefix(b"#\n").removeprefix(b"\n")
@@ -142,8 +159,11 @@ class Site:
             assert one.endswith(b"\n") and events.decode(one), f"not a whole line: {one[:200]!r}"
         return said
 
-    def command(self, *words: str, given: object = None, codes: tuple = (0, 1, 2, 3, 75), **env: str) -> Any:
-        """A command's answer: a documented code, at most lines that begin with its name on standard error."""
+    def command(
+        self, *words: str, given: object = None, codes: tuple = (0, 1, 2, 3, 75), **env: str
+    ) -> Any:
+        """A command's answer: a documented code, at most lines that begin with its name on standard
+        error."""
         answer = self.project.lk(*words, given=given, **env)
         assert "please report it" not in answer.err, self.report(answer.err)
         assert answer.exit in codes, answer
@@ -213,7 +233,9 @@ def book(raw: bytes) -> None:
     assert tail is not None and tail.offset <= len(raw)
     state, _ = loops.fold(str(here.root), NAME)
     built = snapshot.build(state, tail.offset)
-    assert snapshot.parse(json.dumps(built).encode()) == json.loads(json.dumps(built)), "not read back"
+    assert snapshot.parse(json.dumps(built).encode()) == json.loads(json.dumps(built)), (
+        "not read back"
+    )
     check_text(progress.render(state))
     course = loopstate.render(state)
     check_text(course)
@@ -223,16 +245,23 @@ def book(raw: bytes) -> None:
         assert len(view(state).encode("utf-8", "replace")) < 2_000_000
     assert len(context.render(state)) < context.TOKENS * context.PER_TOKEN
     check_text(announce.resume(built, state.session, True))
-    given = {"session_id": state.session.owner or S1, "cwd": str(here.folder), "transcript_path": str(here.transcript)}
+    given = {
+        "session_id": state.session.owner or S1,
+        "cwd": str(here.folder),
+        "transcript_path": str(here.transcript),
+    }
     for event in ("session_start", "stop"):
-        here.hook(event, json.dumps({**given, "source": "startup", "hook_event_name": event}).encode())
+        here.hook(
+            event, json.dumps({**given, "source": "startup", "hook_event_name": event}).encode()
+        )
     for words in (("status",), ("status", "--json"), ("task", "list")):
         here.command(*words)
     assert here.ledger.read_bytes().startswith(raw)
 
 
 def state_file(raw: bytes) -> None:
-    """A snapshot: whatever stands in it, the loop is what its journal says. `=` first: its checksum is made good."""
+    """A snapshot: whatever stands in it, the loop is what its journal says. `=` first: its checksum
+    is made good."""
     here = site()
     here.reset(ledger())
     before = loops.view(str(here.root))
@@ -245,7 +274,12 @@ def state_file(raw: bytes) -> None:
     if not forged and snapshot.parse(raw) is None:
         assert found is not None and found.name == before.name
         assert found.session.dump() == before.session.dump() and found.snapshot == before.snapshot
-    given = {"session_id": S1, "cwd": str(here.folder), "source": "startup", "stop_hook_active": False}
+    given = {
+        "session_id": S1,
+        "cwd": str(here.folder),
+        "source": "startup",
+        "stop_hook_active": False,
+    }
     for event in ("session_start", "stop", "task_completed", "session_end"):
         here.hook(event, json.dumps({**given, "task_id": "T-001"}).encode())
     here.command("status")
@@ -268,7 +302,9 @@ def shape_file(raw: bytes) -> None:
     except shape.ShapeFaults as error:
         assert error.faults and error.faults == sorted(error.faults, key=lambda one: one[0])
         most = max(1, len(text.splitlines()))
-        assert all(1 <= number <= most and reason.strip() for number, reason in error.faults), error.faults
+        assert all(1 <= number <= most and reason.strip() for number, reason in error.faults), (
+            error.faults
+        )
         assert all(len(reason) < 1000 for _, reason in error.faults)
         found = None
     here = site()
@@ -287,22 +323,36 @@ def shape_file(raw: bytes) -> None:
 
 
 def native_list(raw: bytes) -> None:
-    """Task files of the client, one after each line `--- NAME`: read, taken in, held by; the client's own stay as they are."""
+    """Task files of the client, one after each line `--- NAME`: read, taken in, held by; the
+    client's own stay as they are."""
     here = site()
     here.reset(ledger())
     kept: dict[str, bytes] = {}
     for part in raw.split(b"--- ")[1:20]:
         head, _, body = part.partition(b"\n")
-        name = "".join(one for one in head.decode("ascii", "ignore")[:30] if one.isalnum() or one in "-_.") or "x"
+        name = (
+            "".join(
+                one for one in head.decode("ascii", "ignore")[:30] if one.isalnum() or one in "-_."
+            )
+            or "x"
+        )
         if name.strip("."):
             kept[name] = body
             (here.list / name).write_bytes(body)
     found, unreadable = native.read_tasks(str(here.list))
     assert all(type(one["subject"]) is str for one in found.values())
-    assert {*(f"{one}.json" for one in found), *unreadable} <= {one for one in kept if one.endswith(".json")}
+    assert {*(f"{one}.json" for one in found), *unreadable} <= {
+        one for one in kept if one.endswith(".json")
+    }
     subjects, _ = native.foreign_open(str(here.list))
     assert all(type(one) is str for one in subjects)
-    given = {"session_id": S1, "cwd": str(here.folder), "stop_hook_active": False, "task_id": "1", "task_subject": "x"}
+    given = {
+        "session_id": S1,
+        "cwd": str(here.folder),
+        "stop_hook_active": False,
+        "task_id": "1",
+        "task_subject": "x",
+    }
     for event in ("task_created", "stop", "task_completed", "session_start"):
         here.hook(event, json.dumps({**given, "source": "startup"}).encode())
     foreign = {**given, "session_id": "another"}
@@ -318,7 +368,8 @@ def native_list(raw: bytes) -> None:
 
 
 def usage(raw: bytes) -> None:
-    """A transcript, after one byte that says where it is cut: read in two steps it says what it says in one."""
+    """A transcript, after one byte that says where it is cut: read in two steps it says what it
+    says in one."""
     path = site().transcript
     cut, raw = (raw[0] * len(raw) // 256, raw[1:]) if raw else (0, raw)
     path.write_bytes(raw)
@@ -332,10 +383,16 @@ def usage(raw: bytes) -> None:
     total: dict = {}
     for one in (first.usage, second.usage):
         for model, figures in one.items():
-            total[model] = [a + b for a, b in itertools.zip_longest(total.get(model, []), figures, fillvalue=0)]
+            total[model] = [
+                a + b for a, b in itertools.zip_longest(total.get(model, []), figures, fillvalue=0)
+            ]
     if len(whole.message_ids) < transcript.CARRIED:
         assert total == whole.usage
-    kept = events.encode(Event("iteration_ended", {"usage": whole.usage, "message_ids": whole.message_ids}, AT, "hook"))
+    kept = events.encode(
+        Event(
+            "iteration_ended", {"usage": whole.usage, "message_ids": whole.message_ids}, AT, "hook"
+        )
+    )
     assert events.decode(kept), "what was read cannot be recorded"
 
 
@@ -366,7 +423,13 @@ def record(raw: bytes) -> None:
         assert here.ledger.read_bytes() == before
     for one in here.ledger.read_bytes()[len(before) :].splitlines():
         assert events.decode(one), one[:300]
-    for words in (("panel", "T-001"), ("review", "--wave", "1"), ("clarify",), ("gate",), ("learn",)):
+    for words in (
+        ("panel", "T-001"),
+        ("review", "--wave", "1"),
+        ("clarify",),
+        ("gate",),
+        ("learn",),
+    ):
         try:
             here.command(*words, "--file", "-", given=raw, codes=(0, 1, 2))
         except LoopError as error:  # pragma: no cover - the command line turns these into one line
@@ -375,18 +438,27 @@ def record(raw: bytes) -> None:
 
 
 def reply(raw: bytes) -> None:
-    """What roles answer: read to fields that fit once more, or refused on one short line; nothing is read out of noise."""
+    """What roles answer: read to fields that fit once more, or refused on one short line; nothing
+    is read out of noise."""
     text = raw.decode("utf-8", "replace")
     for kind in supervised.KINDS:
         try:
             found = replies.parse(kind, text)
         except replies.Unfit as error:
-            assert error.error and "\n" not in error.error and len(error.error) <= reading.ERROR_LENGTH
+            assert (
+                error.error and "\n" not in error.error and len(error.error) <= reading.ERROR_LENGTH
+            )
         else:
             json.dumps(found, ensure_ascii=False).encode("utf-8")
             assert replies.parse(kind, json.dumps(found)) == found
         listed = replies.fallback(kind, text, "pytest -q")
-        assert listed is None or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= replies.MOST_LISTED
+        assert (
+            listed is None
+            or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= replies.MOST_LISTED
+        )
 
 
-ALL = {one.__name__: one for one in (hook, book, state_file, shape_file, native_list, usage, record, reply)}
+ALL = {
+    one.__name__: one
+    for one in (hook, book, state_file, shape_file, native_list, usage, record, reply)
+}

@@ -1,4 +1,5 @@
-"""The targets on their corpus, on nearly valid inputs, and in a short run of the coverage-guided fuzzer.
+"""The targets on their corpus, on nearly valid inputs, and in a short run of the coverage-guided
+fuzzer.
 
 All of it is the same in every run: new inputs are looked for by script/fuzz.
 """
@@ -32,7 +33,11 @@ INPUTS = {
     "record": 40,
     "reply": 60,
 }
-FILES = [pytest.param(name, path, id=f"{name}/{path.name}") for name in targets.ALL for path in run.corpus(name)]
+FILES = [
+    pytest.param(name, path, id=f"{name}/{path.name}")
+    for name in targets.ALL
+    for path in run.corpus(name)
+]
 HAS_ATHERIS = (
     sys.platform == "linux"
     and platform.machine() == "x86_64"
@@ -44,7 +49,13 @@ HAS_ATHERIS = (
 @pytest.fixture(autouse=True)
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a target's project changes in the modules under test is put back."""
-    for owner, name in ((log, "fault"), (stop, "LATE"), (stop, "LOOKS"), (mirror, "LOCK_SECONDS"), (os, "fsync")):
+    for owner, name in (
+        (log, "fault"),
+        (stop, "LATE"),
+        (stop, "LOOKS"),
+        (mirror, "LOCK_SECONDS"),
+        (os, "fsync"),
+    ):
         monkeypatch.setattr(owner, name, getattr(owner, name))
     monkeypatch.setenv("XDG_STATE_HOME", "")
     targets.site().attach()
@@ -82,8 +93,20 @@ def test_nearly_valid_inputs(name: str) -> None:
 @pytest.mark.skipif(not HAS_ATHERIS, reason="atheris has wheels for Linux on x86_64 only")
 @pytest.mark.parametrize("name", targets.ALL)
 def test_a_short_guided_run(name: str, tmp_path: Path) -> None:
-    words = ["-m", "tests.fuzz.run", name, "--runs", str(INPUTS[name] // 2), "--seed", "1", "--cache", str(tmp_path)]
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    words = [
+        "-m",
+        "tests.fuzz.run",
+        name,
+        "--runs",
+        str(INPUTS[name] // 2),
+        "--seed",
+        "1",
+        "--cache",
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert "inputs, no promise broken" in done.stdout
 
@@ -92,12 +115,15 @@ def test_a_broken_promise_is_shown_with_the_way_to_repeat_it(tmp_path: Path) -> 
     """Guided or not, and from a file: a target that fails makes the run fail."""
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
-        "import loopkit.core.request.shape as shape\ndef parse(text):\n    raise KeyError(text[:20])\nshape.parse = parse\n"
+        "import loopkit.core.request.shape as shape\ndef parse(text):\n    raise "
+        "KeyError(text[:20])\nshape.parse = parse\n"
     )
     words = [sys.executable, "-m", "tests.fuzz.run", "shape_file"]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     for more in (["--runs", "5", "--cache", str(tmp_path)], [str(run.corpus("shape_file")[0])]):
-        done = subprocess.run([*words, *more], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [*words, *more], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 1, done
         assert "KeyError" in done.stdout + done.stderr
         assert len(more) == 1 or "repeat it: script/fuzz shape_file" in done.stdout

@@ -78,11 +78,18 @@ class Project:
         return Event(kind, data, clock.stamp(time.time()), f"session:{S1}")
 
     def start(self, *tasks: str, stage: str = "executing", **data: Any) -> None:
-        """A running loop of S1 with open tasks of these subjects, each verified by `test -f N.txt`."""
+        """A running loop of S1 with open tasks of these subjects, each verified by `test -f
+        N.txt`."""
         (self.root / NAME).mkdir(parents=True)
         token = trust.new_token()
         trust.remember(str(self.root), NAME, token)
-        first = {"task": "add rate limiting", "session_id": S1, "client_pid": os.getpid(), "settings": {}, **data}
+        first = {
+            "task": "add rate limiting",
+            "session_id": S1,
+            "client_pid": os.getpid(),
+            "settings": {},
+            **data,
+        }
         first = {"token": token, **first}
         journal.create(str(self.ledger), [self.event("loop_started", **first)])
         self.record("limits_set", iterations=25, usd=25.0, seconds=7200)
@@ -115,17 +122,23 @@ class Project:
     @property
     def lines(self) -> list[dict]:
         rows = self.ledger.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in rows if line != "#"]  # a hook saw the line before half written
+        return [
+            json.loads(line) for line in rows if line != "#"
+        ]  # a hook saw the line before half written
 
     def state(self) -> Any:
         return loops.fold(str(self.root), NAME)[0]
 
     # -- the hooks
 
-    def call(self, event: str, raw: bytes, cwd: Path | None = None, shell: str = "sh", **env: str | None) -> Answer:
+    def call(
+        self, event: str, raw: bytes, cwd: Path | None = None, shell: str = "sh", **env: str | None
+    ) -> Answer:
         merged = {name: value for name, value in {**self.env, **env}.items() if value is not None}
         argv = [shell, str(self.launcher), event]
-        done = subprocess.run(argv, input=raw, env=merged, cwd=cwd or self.folder, capture_output=True, timeout=60)
+        done = subprocess.run(
+            argv, input=raw, env=merged, cwd=cwd or self.folder, capture_output=True, timeout=60
+        )
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def hook(self, event: str, given: dict, **more: Any) -> Answer:
@@ -134,13 +147,23 @@ class Project:
             "cwd": str(more.get("cwd") or self.folder),
             "transcript_path": str(self.transcript),
         }
-        answer = self.call(event, json.dumps({**session, **given}, ensure_ascii=False).encode(), **more)
+        answer = self.call(
+            event, json.dumps({**session, **given}, ensure_ascii=False).encode(), **more
+        )
         assert answer.exit == 0 and answer.err == b"", answer
         return answer
 
-    def stop(self, session: str = S1, forced: bool = False, background: list | None = None, **more: Any) -> Answer:
-        given = {"session_id": session, "stop_hook_active": forced, "background_tasks": background or []}
-        return self.hook("stop", {**given, "last_assistant_message": more.pop("words", "working")}, **more)
+    def stop(
+        self, session: str = S1, forced: bool = False, background: list | None = None, **more: Any
+    ) -> Answer:
+        given = {
+            "session_id": session,
+            "stop_hook_active": forced,
+            "background_tasks": background or [],
+        }
+        return self.hook(
+            "stop", {**given, "last_assistant_message": more.pop("words", "working")}, **more
+        )
 
     def session_start(self, source: str, session: str = S1, **more: Any) -> Answer:
         return self.hook("session_start", {"session_id": session, "source": source}, **more)
@@ -171,7 +194,9 @@ class Project:
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # the loops that this machine knows
+    monkeypatch.setenv(
+        "XDG_STATE_HOME", str(tmp_path / "state")
+    )  # the loops that this machine knows
 
 
 @pytest.fixture

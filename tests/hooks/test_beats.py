@@ -1,4 +1,5 @@
-"""The mark that each hook call leaves, by which one that is never called, or killed, can be told."""
+"""The mark that each hook call leaves, by which one that is never called, or killed, can be
+told."""
 
 from __future__ import annotations
 
@@ -42,15 +43,25 @@ def test_every_event_is_marked_where_no_loop_is(project: Project, marks: Path, e
     began = time.time()
     project.call(event, json.dumps({"session_id": S1, "command_name": "other"}).encode())
     found = beats.read(str(project.data), event)
-    assert found is not None and found.result in ("no-loop", "silent") and began - 1 < found.at < time.time() + 1
+    assert (
+        found is not None
+        and found.result in ("no-loop", "silent")
+        and began - 1 < found.at < time.time() + 1
+    )
     assert list(project.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("env", "word"),
-    [({"LOOPKIT_DISABLED": "1"}, "disabled"), ({"LOOPKIT_CHILD": "1"}, "child"), ({"LOOPKIT_DISABLED": "0"}, "held")],
+    [
+        ({"LOOPKIT_DISABLED": "1"}, "disabled"),
+        ({"LOOPKIT_CHILD": "1"}, "child"),
+        ({"LOOPKIT_DISABLED": "0"}, "held"),
+    ],
 )
-def test_what_kept_a_hook_from_its_work(project: Project, marks: Path, env: dict, word: str) -> None:
+def test_what_kept_a_hook_from_its_work(
+    project: Project, marks: Path, env: dict, word: str
+) -> None:
     project.start()
     project.stop(**env)
     assert result(project, "stop") == word
@@ -85,7 +96,9 @@ def test_every_form_of_an_answer_has_a_word(answer: dict | None, word: str) -> N
     assert reply.kind(answer) == word
 
 
-def test_a_fault_is_marked_as_one(project: Project, marks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_marked_as_one(
+    project: Project, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_call: object) -> None:
         raise KeyError("x")
 
@@ -102,11 +115,15 @@ def test_no_python_is_marked(project: Project, marks: Path) -> None:
     assert result(project, "stop") == "no-python"
 
 
-def test_a_call_that_is_killed_stays_begun_and_the_next_one_notes_it(project: Project, marks: Path) -> None:
+def test_a_call_that_is_killed_stays_begun_and_the_next_one_notes_it(
+    project: Project, marks: Path
+) -> None:
     project.start()
     argv = ["sh", str(project.launcher), "stop"]
     env = {name: value for name, value in project.env.items() if value is not None}
-    hook = subprocess.Popen(argv, stdin=subprocess.PIPE, env=env, cwd=project.folder, start_new_session=True)
+    hook = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, env=env, cwd=project.folder, start_new_session=True
+    )
     while result(project, "stop") != "begun":  # and then Python waits for its input
         assert hook.poll() is None
         time.sleep(0.01)
@@ -128,7 +145,12 @@ def test_a_result_that_came_too_late_shows_how_late(project: Project, marks: Pat
     os.utime(marks / "stop", (then, then))
     beats.end(str(project.data), "stop", "held")
     found = beats.read(str(project.data), "stop")
-    assert found is not None and found.took is not None and 13.9 < found.took < 60 and abs(found.at - then) < 0.2
+    assert (
+        found is not None
+        and found.took is not None
+        and 13.9 < found.took < 60
+        and abs(found.at - then) < 0.2
+    )
 
 
 @pytest.mark.parametrize("loop", [False, True])
@@ -164,7 +186,9 @@ def test_a_data_folder_that_is_not_what_it_should_be(
         project.start()
     answer = project.stop()
     assert answer.held if loop else answer.silent
-    assert (outside / "stop").read_text() == "mine\n" and sorted(outside.iterdir()) == [outside / "stop"]
+    assert (outside / "stop").read_text() == "mine\n" and sorted(outside.iterdir()) == [
+        outside / "stop"
+    ]
     assert project.session_start("startup").exit == 0
     if place in ("link", "dead link", "pipe", "folder"):
         assert beats.read(str(project.data), "stop") is None or place == "folder"
@@ -188,5 +212,7 @@ def test_a_name_that_is_no_event_s(project: Project, marks: Path, event: str) ->
 def test_asking_which_python_marks_nothing(project: Project, marks: Path) -> None:
     (marks / "session_start").unlink()
     said = project.call("which", b"")
-    assert said.exit == 0 and said.out.endswith(f"42\t{(project.data / 'python').read_text().strip()}\0".encode())
+    assert said.exit == 0 and said.out.endswith(
+        f"42\t{(project.data / 'python').read_text().strip()}\0".encode()
+    )
     assert list(marks.iterdir()) == [] and project.log() == ""

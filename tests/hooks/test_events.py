@@ -1,4 +1,5 @@
-"""Session starts and ends, prompts, subagents, failures, the task tools: through the real launcher."""
+"""Session starts and ends, prompts, subagents, failures, the task tools: through the real
+launcher."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def test_the_owner_hears_the_five_lines(project: Project, source: str) -> None:
     ]
     assert len(lines) == 5 and lines[4].startswith("Next: loopkit ")
     special = told["hookSpecificOutput"]
-    assert special["hookEventName"] == "SessionStart" and special["additionalContext"].startswith(told["systemMessage"])
+    assert special["hookEventName"] == "SessionStart" and special["additionalContext"].startswith(
+        told["systemMessage"]
+    )
     assert len(told["systemMessage"]) + len(special["additionalContext"]) < 1200
 
 
@@ -108,7 +111,8 @@ def test_after_clear_the_new_id_inherits_within_one_client(project: Project) -> 
 
 
 @pytest.mark.parametrize(
-    ("source", "pid"), [("clear", "1"), ("clear", None), ("startup", None), ("fork", None), ("resume", None)]
+    ("source", "pid"),
+    [("clear", "1"), ("clear", None), ("startup", None), ("fork", None), ("resume", None)],
 )
 def test_nothing_else_inherits(project: Project, source: str, pid: str | None) -> None:
     project.start()
@@ -151,7 +155,11 @@ def test_the_end_of_a_session_frees_its_owner_and_nothing_else(project: Project)
     assert project.hook("session_end", {"reason": "other", "session_id": S2}).silent
     assert project.session.owner_pid == os.getpid()
     assert project.hook("session_end", {"reason": "prompt_input_exit"}).silent
-    assert (project.session.owner, project.session.owner_pid, project.session.status) == (S1, None, "running")
+    assert (project.session.owner, project.session.owner_pid, project.session.status) == (
+        S1,
+        None,
+        "running",
+    )
     before = project.ledger.read_bytes()
     project.hook("session_end", {"reason": "other"})
     assert project.ledger.read_bytes() == before
@@ -159,7 +167,13 @@ def test_the_end_of_a_session_frees_its_owner_and_nothing_else(project: Project)
 
 # -- UserPromptExpansion
 
-WORDS = ("fix the user's bug", '$(touch pwned) `id` \\d "x"', "two\nlines\r\n\n🚀", " padded ", "x" * 20_000)
+WORDS = (
+    "fix the user's bug",
+    '$(touch pwned) `id` \\d "x"',
+    "two\nlines\r\n\n🚀",
+    " padded ",
+    "x" * 20_000,
+)
 
 
 @pytest.mark.parametrize("words", WORDS)
@@ -174,7 +188,9 @@ def test_the_words_are_kept_as_they_were_typed(project: Project, words: str) -> 
 
 @pytest.mark.parametrize("words", ["", " \n\t", None, 7])
 def test_no_words_end_the_prompt_with_the_usage(project: Project, words: object) -> None:
-    answer = project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": words}).json
+    answer = project.hook(
+        "user_prompt_expansion", {"command_name": "loop:start", "command_args": words}
+    ).json
     assert answer["decision"] == "block" and answer["reason"].startswith("usage: /loop:start ")
     assert prompts.load(str(project.data), S1) is None
 
@@ -182,28 +198,38 @@ def test_no_words_end_the_prompt_with_the_usage(project: Project, words: object)
 @pytest.mark.parametrize("words", WORDS)
 def test_the_words_of_a_resume_are_kept_apart(project: Project, words: str) -> None:
     prompts.save(str(project.data), S1, "a request")
-    assert project.hook("user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}).silent
+    assert project.hook(
+        "user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}
+    ).silent
     assert prompts.load(str(project.data), S1, prompts.RESUME) == words
     assert prompts.load(str(project.data), S1) == "a request"
 
 
 @pytest.mark.parametrize("words", ["", " \n\t", None, 7])
-def test_a_resume_without_words_goes_through_and_forgets_older_ones(project: Project, words: object) -> None:
+def test_a_resume_without_words_goes_through_and_forgets_older_ones(
+    project: Project, words: object
+) -> None:
     prompts.save(str(project.data), S1, "the other loop", prompts.RESUME)
-    assert project.hook("user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}).silent
+    assert project.hook(
+        "user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}
+    ).silent
     assert prompts.load(str(project.data), S1, prompts.RESUME) is None
 
 
 def test_other_commands_are_none_of_ours(project: Project) -> None:
     for name in ("loop:started", "start", None):
-        assert project.hook("user_prompt_expansion", {"command_name": name, "command_args": "x"}).silent
+        assert project.hook(
+            "user_prompt_expansion", {"command_name": name, "command_args": "x"}
+        ).silent
     assert prompts.load(str(project.data), S1) is None
 
 
 def test_a_session_id_that_is_a_path_stays_in_its_folder(project: Project) -> None:
     given = {"command_name": "loop:start", "command_args": "x", "session_id": "../../up"}
     assert project.hook("user_prompt_expansion", given).silent
-    assert sorted(os.listdir(project.data / "prompts")) == [f"------up{end}.json" for end in ("", ".opened", ".state")]
+    assert sorted(os.listdir(project.data / "prompts")) == [
+        f"------up{end}.json" for end in ("", ".opened", ".state")
+    ]
 
 
 def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
@@ -211,11 +237,15 @@ def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
     week = time.time() - 8 * 86400
     os.utime(prompts.path(str(project.data), S2), (week, week))
     project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": "new"})
-    assert sorted(os.listdir(project.data / "prompts")) == [f"{S1}{end}.json" for end in ("", ".opened", ".state")]
+    assert sorted(os.listdir(project.data / "prompts")) == [
+        f"{S1}{end}.json" for end in ("", ".opened", ".state")
+    ]
 
 
 @pytest.mark.parametrize(("name", "words"), [("loop:start", "x"), ("loop:resume", "")])
-def test_a_typed_command_notes_what_no_start_of_ours_has_exported(project: Project, name: str, words: str) -> None:
+def test_a_typed_command_notes_what_no_start_of_ours_has_exported(
+    project: Project, name: str, words: str
+) -> None:
     project.hook("user_prompt_expansion", {"command_name": name, "command_args": words})
     assert prompts.load(str(project.data), S1, prompts.STATE) == project.env["XDG_STATE_HOME"]
     assert prompts.load(str(project.data), S1, prompts.OPENED) == str(project.folder)
@@ -226,13 +256,19 @@ def test_a_typed_command_notes_what_no_start_of_ours_has_exported(project: Proje
 
 def test_a_subagent_s_transcript_is_noted_once(project: Project) -> None:
     project.start()
-    given = {"agent_id": "a1", "agent_type": "loop:coder", "agent_transcript_path": "/t/agent-a1.jsonl"}
+    given = {
+        "agent_id": "a1",
+        "agent_type": "loop:coder",
+        "agent_transcript_path": "/t/agent-a1.jsonl",
+    }
     for _ in range(2):
         assert project.hook("subagent_stop", given).silent
     assert project.session.subagents == {"a1": "/t/agent-a1.jsonl"}
     assert [line["type"] for line in project.lines].count("subagent_stopped") == 1
     before = project.ledger.read_bytes()
-    assert project.hook("subagent_stop", {**given, "agent_id": "a2", "agent_type": ""}).silent, "the client's own agent"
+    assert project.hook("subagent_stop", {**given, "agent_id": "a2", "agent_type": ""}).silent, (
+        "the client's own agent"
+    )
     assert project.hook("subagent_stop", {**given, "agent_id": "a2", "session_id": S2}).silent
     assert project.ledger.read_bytes() == before
 
@@ -242,9 +278,18 @@ def test_a_failed_turn_is_noted_and_changes_no_answer(project: Project) -> None:
     project.stop()
     words = "You've hit your limit · resets 1pm"
     for _ in range(10):
-        assert project.hook("stop_failure", {"error": "rate_limit", "last_assistant_message": words}).silent
-    assert (project.session.failure["error"], project.session.failure["text"]) == ("rate_limit", words)
-    assert (project.session.iteration, project.session.hold_count, project.session.status) == (1, 1, "running")
+        assert project.hook(
+            "stop_failure", {"error": "rate_limit", "last_assistant_message": words}
+        ).silent
+    assert (project.session.failure["error"], project.session.failure["text"]) == (
+        "rate_limit",
+        words,
+    )
+    assert (project.session.iteration, project.session.hold_count, project.session.status) == (
+        1,
+        1,
+        "running",
+    )
     assert project.stop(forced=True).silent, "a failure is no activity"
     assert project.stop().held
 
@@ -317,7 +362,10 @@ def test_completion_without_evidence_is_refused(project: Project) -> None:
     project.start()
     answer = project.hook("task_completed", {"task_id": "T-001"})
     way = "run on a line of its own: loopkit verify T-001 -- test -f 1.txt"
-    assert answer.json == {"decision": "block", "reason": f"T-001 has no passing evidence, so it stays open; {way}"}
+    assert answer.json == {
+        "decision": "block",
+        "reason": f"T-001 has no passing evidence, so it stays open; {way}",
+    }
     project.record("task_verified", id="T-001", passed=False, exit=1, log="x")
     assert project.hook("task_completed", {"task_id": "T-001"}).json["decision"] == "block"
     project.record("task_verified", id="T-001", passed=True, exit=0, log="x")
@@ -327,11 +375,16 @@ def test_completion_without_evidence_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize("approval", ["review", "supervisor"])
-def test_evidence_completes_nothing_where_somebody_has_to_approve(project: Project, approval: str) -> None:
+def test_evidence_completes_nothing_where_somebody_has_to_approve(
+    project: Project, approval: str
+) -> None:
     project.start(approval=approval)
     project.record("task_verified", id="T-001", passed=True, exit=0, log="x")
     reason = project.hook("task_completed", {"task_id": "T-001"}).json["reason"]
-    assert reason == "T-001 has passed its check and stays open until it is approved; run loopkit wave next"
+    assert (
+        reason
+        == "T-001 has passed its check and stays open until it is approved; run loopkit wave next"
+    )
     project.record("task_completed", id="T-001")
     assert project.hook("task_completed", {"task_id": "T-001"}).silent
 
@@ -368,8 +421,14 @@ def test_every_entry_goes_through_the_launcher() -> None:
         assert len(groups) == 1 and len(groups[0]["hooks"]) == 1
         entry = groups[0]["hooks"][0]
         event = entry["command"].rpartition(" ")[2]
-        assert entry == {"type": "command", "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/run" {event}', "timeout": 10}
+        assert entry == {
+            "type": "command",
+            "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/run" {event}',
+            "timeout": 10,
+        }
         assert event.replace("_", "") == name.lower()
-        assert groups[0].get("matcher") == ("loop:start|loop:resume" if name == "UserPromptExpansion" else None)
+        assert groups[0].get("matcher") == (
+            "loop:start|loop:resume" if name == "UserPromptExpansion" else None
+        )
         events.append(event)
     assert sorted(events) == sorted(dispatch.EVENTS)

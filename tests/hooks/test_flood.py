@@ -1,4 +1,5 @@
-"""A list with thousands of files: only what is new is read, no more is taken in than a loop may have, nothing is lost."""
+"""A list with thousands of files: only what is new is read, no more is taken in than a loop may
+have, nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ PAST = 60  # seconds: long enough for a file to count as written
 
 
 def stop(project: Project, now: float | None = None) -> str:
-    given = {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False, "transcript_path": ""}
+    given = {
+        "session_id": S1,
+        "cwd": str(project.folder),
+        "stop_hook_active": False,
+        "transcript_path": "",
+    }
     raw = json.dumps(given).encode()
     return dispatch.answer("stop", raw, project.env, str(project.data), now or time.time()).decode()
 
@@ -96,7 +102,9 @@ def test_tasks_older_than_the_loop_are_not_the_loop_s(project: Project) -> None:
     assert natives(project) == {"2"}
 
 
-def test_a_flood_is_taken_in_up_to_the_rule_and_the_rest_is_said(project: Project, reads: list[str]) -> None:
+def test_a_flood_is_taken_in_up_to_the_rule_and_the_rest_is_said(
+    project: Project, reads: list[str]
+) -> None:
     old_loop(project)
     for number in range(1, 301):
         write(project, number)

@@ -1,4 +1,5 @@
-"""A loop is its session's own: no other window, sub-folder, nested client or late event gets into it."""
+"""A loop is its session's own: no other window, sub-folder, nested client or late event gets into
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ OTHER_PID = str(os.getppid())  # a client that is alive, and not the one of the 
 
 def files(root: Path) -> dict[str, bytes]:
     """All that lies below `root`."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
 
 
 def second(project: Project, name: str = "other") -> Project:
@@ -39,10 +42,16 @@ def hand_over(project: Project, to: str = S2, pid: int | None = None) -> None:
 EVENTS = {
     "a stop": ("stop", {"stop_hook_active": False}),
     "a forced stop": ("stop", {"stop_hook_active": True}),
-    "a subagent's end": ("subagent_stop", {"agent_id": "a", "agent_type": "loop:coder", "agent_transcript_path": "x"}),
+    "a subagent's end": (
+        "subagent_stop",
+        {"agent_id": "a", "agent_type": "loop:coder", "agent_transcript_path": "x"},
+    ),
     "a failed turn": ("stop_failure", {"error": "rate_limit"}),
     "a task made": ("task_created", {"task_id": "1", "task_subject": "theirs"}),
-    "our task completed": ("task_completed", {"task_id": "T-001", "task_subject": "write the limiter"}),
+    "our task completed": (
+        "task_completed",
+        {"task_id": "T-001", "task_subject": "write the limiter"},
+    ),
     "a compaction": ("session_start", {"source": "compact"}),
     "its end": ("session_end", {"reason": "other"}),
     "its end by /clear": ("session_end", {"reason": "clear"}),
@@ -70,7 +79,8 @@ def test_late_events_of_a_session_that_was_let_go(project: Project, event: str) 
 
 
 @pytest.mark.parametrize(
-    "session", [S1[:-1], S1 + "0", S1.upper() + "X", f" {S1}", f"{S1}\n", "", "*", None, 0, [S1], {}]
+    "session",
+    [S1[:-1], S1 + "0", S1.upper() + "X", f" {S1}", f"{S1}\n", "", "*", None, 0, [S1], {}],
 )
 def test_only_the_very_id_owns(project: Project, session: object) -> None:
     project.start()
@@ -89,14 +99,19 @@ def test_a_loop_without_an_owner_is_nobody_s(project: Project, session: object) 
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "fork", "compact", None])
-def test_a_nested_client_with_inherited_variables_is_not_adopted(project: Project, source: str | None) -> None:
+def test_a_nested_client_with_inherited_variables_is_not_adopted(
+    project: Project, source: str | None
+) -> None:
     """`claude -p` in a Bash call of the owner: the same CLAUDE_PID, a list id, an id of its own."""
     project.start()
     project.native("T-001", name=S1, metadata={"loopId": NAME})
     before = project.ledger.read_bytes()
     more = {"CLAUDE_CODE_TASK_LIST_ID": S1, "CLAUDE_CODE_SESSION_ATTENDED": "0"}
     told = project.hook("session_start", {"session_id": S2, "source": source}, **more)
-    assert told.silent or "It belongs to a live session" in told.json["hookSpecificOutput"]["additionalContext"]
+    assert (
+        told.silent
+        or "It belongs to a live session" in told.json["hookSpecificOutput"]["additionalContext"]
+    )
     assert project.stop(S2, **more).silent
     assert project.ledger.read_bytes() == before and project.stop(S1).held
 
@@ -125,9 +140,14 @@ def test_two_projects_with_a_loop_each(project: Project) -> None:
 
 
 def test_a_worktree_with_a_loop_of_its_own(project: Project) -> None:
-    """Main tree: the loop of S1. Linked worktree: the loop of S2. Wherever they stand, each has its own."""
+    """Main tree: the loop of S1. Linked worktree: the loop of S2. Wherever they stand, each has its
+    own."""
     git = ["git", "-C", str(project.folder)]
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", "../tree"]):
+    for words in (
+        ["init", "-q"],
+        ["commit", "-q", "--allow-empty", "-m", "x"],
+        ["worktree", "add", "-q", "../tree"],
+    ):
         subprocess.run([*git, *words], check=True, capture_output=True)
     tree = second(project, "tree-top")
     tree.folder = project.folder.parent / "tree"
@@ -137,12 +157,18 @@ def test_a_worktree_with_a_loop_of_its_own(project: Project) -> None:
     hand_over(tree)
     for cwd in (project.folder, tree.folder):
         assert "T-001 “mine”" in project.stop(S1, cwd=cwd).held
-        assert "T-001 “theirs”" in project.stop(S2, cwd=cwd, CLAUDE_PROJECT_DIR=str(tree.folder)).held
+        assert (
+            "T-001 “theirs”" in project.stop(S2, cwd=cwd, CLAUDE_PROJECT_DIR=str(tree.folder)).held
+        )
         assert project.stop(S3, cwd=cwd).silent
 
 
-@pytest.mark.parametrize("where", ["a sub-folder", "a repository inside", "a link to the project", "a link inside"])
-def test_the_owner_is_held_and_others_are_not_wherever_they_stand(project: Project, where: str) -> None:
+@pytest.mark.parametrize(
+    "where", ["a sub-folder", "a repository inside", "a link to the project", "a link inside"]
+)
+def test_the_owner_is_held_and_others_are_not_wherever_they_stand(
+    project: Project, where: str
+) -> None:
     project.start()
     inner = project.folder / "vendor" / "lib"
     inner.mkdir(parents=True)
@@ -152,7 +178,10 @@ def test_the_owner_is_held_and_others_are_not_wherever_they_stand(project: Proje
     elsewhere.mkdir()
     (project.folder.parent / "link").symlink_to(project.folder)
     (project.folder / "out").symlink_to(elsewhere)
-    cwd = {"a link to the project": project.folder.parent / "link", "a link inside": project.folder / "out"}.get(where)
+    cwd = {
+        "a link to the project": project.folder.parent / "link",
+        "a link inside": project.folder / "out",
+    }.get(where)
     before = files(project.root)
     assert project.stop(S2, cwd=cwd or inner).silent
     assert files(project.root) == before
@@ -179,8 +208,11 @@ def test_a_child_and_a_switched_off_session_are_left_alone_even_with_the_owner_s
     assert files(project.root) == before
 
 
-def test_the_end_of_a_second_client_of_the_session_does_not_free_the_first(project: Project) -> None:
-    """One conversation opened in two windows: the one bound last works on, the other one is closed."""
+def test_the_end_of_a_second_client_of_the_session_does_not_free_the_first(
+    project: Project,
+) -> None:
+    """One conversation opened in two windows: the one bound last works on, the other one is
+    closed."""
     project.start(client_pid=1)
     project.session_start("resume", CLAUDE_PID=OTHER_PID)
     assert project.session.owner_pid == int(OTHER_PID)
@@ -230,7 +262,9 @@ def test_lists_of_other_sessions_are_neither_read_nor_written(project: Project) 
     assert native.foreign_open(str(project.list_folder("foreign-1")))[0] == ["foreign 1"]
 
 
-def test_a_session_in_a_part_of_a_repository_is_held_by_the_loop_of_that_part(project: Project) -> None:
+def test_a_session_in_a_part_of_a_repository_is_held_by_the_loop_of_that_part(
+    project: Project,
+) -> None:
     top, part = project.folder, project.folder / "packages" / "web"
     (part / "src").mkdir(parents=True)
     (top / ".git").mkdir()

@@ -34,7 +34,9 @@ def shells() -> list[str]:
 # -- where nothing is to be done
 
 
-@pytest.mark.parametrize("event", ["stop", "session_start", "task_created", "session_end", "subagent_stop", "unknown"])
+@pytest.mark.parametrize(
+    "event", ["stop", "session_start", "task_created", "session_end", "subagent_stop", "unknown"]
+)
 def test_no_loop_is_silent_and_starts_no_python(project: Project, event: str) -> None:
     script(project.data / "fake", "#!/bin/sh\necho started >&2\n")
     (project.data / "python").write_text(str(project.data / "fake"))
@@ -91,7 +93,9 @@ def test_the_working_folder_may_be_gone(project: Project, tmp_path: Path) -> Non
     project.start()
     line = f'cd "{tmp_path}/gone" && rmdir "{tmp_path}/gone" && exec sh "{project.launcher}" stop'
     (tmp_path / "gone").mkdir()
-    given = json.dumps({"session_id": S1, "cwd": str(tmp_path / "gone"), "stop_hook_active": False}).encode()
+    given = json.dumps(
+        {"session_id": S1, "cwd": str(tmp_path / "gone"), "stop_hook_active": False}
+    ).encode()
     done = subprocess.run(["sh", "-c", line], input=given, env=project.env, capture_output=True)
     # what stands on stderr is the shell's own, before our first line
     assert done.returncode == 0 and b"T-001" in done.stdout
@@ -121,25 +125,38 @@ def test_any_path(tmp_path: Path, shell: str, odd: str) -> None:
     for name in ("hooks", "loopkit"):
         shutil.copytree(ROOT / name, plugin / name, ignore=shutil.ignore_patterns("__pycache__"))
     for file in plugin.rglob("*"):
-        file.chmod(file.stat().st_mode & ~(stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH) if file.is_file() else 0o755)
+        file.chmod(
+            file.stat().st_mode & ~(stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            if file.is_file()
+            else 0o755
+        )
     (plugin / "bin").mkdir()
     script(plugin / "bin" / "loopkit", "#!/bin/sh\necho found us\n")
     project.launcher = plugin / "hooks" / "run"
     project.start()
     words = [shell] if shell != "busybox" else ["busybox", "sh"]
-    given = json.dumps({"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False}).encode()
+    given = json.dumps(
+        {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False}
+    ).encode()
     argv = [*words, str(project.launcher)]
-    done = subprocess.run([*argv, "stop"], input=given, env=project.env, cwd=project.folder, capture_output=True)
+    done = subprocess.run(
+        [*argv, "stop"], input=given, env=project.env, cwd=project.folder, capture_output=True
+    )
     assert done.returncode == 0 and b"T-001" in done.stdout and done.stderr == b""
 
     exports = tmp_path / "env"
     env = {**project.env, "CLAUDE_ENV_FILE": str(exports)}
     for _ in range(2):
-        done = subprocess.run([*argv, "session_start"], input=b"{}", env=env, cwd=project.folder, capture_output=True)
+        done = subprocess.run(
+            [*argv, "session_start"], input=b"{}", env=env, cwd=project.folder, capture_output=True
+        )
         assert done.returncode == 0 and done.stderr == b""
     show = '. "$0"; printf "%s|%s|" "$LOOPKIT_ROOT" "$LOOPKIT_DATA"; loopkit'
     told = subprocess.run(
-        ["sh", "-c", show, str(exports)], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True
+        ["sh", "-c", show, str(exports)],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
     )
     assert told.stdout == f"{plugin}|{project.data}|found us\n"
     if "\n" not in odd:
@@ -158,11 +175,15 @@ def test_exports_come_without_a_loop_too(project: Project, tmp_path: Path, child
 
 
 def test_an_env_file_that_cannot_be_written_is_no_trouble(project: Project, tmp_path: Path) -> None:
-    assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(tmp_path / "no" / "folder")).silent
+    assert project.call(
+        "session_start", b"{}", CLAUDE_ENV_FILE=str(tmp_path / "no" / "folder")
+    ).silent
 
 
 @pytest.mark.parametrize("place", ["checkout", "config/plugins/cache/market/loop/0.1.0"])
-def test_the_data_folder_is_one_wherever_the_plugin_lies(project: Project, tmp_path: Path, place: str) -> None:
+def test_the_data_folder_is_one_wherever_the_plugin_lies(
+    project: Project, tmp_path: Path, place: str
+) -> None:
     exports, plugin = tmp_path / "env", tmp_path / place
     plugin.mkdir(parents=True)
     shutil.copytree(ROOT / "hooks", plugin / "hooks")
@@ -179,7 +200,9 @@ def test_a_typed_command_leaves_marks_where_no_session_start_came_before(project
     assert (project.data / "beats" / "user_prompt_expansion").read_text().startswith("silent")
 
 
-def test_a_session_within_a_session_goes_by_the_same_state_folder(project: Project, tmp_path: Path) -> None:
+def test_a_session_within_a_session_goes_by_the_same_state_folder(
+    project: Project, tmp_path: Path
+) -> None:
     exports, given = tmp_path / "env", {"LOOPKIT_STATE": str(tmp_path / "outer")}
     assert project.call("session_start", b"{}", CLAUDE_ENV_FILE=str(exports), **given).silent
     assert f"LOOPKIT_STATE='{tmp_path}/outer'" in exports.read_text()
@@ -207,14 +230,18 @@ def test_an_advert_is_passed_over(project: Project, tmp_path: Path) -> None:
 def test_a_later_python3_on_the_path_is_found(project: Project, tmp_path: Path) -> None:
     project.start()
     (project.data / "python").unlink()
-    script(tmp_path / "one" / "python3", "#!/bin/sh\nexit 0\n")  # says nothing at all, and that it went well
+    script(
+        tmp_path / "one" / "python3", "#!/bin/sh\nexit 0\n"
+    )  # says nothing at all, and that it went well
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "python3").symlink_to(sys.executable)
     assert "T-001" in project.stop(PATH=f"{tmp_path}/one:{tmp_path}/two:/bin").held
 
 
 @pytest.mark.parametrize("text", ["/no/such/python", "", "\n", ADVERT])
-def test_a_prepared_python_that_is_gone_or_broken(project: Project, tmp_path: Path, text: str) -> None:
+def test_a_prepared_python_that_is_gone_or_broken(
+    project: Project, tmp_path: Path, text: str
+) -> None:
     project.start()
     if text == ADVERT:
         text = str(script(tmp_path / "broken", "#!/bin/sh\nexit 127\n"))
@@ -232,7 +259,9 @@ def test_the_environment_s_own_python(project: Project) -> None:
     assert "T-001" in project.stop(PATH="/nowhere", shell="/bin/sh").held
 
 
-def test_no_python_lets_everything_through_and_says_so_at_the_start(project: Project, tmp_path: Path) -> None:
+def test_no_python_lets_everything_through_and_says_so_at_the_start(
+    project: Project, tmp_path: Path
+) -> None:
     project.start()
     (project.data / "python").unlink()
     script(tmp_path / "store" / "python3", ADVERT)
@@ -264,13 +293,16 @@ def path_of(*names: str, folder: Path) -> str:
 
 
 def other_python(version: str) -> str | None:
-    """The path of an interpreter of that version, if this machine has one (pyenv's stand-ins included)."""
+    """The path of an interpreter of that version, if this machine has one (pyenv's stand-ins
+    included)."""
     program = shutil.which(f"python{version}")
     if program is None:
         return None
     beside = sorted(Path(program).parents[1].glob(f"versions/{version}.*/bin/python{version}"))
     for one in (program, *map(str, beside)):
-        asked = subprocess.run([one, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
+        asked = subprocess.run(
+            [one, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True
+        )
         if asked.returncode == 0:
             return asked.stdout.strip()
     return None

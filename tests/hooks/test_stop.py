@@ -34,14 +34,24 @@ TEXT = {"type": "text", "text": "I leave it as it is"}
 def test_a_hold_names_task_next_step_and_way_out(project: Project) -> None:
     project.start('⚠️ é ñ "write" it\nnow', "two", "three", "four")
     text = project.stop().held
-    assert 'T-001 “⚠️ é ñ "write" it now”' in text and "next: loopkit" in text and "loopkit cancel" in text
+    assert (
+        'T-001 “⚠️ é ñ "write" it now”' in text
+        and "next: loopkit" in text
+        and "loopkit cancel" in text
+    )
     assert len(text) <= 500
     last = project.lines[-1]
-    assert (last["type"], last["by"], last["data"]["decision"]) == ("iteration_ended", "hook", "hold")
+    assert (last["type"], last["by"], last["data"]["decision"]) == (
+        "iteration_ended",
+        "hook",
+        "hold",
+    )
     assert project.session.iteration == 1
 
 
-def test_a_forced_stop_after_words_only_is_let_go_and_after_a_tool_is_held(project: Project) -> None:
+def test_a_forced_stop_after_words_only_is_let_go_and_after_a_tool_is_held(
+    project: Project,
+) -> None:
     project.start()
     project.stop()
     before = project.ledger.read_bytes()
@@ -85,7 +95,10 @@ def test_idle_turns_end_stalled_before_the_client_s_own_cap(project: Project) ->
             break
         held += 1
     assert held == 3
-    assert "stalled" in answer.json["systemMessage"] and "/counsel:panel" in answer.json["systemMessage"]
+    assert (
+        "stalled" in answer.json["systemMessage"]
+        and "/counsel:panel" in answer.json["systemMessage"]
+    )
     assert (project.session.status, project.session.verdict) == ("paused", "stalled")
     assert project.stop().silent
 
@@ -107,7 +120,9 @@ def test_another_session_is_never_held_and_leaves_no_trace(project: Project) -> 
     assert project.stop().held
 
 
-@pytest.mark.parametrize("kind", ["paused", "loop_cancelled", "loop_completed", "loop_failed", "question_asked"])
+@pytest.mark.parametrize(
+    "kind", ["paused", "loop_cancelled", "loop_completed", "loop_failed", "question_asked"]
+)
 def test_what_is_paused_over_or_waiting_is_silent(project: Project, kind: str) -> None:
     project.start()
     project.record(kind, text="which one?")
@@ -130,10 +145,14 @@ def test_the_iteration_limit(project: Project) -> None:
     assert (project.session.status, project.session.verdict) == ("paused", "limit_iterations")
 
 
-def test_usage_is_counted_once_and_only_since_the_loop_is_ours(project: Project, tmp_path: Path) -> None:
+def test_usage_is_counted_once_and_only_since_the_loop_is_ours(
+    project: Project, tmp_path: Path
+) -> None:
     project.start()
     project.transcript.write_text(
-        assistant("m0", TEXT, at="2020-01-01T00:00:00Z") + assistant("m1", TEXT) + assistant("m1", TOOL)
+        assistant("m0", TEXT, at="2020-01-01T00:00:00Z")
+        + assistant("m1", TEXT)
+        + assistant("m1", TOOL)
     )
     agents = tmp_path / "transcript" / "subagents"
     agents.mkdir(parents=True)
@@ -166,10 +185,19 @@ def test_any_transcript(project: Project, raw: bytes) -> None:
     assert project.stop().held
 
 
-@pytest.mark.parametrize("path", ["", "/nowhere/x.jsonl", "/", "a\0b", 7, None, "/dev/zero", "\ud800"])
+@pytest.mark.parametrize(
+    "path", ["", "/nowhere/x.jsonl", "/", "a\0b", 7, None, "/dev/zero", "\ud800"]
+)
 def test_any_transcript_path(project: Project, path: object) -> None:
     project.start()
-    raw = json.dumps({"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False, "transcript_path": path})
+    raw = json.dumps(
+        {
+            "session_id": S1,
+            "cwd": str(project.folder),
+            "stop_hook_active": False,
+            "transcript_path": path,
+        }
+    )
     assert "T-001" in project.call("stop", raw.encode()).held
 
 
@@ -208,7 +236,11 @@ def test_a_verdict_stands_in_the_snapshot_at_once(project: Project) -> None:
     while b"additionalContext" in project.stop().out:
         pass
     snapshot = json.loads((project.root / "workflow-state.json").read_text())
-    assert (snapshot["status"], snapshot["verdict"], snapshot["next"]) == ("paused", "stalled", "loopkit resume")
+    assert (snapshot["status"], snapshot["verdict"], snapshot["next"]) == (
+        "paused",
+        "stalled",
+        "loopkit resume",
+    )
 
 
 def test_a_turn_that_went_through_ends_the_failure_of_the_one_before(project: Project) -> None:
@@ -235,7 +267,9 @@ def test_a_ledger_that_cannot_be_written_lets_the_session_go(project: Project) -
     assert "PermissionError" in project.log()
 
 
-def test_a_hold_that_cannot_be_recorded_is_not_given(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_that_cannot_be_recorded_is_not_given(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else nothing would ever count, and only the client's own cap would end it."""
 
     def full(*_: object, **__: object) -> int:
@@ -244,7 +278,12 @@ def test_a_hold_that_cannot_be_recorded_is_not_given(project: Project, monkeypat
     project.start()
     monkeypatch.setattr(journal, "append", full)
     given = {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False}
-    assert dispatch.answer("stop", json.dumps(given).encode(), dict(project.env), str(project.data), 0.0) == b""
+    assert (
+        dispatch.answer(
+            "stop", json.dumps(given).encode(), dict(project.env), str(project.data), 0.0
+        )
+        == b""
+    )
     assert "No space left" in project.log() and len(project.log().splitlines()) == 1
 
 
@@ -309,7 +348,12 @@ def test_an_emptied_list_is_filled_again(project: Project) -> None:
     folder.mkdir(parents=True)
     (folder / ".highwatermark").write_text("3")
     assert project.stop().held
-    assert sorted(os.listdir(folder)) == [".highwatermark", "T-001.json", "T-002.json", "T-003.json"]
+    assert sorted(os.listdir(folder)) == [
+        ".highwatermark",
+        "T-001.json",
+        "T-002.json",
+        "T-003.json",
+    ]
 
 
 def test_no_list_is_made(project: Project) -> None:
@@ -322,7 +366,8 @@ def test_no_list_is_made(project: Project) -> None:
 
 
 FIELDS = (
-    "session_id cwd source task_id background_tasks status stop_hook_active transcript_path command_name command_args "
+    "session_id cwd source task_id background_tasks status stop_hook_active transcript_path "
+    "command_name command_args "
     "agent_id agent_type agent_transcript_path error error_details last_assistant_message reason"
 ).split()
 VALUES = st.recursive(
@@ -346,21 +391,42 @@ def answer_any(project: Project, event: str, raw: bytes) -> None:
     assert project.log() == "", "an odd input is no fault of ours"
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.sampled_from(dispatch.EVENTS), st.binary() | VALUES.map(lambda value: json.dumps(value).encode()))
+@settings(
+    max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    st.sampled_from(dispatch.EVENTS),
+    st.binary() | VALUES.map(lambda value: json.dumps(value).encode()),
+)
 def test_any_input_gives_nothing_or_one_object(project: Project, event: str, raw: bytes) -> None:
     answer_any(project, event, raw)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(st.sampled_from(dispatch.EVENTS), st.dictionaries(st.sampled_from(FIELDS[2:]), VALUES))
-def test_any_fields_of_the_owner_give_nothing_or_one_object(project: Project, event: str, fields: dict) -> None:
-    answer_any(project, event, json.dumps({"session_id": S1, "cwd": str(project.folder), **fields}).encode())
+def test_any_fields_of_the_owner_give_nothing_or_one_object(
+    project: Project, event: str, fields: dict
+) -> None:
+    answer_any(
+        project,
+        event,
+        json.dumps({"session_id": S1, "cwd": str(project.folder), **fields}).encode(),
+    )
 
 
 @pytest.mark.parametrize("event", dispatch.EVENTS)
 @pytest.mark.parametrize(
-    "raw", [b"", b"\xff\xfe\x00", b"null", b"[" * 200_000, b"\xef\xbb\xbf{}", b'{"a":' + b"9" * 5000 + b"}"]
+    "raw",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"null",
+        b"[" * 200_000,
+        b"\xef\xbb\xbf{}",
+        b'{"a":' + b"9" * 5000 + b"}",
+    ],
 )
 def test_any_bytes_through_the_launcher(project: Project, event: str, raw: bytes) -> None:
     project.start()
@@ -372,12 +438,19 @@ def test_any_bytes_through_the_launcher(project: Project, event: str, raw: bytes
 
 def test_a_byte_order_mark_before_the_input(project: Project) -> None:
     project.start()
-    given = {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False, "last_assistant_message": 'ぁ"x'}
+    given = {
+        "session_id": S1,
+        "cwd": str(project.folder),
+        "stop_hook_active": False,
+        "last_assistant_message": 'ぁ"x',
+    }
     raw = b"\xef\xbb\xbf" + json.dumps(given, ensure_ascii=False).encode()
     assert project.call("stop", raw, PYTHONIOENCODING="cp932:surrogateescape", LC_ALL="C").held
 
 
-def test_a_fault_of_ours_costs_one_line_in_the_log(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_costs_one_line_in_the_log(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from loopkit.hooks import stop
 
     def broken(_: object) -> None:
@@ -395,17 +468,24 @@ def test_no_stdin_and_no_stdout_are_no_trouble(project: Project) -> None:
     project.start()
     for close in ("<&-", ">&-", "<&- >&- 2>&-"):
         line = f'exec sh "{project.launcher}" session_start {close}'
-        done = subprocess.run(["sh", "-c", line], env=project.env, cwd=project.folder, capture_output=True, timeout=20)
+        done = subprocess.run(
+            ["sh", "-c", line], env=project.env, cwd=project.folder, capture_output=True, timeout=20
+        )
         assert done.returncode == 0 and done.stdout == b""
 
 
 def test_what_a_hook_imports_is_light(project: Project) -> None:
-    """Start-up is the cost of a hook: these would each add a quarter of an interpreter's start, or more."""
+    """Start-up is the cost of a hook: these would each add a quarter of an interpreter's start, or
+    more."""
     project.start()
-    given = json.dumps({"session_id": S1, "cwd": str(project.folder), "transcript_path": str(project.transcript)})
+    given = json.dumps(
+        {"session_id": S1, "cwd": str(project.folder), "transcript_path": str(project.transcript)}
+    )
     main = project.launcher.parents[1] / "loopkit" / "hooks" / "__main__.py"
     argv = [sys.executable, "-I", "-S", "-X", "importtime", str(main), "stop", str(project.data)]
-    done = subprocess.run(argv, input=given.encode(), env=project.env, cwd=project.folder, capture_output=True)
+    done = subprocess.run(
+        argv, input=given.encode(), env=project.env, cwd=project.folder, capture_output=True
+    )
     assert b"additionalContext" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert "loopkit.core.steps.stop" in loaded
@@ -432,8 +512,13 @@ def test_an_unknown_model_is_told_once_and_tokens_stand_for_money(project: Proje
         file.write(assistant("m2", TOOL).replace("claude-sonnet-5", "mystery-2"))
     project.record("task_verified", id="T-001", passed=False)
     second = project.stop().json
-    assert "systemMessage" not in second and "120 tokens" in second["hookSpecificOutput"]["additionalContext"]
-    assert [row["data"] for row in project.lines if row["type"] == "notice_given"] == [{"name": "no_price"}]
+    assert (
+        "systemMessage" not in second
+        and "120 tokens" in second["hookSpecificOutput"]["additionalContext"]
+    )
+    assert [row["data"] for row in project.lines if row["type"] == "notice_given"] == [
+        {"name": "no_price"}
+    ]
 
 
 def test_without_a_limit_on_money_an_unknown_model_is_no_matter(project: Project) -> None:

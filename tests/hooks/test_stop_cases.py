@@ -1,4 +1,5 @@
-"""Everyday misfortunes of a held session: transcripts that tear, move, shrink or hang, clocks, two stops at once."""
+"""Everyday misfortunes of a held session: transcripts that tear, move, shrink or hang, clocks, two
+stops at once."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def test_a_transcript_that_was_moved_is_not_counted_again(project: Project) -> N
     assert held(stop(project, transcript_path=str(moved))) and project.session.usage == TWO
 
 
-def test_two_sessions_one_after_the_other_are_both_counted(project: Project, tmp_path: Path) -> None:
+def test_two_sessions_one_after_the_other_are_both_counted(
+    project: Project, tmp_path: Path
+) -> None:
     project.start()
     project.transcript.write_text(assistant("m1", TOOL) + "x" * 9000 + "\n")
     assert held(stop(project))
@@ -87,7 +90,11 @@ def test_a_transcript_that_vanishes_takes_nothing_with_it(project: Project) -> N
 def test_a_line_of_nine_million_characters_hides_nothing_behind_it(project: Project) -> None:
     project.start()
     with project.transcript.open("w") as file:
-        file.write(json.dumps({"type": "user", "message": {"content": "x" * 9_000_000}}) + "\n" + assistant("m1", TOOL))
+        file.write(
+            json.dumps({"type": "user", "message": {"content": "x" * 9_000_000}})
+            + "\n"
+            + assistant("m1", TOOL)
+        )
     assert held(stop(project)) and project.session.usage == ONE
 
 
@@ -112,7 +119,9 @@ def test_the_clock_goes_back_and_no_time_is_lost_or_won(project: Project) -> Non
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(3599, None), (3600, "limit_time")])
-def test_the_time_limit_binds_at_its_second(project: Project, seconds: int, verdict: str | None) -> None:
+def test_the_time_limit_binds_at_its_second(
+    project: Project, seconds: int, verdict: str | None
+) -> None:
     project.start()
     project.record("limits_set", seconds=3600)
     begun = project.session.running_since

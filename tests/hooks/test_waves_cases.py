@@ -1,4 +1,5 @@
-"""Cases of waves that hooks and commands answer together: claims, background work, lost agents, two sessions, worktrees."""
+"""Cases of waves that hooks and commands answer together: claims, background work, lost agents, two
+sessions, worktrees."""
 
 from __future__ import annotations
 
@@ -12,9 +13,16 @@ from loopkit.store import journal
 from .conftest import ROOT, S1, S2, Project
 
 
-def lk(project: Project, *words: str, session: str = S1, given: str = "") -> subprocess.CompletedProcess:
+def lk(
+    project: Project, *words: str, session: str = S1, given: str = ""
+) -> subprocess.CompletedProcess:
     """`loopkit words…` as a session runs it."""
-    env = {**project.env, "CLAUDE_CODE_SESSION_ID": session, "PYTHONPATH": str(ROOT), "LOOPKIT_DATA": str(project.data)}
+    env = {
+        **project.env,
+        "CLAUDE_CODE_SESSION_ID": session,
+        "PYTHONPATH": str(ROOT),
+        "LOOPKIT_DATA": str(project.data),
+    }
     return subprocess.run(
         [sys.executable, "-m", "loopkit", *words],
         cwd=project.folder,
@@ -53,11 +61,16 @@ def test_an_agent_whose_end_never_came_does_not_count_as_running(project: Projec
     project.start()
     project.record("wave_opened", wave=1, tasks=["T-001"])
     at = clock.stamp(project_time(project) - 40 * 60)
-    journal.append(str(project.ledger), [Event("task_started", {"id": "T-001", "wave": 1}, at, f"session:{S1}")])
+    journal.append(
+        str(project.ledger),
+        [Event("task_started", {"id": "T-001", "wave": 1}, at, f"session:{S1}")],
+    )
     project.save()
     assert "T-001" in project.stop().held
     status = lk(project, "status").stdout
-    assert "Lost: T-001, given to an agent 40 min ago that never reported" in " ".join(status.split())
+    assert "Lost: T-001, given to an agent 40 min ago that never reported" in " ".join(
+        status.split()
+    )
 
 
 def project_time(project: Project) -> int:
@@ -71,7 +84,12 @@ def test_two_sessions_do_not_overwrite_each_other(project: Project) -> None:
     before = project.ledger.read_bytes()
     done = lk(project, "start", "--task-file", "-", session=S2, given="another thing")
     assert done.returncode == 1 and done.stdout == ""
-    for words in (f"owner session {S1} (running)", "loopkit resume --take-over", "git worktree add", "loopkit status"):
+    for words in (
+        f"owner session {S1} (running)",
+        "loopkit resume --take-over",
+        "git worktree add",
+        "loopkit status",
+    ):
         assert words in done.stderr
     assert project.ledger.read_bytes() == before
     assert "T-001" in project.stop().held
@@ -81,7 +99,9 @@ def test_two_sessions_do_not_overwrite_each_other(project: Project) -> None:
 def test_a_turn_that_ends_in_a_task_s_worktree_is_one_of_the_loop(project: Project) -> None:
     project.start()
     for words in (("init", "-q"), ("commit", "-qm", "x", "--allow-empty")):
-        subprocess.run(["git", *words], cwd=project.folder, env={**project.env, **IDENTITY}, check=True)
+        subprocess.run(
+            ["git", *words], cwd=project.folder, env={**project.env, **IDENTITY}, check=True
+        )
     done = lk(project, "wave", "next", "--worktrees")
     assert done.returncode == 0, done.stderr
     place = project.root / "001-limiter" / "worktrees" / "T-001"

@@ -1,4 +1,5 @@
-"""The bundle as its files are: manifests, front matter, bodies, and the `loopkit` calls that the Markdown names."""
+"""The bundle as its files are: manifests, front matter, bodies, and the `loopkit` calls that the
+Markdown names."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ PROFILES = sorted((PLUGINS["counsel"] / "profiles").glob("*.md"))
 
 #: A file that Claude reads. kind: command, skill or agent; name: as in `/plugin:name`.
 Document = namedtuple("Document", "plugin kind name path meta body")
-#: A `loopkit …` call in a text. words: after `loopkit`; here_document: the body it is given, else None; text: all of
-#: it as it would be typed, the here-document included.
+#: A `loopkit …` call in a text. words: after `loopkit`; here_document: the body it is given, else
+#: None; text: all of it as it would be typed, the here-document included.
 Call = namedtuple("Call", "path words here_document text")
 
 
@@ -54,7 +55,9 @@ PROSE = [*(one.path for one in DOCUMENTS), ROOT / "README.md", ROOT / "CONTRIBUT
 
 def manifest(plugin: str) -> dict:
     """The manifest of a plugin."""
-    return json.loads((PLUGINS[plugin] / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
+    return json.loads(
+        (PLUGINS[plugin] / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8")
+    )
 
 
 def rules(document: Document) -> list[str]:
@@ -85,7 +88,8 @@ def _words(line: str) -> list[str]:
 
 
 def calls(path: Path) -> list[Call]:
-    """The `loopkit …` calls of a Markdown file: code spans, lines of code blocks (with here-document), injections."""
+    """The `loopkit …` calls of a Markdown file: code spans, lines of code blocks (with
+    here-document), injections."""
     text = path.read_text(encoding="utf-8")
     found = []
     for block in _fences(text):
@@ -108,7 +112,7 @@ def calls(path: Path) -> list[Call]:
     return found
 
 
-#: Tokens at most of the descriptions of all three plugins, which every session pays: so much for the first entries and
-#: a little for each that came later (as in benchmarks/context.py).
+#: Tokens at most of the descriptions of all three plugins, which every session pays: so much for
+#: the first entries and a little for each that came later (as in benchmarks/context.py).
 FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
 ALWAYS_ON = FIRST + EACH_MORE * max(0, len(DOCUMENTS) - FIRST_ENTRIES)

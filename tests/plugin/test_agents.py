@@ -1,4 +1,5 @@
-"""The subagents: flat, with the tools of their row and no more, each with what it gets, does, reports."""
+"""The subagents: flat, with the tools of their row and no more, each with what it gets, does,
+reports."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from tests.core.kit import Book
 from tests.plugin.bundle import DOCUMENTS, NAMES
 
 LOOK, RUN = {"Read", "Grep", "Glob"}, {"Read", "Grep", "Glob", "Bash"}
-#: Agent: its tools; None for all but those that start agents (rule: Roles; testers, supervisors and reviewers read and
-#: run, they do not edit).
+#: Agent: its tools; None for all but those that start agents (rule: Roles; testers, supervisors and
+#: reviewers read and run, they do not edit).
 TOOLS = {
     "coder": None,
     "decide": {"Read"},
@@ -63,18 +64,26 @@ def test_none_starts_agents_and_only_coder_and_scaffold_edit(name):
 def test_each_says_what_it_gets_when_to_stop_what_to_report_with_an_example(name):
     body = AGENTS[name].body
     assert re.search(r"[Yy]our prompt", body), "what it gets"
-    places = [body.index(part) for part in ("\n## When to stop\n", "\n## Report\n", "\n## Example\n")]
+    places = [
+        body.index(part) for part in ("\n## When to stop\n", "\n## Report\n", "\n## Example\n")
+    ]
     assert places == sorted(places) and re.search(r"^1\. ", body, re.M)
     assert len(body) <= 3200
 
 
 def test_whoever_answers_a_step_reads_its_brief_and_answers_in_its_form():
-    roles = {supervision.step(kind, OF_PLAN if kind == VERIFICATION else "T-001").role for kind in KINDS}
+    roles = {
+        supervision.step(kind, OF_PLAN if kind == VERIFICATION else "T-001").role for kind in KINDS
+    }
     roles |= {supervision.step(kind, "T-001").role for kind in KINDS} | {"scaffold"}
     assert roles == {"planner", "plan-review", "coder", "scaffold", "tester", "supervisor"}
     for role in roles:
         body = " ".join(AGENTS[role].body.split())
-        assert "names a brief" in body and "in the form of your brief" in body or "the record in its form" in body
+        assert (
+            "names a brief" in body
+            and "in the form of your brief" in body
+            or "the record in its form" in body
+        )
 
 
 @pytest.mark.parametrize("name", ["coder", "scaffold"])
@@ -113,6 +122,10 @@ def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():
 
 def test_whoever_works_beside_the_steps_is_named_where_the_work_is_read():
     steps = {*supervision.ROLES.values(), supervision.PLAN_REVIEW, "scaffold", "review"}
-    skills = " ".join(one.body for (plugin, kind, _), one in NAMES.items() if (plugin, kind) == ("loop", "skill"))
-    assert set(AGENTS) - steps == {name for name in set(AGENTS) - steps if f"`loop:{name}`" in skills}
+    skills = " ".join(
+        one.body for (plugin, kind, _), one in NAMES.items() if (plugin, kind) == ("loop", "skill")
+    )
+    assert set(AGENTS) - steps == {
+        name for name in set(AGENTS) - steps if f"`loop:{name}`" in skills
+    }
     assert "One at a time" in NAMES["loop", "skill", "wave-execution"].body

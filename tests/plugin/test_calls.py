@@ -12,7 +12,15 @@ from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
 from loopkit.store import records
 from tests.core.kit import Book, same, task
-from tests.plugin.bundle import DOCUMENTS, PROFILES, PROSE, Call, calls, calls_with_here_document, rules
+from tests.plugin.bundle import (
+    DOCUMENTS,
+    PROFILES,
+    PROSE,
+    Call,
+    calls,
+    calls_with_here_document,
+    rules,
+)
 
 CALLS = [call for path in PROSE if path.exists() for call in calls(path)]
 GIVEN = calls_with_here_document()
@@ -26,15 +34,22 @@ def root_command() -> click.Group:
 
 
 def check(words: list[str]) -> None:
-    """Walk the command tree along the words; raises click.UsageError where it has no such command, option or choice."""
+    """Walk the command tree along the words; raises click.UsageError where it has no such command,
+    option or choice."""
     command, context, name = root_command(), None, "loopkit"
     while True:
         # as the program makes it: a command keeps the help option of its first context
-        context = click.Context(command, info_name=name, parent=context, help_option_names=["-h", "--help"])
+        context = click.Context(
+            command, info_name=name, parent=context, help_option_names=["-h", "--help"]
+        )
         values, words, _ = command.make_parser(context).parse_args(args=list(words))
         for parameter in command.params:
             value = values.get(parameter.name)
-            if isinstance(parameter.type, click.Choice) and isinstance(value, str) and not value.startswith("<"):
+            if (
+                isinstance(parameter.type, click.Choice)
+                and isinstance(value, str)
+                and not value.startswith("<")
+            ):
                 parameter.type.convert(value, parameter, context)
         if not isinstance(command, click.Group) or not words:
             break
@@ -70,7 +85,9 @@ def test_call_parses(call: Call):
     check_beginning(call.words)
 
 
-@pytest.mark.parametrize("document", [one for one in DOCUMENTS if rules(one)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "document", [one for one in DOCUMENTS if rules(one)], ids=lambda one: one.name
+)
 def test_permission_rules_name_real_commands(document):
     for rule in rules(document):
         words = rule.removeprefix("Bash(loopkit ").removesuffix(")").removesuffix(" *").split()
@@ -85,7 +102,9 @@ def test_the_examples_with_a_here_document_are_these():
 
 def record(call: Call):
     """What the command reads, by the parser that it uses."""
-    return records.parse(call.here_document, "example", list if call.words[:2] == ["task", "add"] else dict)
+    return records.parse(
+        call.here_document, "example", list if call.words[:2] == ["task", "add"] else dict
+    )
 
 
 def given(name: str) -> Call:
@@ -94,7 +113,9 @@ def given(name: str) -> Call:
 
 @pytest.mark.parametrize("call", [call for call in GIVEN if "--file" in call.words], ids=label)
 def test_records_stand_in_block_yaml(call: Call):
-    assert not call.here_document.lstrip().startswith(("{", "[")), "JSON is read, but the client refuses it"
+    assert not call.here_document.lstrip().startswith(("{", "[")), (
+        "JSON is read, but the client refuses it"
+    )
     assert record(call)
 
 
@@ -115,7 +136,9 @@ def test_the_shape_and_the_tasks_are_accepted():
     book.do(intake.shaped, given("shape").here_document)
     book.do(work.hand_in, record(given("task")))
     assert [one.blocked_by for one in book.state.tasks.values()] == [(), ("T-001",)]
-    assert {name for one in book.state.tasks.values() for name in one.criteria} <= set(book.state.criteria)
+    assert {name for one in book.state.tasks.values() for name in one.criteria} <= set(
+        book.state.criteria
+    )
     book.wave()
     assert list(book.state.running) == ["T-001"]
 

@@ -21,10 +21,14 @@ def client() -> str:
     given = os.environ.get("LOOPKIT_TEST_CLIENT")
     if not given:
         needed = json.loads((ROOT / "tests" / "package.json").read_text(encoding="utf-8"))
-        version = {**needed.get("dependencies", {}), **needed.get("devDependencies", {})}["@anthropic-ai/claude-code"]
+        version = {**needed.get("dependencies", {}), **needed.get("devDependencies", {})}[
+            "@anthropic-ai/claude-code"
+        ]
         cache = os.environ.get("LOOPKIT_TEST_CACHE")
         base = (
-            Path(cache) if cache else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopkit-tests"
+            Path(cache)
+            if cache
+            else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopkit-tests"
         )
         given = str(base / version / "node_modules" / ".bin" / "claude")
     if not os.access(given, os.X_OK):
@@ -36,8 +40,14 @@ def client() -> str:
 
 @pytest.fixture
 def run(client, tmp_path):
-    """Run the client in the bundle's folder, away from any personal set-up; gives the finished process."""
-    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "DISABLE_AUTOUPDATER": "1"}
+    """Run the client in the bundle's folder, away from any personal set-up; gives the finished
+    process."""
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "DISABLE_AUTOUPDATER": "1",
+    }
     environment |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
     def call(*arguments: str) -> subprocess.CompletedProcess:
@@ -58,7 +68,15 @@ def test_strict_validation_for_the_directory_is_clean(run, plugin):
 def test_the_clients_own_estimate_of_what_every_session_pays(run, capsys):
     total, shown = 0, []
     for plugin in PLUGINS:
-        done = run("--plugin-dir", str(ROOT), "--plugin-dir", str(ROOT / "plugins"), "plugin", "details", plugin)
+        done = run(
+            "--plugin-dir",
+            str(ROOT),
+            "--plugin-dir",
+            str(ROOT / "plugins"),
+            "plugin",
+            "details",
+            plugin,
+        )
         found = re.search(r"Always-on:\s+~?(\d+) tok", done.stdout)
         assert found, done.stdout + done.stderr
         total += int(found.group(1))
@@ -70,11 +88,22 @@ def test_the_clients_own_estimate_of_what_every_session_pays(run, capsys):
 
 def test_the_clients_shell_check_lets_every_example_through(client, data, tmp_path):
     commands = [call.text for call in calls_with_here_document()]
-    refused = 'loopkit panel T-003 --file - <<\'EOF\'\n{"consensus": "JSON"}\nEOF'  # the reason why we ask for YAML
-    said = Scenario(deviate=lambda turn: [Text("done")] if turn.calls else [bash(one) for one in [*commands, refused]])
+    # the reason why we ask for YAML
+    refused = 'loopkit panel T-003 --file - <<\'EOF\'\n{"consensus": "JSON"}\nEOF'
+    said = Scenario(
+        deviate=lambda turn: (
+            [Text("done")] if turn.calls else [bash(one) for one in [*commands, refused]]
+        )
+    )
     with sandbox(tmp_path / "place", Path(client), data, said) as here:
         run = here.run("Go.", allowed=rules(NAMES["loop", "command", "start"]))
-        results = [event.text for event in here.model.records[-1].turn.events if event.kind == "result"]
+        results = [
+            event.text for event in here.model.records[-1].turn.events if event.kind == "result"
+        ]
         denied = [one["tool_input"]["command"] for one in run.result["permission_denials"]]
-    assert denied == [refused], "if it lets JSON through by now, this test and rule 2 of /loop:start are out of date"
-    assert ["there is no loop in this project" in one for one in results] == [True] * len(commands) + [False]
+    assert denied == [refused], (
+        "if it lets JSON through by now, this test and rule 2 of /loop:start are out of date"
+    )
+    assert ["there is no loop in this project" in one for one in results] == [True] * len(
+        commands
+    ) + [False]

@@ -10,7 +10,16 @@ import pytest
 
 from tests.plugin.bundle import PLUGINS, ROOT, manifest
 
-KEYS = {"name", "version", "description", "author", "license", "keywords", "engines", "dependencies"}
+KEYS = {
+    "name",
+    "version",
+    "description",
+    "author",
+    "license",
+    "keywords",
+    "engines",
+    "dependencies",
+}
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
@@ -29,7 +38,9 @@ def test_one_version_everywhere():
     from loopkit import __version__
 
     listed = {one["name"]: one["version"] for one in marketplace()["plugins"]}
-    assert {manifest(plugin)["version"] for plugin in PLUGINS} | set(listed.values()) == {__version__}
+    assert {manifest(plugin)["version"] for plugin in PLUGINS} | set(listed.values()) == {
+        __version__
+    }
 
 
 def test_one_range_of_clients():
@@ -69,7 +80,9 @@ def test_icon_is_a_square_png_of_512(plugin):
 
 
 def test_icons_differ():
-    assert len({(root / ".claude-plugin" / "icon.png").read_bytes() for root in PLUGINS.values()}) == 3
+    assert (
+        len({(root / ".claude-plugin" / "icon.png").read_bytes() for root in PLUGINS.values()}) == 3
+    )
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

@@ -1,4 +1,5 @@
-"""What Claude reads: front matter, permission rules, references, sizes. The client checks none of these itself."""
+"""What Claude reads: front matter, permission rules, references, sizes. The client checks none of
+these itself."""
 
 from __future__ import annotations
 
@@ -21,18 +22,38 @@ KEYS = {
 }
 #: Bare names that the client has itself; a front-matter `name` of ours would fight for them.
 BUILT_IN = set(
-    "batch code-review context diff doctor goal help init loop plan resume rewind run simplify status tasks usage "
+    "batch code-review context diff doctor goal help init loop plan resume rewind run simplify "
+    "status tasks usage "
     "verify workflows".split()
 )
 #: What a text calls by its bare name though it lies in a project's `.loop/`.
-LOOP_FILES = {"SHAPE.md", "PROGRESS.md", "config.toml", "plan.md", "context.md", "loop-state.md", "report.md"}
+LOOP_FILES = {
+    "SHAPE.md",
+    "PROGRESS.md",
+    "config.toml",
+    "plan.md",
+    "context.md",
+    "loop-state.md",
+    "report.md",
+}
 #: Tokens at most (characters / 4) of `/loop:start` with the skills it pulls in and what it prints.
 ON_START = 4000
 #: Characters of a description at most: each costs every session.
 DESCRIPTION = 100
 #: Subcommands that only a person, or whoever watches the shell, may let run.
 GUARDED = (
-    *("verify", "run", "rollback", "baseline", "wave merge", "confirm", "answer", "cancel", "pause", "review resolve"),
+    *(
+        "verify",
+        "run",
+        "rollback",
+        "baseline",
+        "wave merge",
+        "confirm",
+        "answer",
+        "cancel",
+        "pause",
+        "review resolve",
+    ),
     "trust",
     *("review --plan --waive", "resume --take-over", "resume --again", "resume --adopt"),
 )
@@ -55,7 +76,9 @@ def get(plugin: str, kind: str, name: str):
 
 
 def test_the_bundle_has_its_parts():
-    assert {name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")} >= PERSON_ONLY
+    assert {
+        name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")
+    } >= PERSON_ONLY
     assert {name for plugin, kind, name in NAMES if (plugin, kind) == ("hope", "skill")} >= {
         "intent",
         "shape",
@@ -129,7 +152,8 @@ def test_injections_are_covered_by_their_rules_and_stand_alone(document):
 
 
 def test_injections_do_not_abort_the_command_when_loopkit_refuses(document):
-    # A non-zero exit of an injected program would end the whole command; these options print a refusal and exit 0.
+    # A non-zero exit of an injected program would end the whole command; these options print a
+    # refusal and exit 0.
     for command in injections(document):
         assert command.split()[2:] in (["--soft"], ["--ask"], ["--from-prompt"])
 
@@ -140,7 +164,9 @@ def test_rules_name_safe_subcommands_one_by_one(document):
         assert inner, rule
         words = inner.group(1)
         for guarded in GUARDED:
-            wanted = words == f"{document.name} --soft" and f"loopkit {words}" in injections(document)
+            wanted = words == f"{document.name} --soft" and f"loopkit {words}" in injections(
+                document
+            )
             assert wanted or not words.startswith(guarded), rule
         assert words.split()[0] not in SHOWING or words in SHOWING, rule
         assert words.removesuffix(" *") not in ("start", "score", "review", "wave", "resume"), (
@@ -182,8 +208,14 @@ def test_the_rules_of_start_and_resume_are_the_same_words():
 
 def test_named_skills_agents_and_commands_exist():
     known = {f"{plugin}:{name}" for plugin, _, name in NAMES}
-    for path in [*(one.path for one in DOCUMENTS), *ROOT.glob("*.md"), *ROOT.glob("plugins/*/README.md")]:
-        for reference in re.findall(r"`/?((?:loop|hope|counsel):[a-z-]+)", path.read_text(encoding="utf-8")):
+    for path in [
+        *(one.path for one in DOCUMENTS),
+        *ROOT.glob("*.md"),
+        *ROOT.glob("plugins/*/README.md"),
+    ]:
+        for reference in re.findall(
+            r"`/?((?:loop|hope|counsel):[a-z-]+)", path.read_text(encoding="utf-8")
+        ):
             assert reference in known, f"{path}: {reference}"
 
 
@@ -205,19 +237,34 @@ def printed_by_start(tmp_path, data) -> str:
     """What `loopkit start` puts into the command, where nobody can be asked (the longer answer)."""
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LOOPKIT_DATA": str(data), "LANG": "C.UTF-8"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "LOOPKIT_DATA": str(data),
+        "LANG": "C.UTF-8",
+    }
     environment |= {"CLAUDE_CODE_SESSION_ID": "one", "CLAUDE_CODE_SESSION_ATTENDED": "0"}
-    given = "Answer the 101st request of a minute to /search with 429; pytest tests/test_limits.py shows it"
+    given = (
+        "Answer the 101st request of a minute to /search with 429; pytest tests/test_limits.py "
+        "shows it"
+    )
     program = ["sh", str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
     done = subprocess.run(
-        program, cwd=project, env=environment, input=given, capture_output=True, encoding="utf-8", timeout=60
+        program,
+        cwd=project,
+        env=environment,
+        input=given,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_a_start_costs_little_with_all_its_skills(tmp_path, data, capsys):
-    # The whole files, though the client leaves the front matter out, and what the command's injection prints.
+    # The whole files, though the client leaves the front matter out, and what the command's
+    # injection prints.
     left, pulled = [get("loop", "command", "start")], []
     while left:
         one = left.pop()
@@ -263,7 +310,9 @@ def test_the_settings_in_the_readme_are_all_there_are_and_their_defaults(tmp_pat
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.search(r"```toml\n(.*?)```", text, re.S).group(1)
     (tmp_path / "config.toml").write_text(shown, encoding="utf-8")
-    given, defaults = (config.read(Origin(str(one), frozenset())) for one in (tmp_path, tmp_path / "nowhere"))
+    given, defaults = (
+        config.read(Origin(str(one), frozenset())) for one in (tmp_path, tmp_path / "nowhere")
+    )
     assert given.pop("prices") and defaults.pop("prices") == {}
     assert given == defaults
     named = set(re.findall(r"^(\w+) = ", shown, re.M))
@@ -271,15 +320,21 @@ def test_the_settings_in_the_readme_are_all_there_are_and_their_defaults(tmp_pat
 
 
 def test_the_subcommands_named_in_contributing_and_the_readme_are_scripts():
-    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    text = "".join(
+        (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")
+    )
     named = set(re.findall(r"script/([a-z-]+)", text))
     assert named and all((ROOT / "script" / name).is_file() for name in named)
 
 
 def test_files_named_in_the_readme_and_contributing_exist():
     for name in ("README.md", "CONTRIBUTING.md"):
-        text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S | re.M)
-        for span in re.findall(r"`([A-Za-z./_-]+/[A-Za-z./_-]*|[A-Za-z_-]+\.(?:py|md|lock|toml))`", text):
+        text = re.sub(
+            r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S | re.M
+        )
+        for span in re.findall(
+            r"`([A-Za-z./_-]+/[A-Za-z./_-]*|[A-Za-z_-]+\.(?:py|md|lock|toml))`", text
+        ):
             if span.startswith((".loop/", ".claude/", "/", "refs/")) or span in LOOP_FILES:
                 continue
             found = [ROOT / span, ROOT / "loopkit" / span]
@@ -303,7 +358,11 @@ def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
     kinds = [part for part in text.split("\n## ")[1:] if not part.startswith("In doubt")]
     assert len(kinds) >= 4
     for kind in kinds:
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in kind.splitlines() if line[:1] == "|"]
+        rows = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in kind.splitlines()
+            if line[:1] == "|"
+        ]
         assert [row[0] for row in rows[2:]] == list(score.DIMENSIONS)
         assert rows[0][1:] == ["0", "1", "2"] and all(len(row) == 4 and all(row) for row in rows)
 

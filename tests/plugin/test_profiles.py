@@ -1,4 +1,5 @@
-"""The experts of counsel: each profile is whole, and together they cover every topic with different voices."""
+"""The experts of counsel: each profile is whole, and together they cover every topic with different
+voices."""
 
 from __future__ import annotations
 
@@ -38,8 +39,11 @@ def known(expert) -> set[str]:
 
 
 def names_somebody(text: str) -> list[str]:
-    """Neighbouring words with a capital, the first word of a sentence left out: what a person's name looks like."""
-    text = re.sub(r"(^|[.:?!]\s+)([\"'(]?)\w", lambda found: found.group(0).lower(), " ".join(text.split()))
+    """Neighbouring words with a capital, the first word of a sentence left out: what a person's
+    name looks like."""
+    text = re.sub(
+        r"(^|[.:?!]\s+)([\"'(]?)\w", lambda found: found.group(0).lower(), " ".join(text.split())
+    )
     return re.findall(r"\b[A-Z]\w+ [A-Z]\w+", text)
 
 
@@ -50,12 +54,19 @@ def too_alike(one: str, other: str) -> bool:
 def test_the_check_for_names_and_the_check_for_questions_see_something():
     assert names_somebody("As the famous Jane Smith says.") == ["Jane Smith"]
     assert not names_somebody("Contract first. Looks at names: Then at errors.")
-    assert too_alike("What can be left out without losing a criterion?", "What may be left out, without a criterion?")
+    assert too_alike(
+        "What can be left out without losing a criterion?",
+        "What may be left out, without a criterion?",
+    )
 
 
 def test_there_are_enough_experts_and_the_program_reads_them_all():
     assert len(EXPERTS_READ) == len(PROFILES) >= EXPERTS
-    assert len({one.title for one in EXPERTS_READ}) == len({one.viewpoint for one in EXPERTS_READ}) == len(PROFILES)
+    assert (
+        len({one.title for one in EXPERTS_READ})
+        == len({one.viewpoint for one in EXPERTS_READ})
+        == len(PROFILES)
+    )
 
 
 def test_a_profile_is_whole(path):
@@ -79,7 +90,9 @@ def test_questions_are_questions(path):
     asks = split(path)[0]["asks"]
     assert isinstance(asks, list) and 3 <= len(asks) <= 4
     for question in asks:
-        assert isinstance(question, str) and question.endswith("?") and len(question) <= QUESTION, question
+        assert isinstance(question, str) and question.endswith("?") and len(question) <= QUESTION, (
+            question
+        )
 
 
 def test_topics_are_known_and_each_stands_in_one_list(path):
@@ -93,7 +106,14 @@ def test_topics_are_known_and_each_stands_in_one_list(path):
 
 def test_a_profile_is_a_role_and_no_person(path):
     meta, body = split(path)
-    for text in (meta["title"], meta["viewpoint"], meta["evidence"], meta["blind_spots"], *meta["asks"], body):
+    for text in (
+        meta["title"],
+        meta["viewpoint"],
+        meta["evidence"],
+        meta["blind_spots"],
+        *meta["asks"],
+        body,
+    ):
         assert not names_somebody(text), text
 
 
@@ -105,7 +125,9 @@ def test_no_two_questions_are_alike():
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_topic_has_a_panel_that_is_led_by_depth_and_has_no_weak_member(topic):
-    assert sum(topic in one.depth for one in EXPERTS_READ) >= (2 if topic in TOPICS[:ASPECT_COUNT] else 1)
+    assert sum(topic in one.depth for one in EXPERTS_READ) >= (
+        2 if topic in TOPICS[:ASPECT_COUNT] else 1
+    )
     chosen = panel.choose(EXPERTS_READ, [topic], 3)
     assert topic in chosen[0].depth
     assert all(topic in known(one) for one in chosen)
@@ -140,4 +162,6 @@ def test_nobody_is_there_for_nothing():
 def test_the_readme_of_counsel_lists_them_all_as_they_are():
     text = (PLUGINS["counsel"] / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(.+?)\]\(profiles/(.+?)\.md\) \| (.+?) \| (.+?) \|$", text, re.M)
-    assert rows == [(one.title, one.name, ", ".join(one.depth), one.asks[0]) for one in EXPERTS_READ]
+    assert rows == [
+        (one.title, one.name, ", ".join(one.depth), one.asks[0]) for one in EXPERTS_READ
+    ]

@@ -1,4 +1,5 @@
-"""Files beside a skill that are read on demand: named by it, and in step with the rules they explain."""
+"""Files beside a skill that are read on demand: named by it, and in step with the rules they
+explain."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ BESIDE = [
 ]
 
 
-@pytest.mark.parametrize(("document", "path"), BESIDE, ids=lambda one: getattr(one, "stem", None) or one.name)
+@pytest.mark.parametrize(
+    ("document", "path"), BESIDE, ids=lambda one: getattr(one, "stem", None) or one.name
+)
 def test_a_reference_is_named_by_its_skill_and_its_lines_fit(document, path):
     assert path.name in document.body
     text = path.read_text(encoding="utf-8")

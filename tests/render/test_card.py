@@ -14,7 +14,11 @@ from tests.core.kit import GATE, SHAPE, Book, same, task
 
 
 def shown(*subjects: str, **changes: object) -> list[str]:
-    book = Book().reviewed(*[task(subject) for subject in subjects or ("Add the counter store",)]).seen()
+    book = (
+        Book()
+        .reviewed(*[task(subject) for subject in subjects or ("Add the counter store",)])
+        .seen()
+    )
     book.do(gate.decided, {**GATE, **changes}, same)
     book.do(gate.completed, same)
     return card.render(book.state).splitlines()
@@ -59,7 +63,9 @@ def test_the_documented_form() -> None:
     ]
 
 
-@pytest.mark.parametrize(("changes", "head"), [({"reversal": "1"}, "🟡 MONITOR"), ({"reversal": "2A"}, "🟢 SHIP")])
+@pytest.mark.parametrize(
+    ("changes", "head"), [({"reversal": "1"}, "🟡 MONITOR"), ({"reversal": "2A"}, "🟢 SHIP")]
+)
 def test_the_head(changes: dict, head: str) -> None:
     assert box(shown(**changes))[0].startswith(f"╭─ {head} ─")
 
@@ -105,7 +111,8 @@ def test_every_type_of_proof_fits_into_the_box() -> None:
     text = SHAPE
     for number, kind in enumerate(("observation", "measurement", "code review"), 2):
         text = (
-            text.replace("mustNot:", f"- C{number}: x is there\nmustNot:", 1) + f"| C{number} | {kind} | test -d x |\n"
+            text.replace("mustNot:", f"- C{number}: x is there\nmustNot:", 1)
+            + f"| C{number} | {kind} | test -d x |\n"
         )
     book = Book().shaped(text=text)
     book.do(work.hand_in, [task()])
@@ -146,7 +153,8 @@ def test_the_box_is_straight_whatever_is_in_it(alternative: str, risk: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "columns"), [("abc", 3), ("日本", 4), ("é", 1), ("e\u0301", 1), ("a\u200db\ufe0f", 2), ("🟢", 2), ("", 0)]
+    ("line", "columns"),
+    [("abc", 3), ("日本", 4), ("é", 1), ("e\u0301", 1), ("a\u200db\ufe0f", 2), ("🟢", 2), ("", 0)],
 )
 def test_columns(line: str, columns: int) -> None:
     assert card.columns(line) == columns

@@ -1,4 +1,5 @@
-"""plan.md, context.md and report.md: what they say, how long they get, what odd words do to them."""
+"""plan.md, context.md and report.md: what they say, how long they get, what odd words do to
+them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ from loopkit.render import context, plan, report
 from tests.core.kit import Book, outcome, task
 
 ODD = "# no heading\n- [x] 9.9 done | `a` <!-- hidden\x1b[31m‮" + "x" * 1_000_000
-DECISION = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+DECISION = {
+    "title": "Stream rows",
+    "context": "c",
+    "choice": "a generator",
+    "alternatives": ["a file: too large"],
+}
 LESSON = {"what": "the key was a header", "why": "clients set it", "avoid": "use the address"}
 
 
@@ -69,20 +75,29 @@ Status: IN_PROGRESS
 - 1.2 → 2.1
 """
     )
-    assert rows(plan.render(book.state), "Decisions") == ["- 001: Decision of matter 0: a generator"]
+    assert rows(plan.render(book.state), "Decisions") == [
+        "- 001: Decision of matter 0: a generator"
+    ]
 
 
 def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None:
     book = Book(approval="review").shaped()
     for count in (0, 1):
-        said = {"risks": [f"risk {count}"], "assumptions": ["one process"], "questions": ["per key?"]}
+        said = {
+            "risks": [f"risk {count}"],
+            "assumptions": ["one process"],
+            "questions": ["per key?"],
+        }
         book.do(work.replaced, [task("a"), task("b")], said)
-        book.do(batch_review.planned, {"findings": [] if count else [{"severity": "BLOCKER", "issue": "x"}]})
+        book.do(
+            batch_review.planned,
+            {"findings": [] if count else [{"severity": "BLOCKER", "issue": "x"}]},
+        )
     text = plan.render(book.state)
     assert "Iteration: 2\nStatus: APPROVED\n" in text and "risk 0" not in text
-    assert rows(text, "Risks") == ["- risk 1", "- assumed: one process"] and rows(text, "Open questions") == [
-        "- per key?"
-    ]
+    assert rows(text, "Risks") == ["- risk 1", "- assumed: one process"] and rows(
+        text, "Open questions"
+    ) == ["- per key?"]
 
 
 def test_splits_stand_below_their_parent() -> None:
@@ -96,7 +111,12 @@ def test_splits_stand_below_their_parent() -> None:
 def test_a_long_plan_is_bounded() -> None:
     book = Book().shaped()
     for place in range(1, 900):
-        row = {"id": f"T-{place:03d}", "subject": "s" * 500, "files": ["f" * 300] * 50, "blockedBy": ["T-001"]}
+        row = {
+            "id": f"T-{place:03d}",
+            "subject": "s" * 500,
+            "files": ["f" * 300] * 50,
+            "blockedBy": ["T-001"],
+        }
         book.line("task_added", task=row)
     text = plan.render(book.state)
     assert len(text) < 500_000 and f"+{899 - plan.MOST_TASKS} more" in text
@@ -112,8 +132,10 @@ def test_context_md_says_what_an_agent_needs() -> None:
     book.wave()
     text = context.render(book.state)
     assert text.startswith(
-        "# Context: add rate limiting\nPlan: IN_PROGRESS, iteration 1 (plan.md)\nPhase: SCAFFOLD, wave 1\n"
-        "Active: 1.1 T-001 Writer module with an empty function\nReady: none\nUpdated: 2027-01-15T08:00:00Z\n"
+        "# Context: add rate limiting\nPlan: IN_PROGRESS, iteration 1 (plan.md)\nPhase: SCAFFOLD, "
+        "wave 1\n"
+        "Active: 1.1 T-001 Writer module with an empty function\nReady: none\nUpdated: "
+        "2027-01-15T08:00:00Z\n"
     )
     assert rows(text, "Key decisions") == ["- 001: Decision of matter 0: a generator"]
     assert rows(text, "Anti-patterns") == ["- 002: the key was a header; avoid: use the address"]
@@ -141,7 +163,9 @@ def test_context_md_stays_under_500_tokens_with_50_decisions(lessons: int) -> No
         left = len(rows(text, "Key decisions")) - 1
         assert f"- +{50 - left} more" in text and left >= 4
     else:
-        assert rows(text, "Key decisions") == ["- +50 more"] and len(rows(text, "Anti-patterns")) > 5
+        assert (
+            rows(text, "Key decisions") == ["- +50 more"] and len(rows(text, "Anti-patterns")) > 5
+        )
 
 
 def test_anti_patterns_are_the_last_to_go() -> None:
@@ -170,7 +194,13 @@ def test_a_failed_attempt_is_part_of_the_state() -> None:
 
 
 def finding(**fields: object) -> dict:
-    return {"severity": "BLOCKER", "issue": "rows go to a file", "place": "export.py:3", "verify": "ls", **fields}
+    return {
+        "severity": "BLOCKER",
+        "issue": "rows go to a file",
+        "place": "export.py:3",
+        "verify": "ls",
+        **fields,
+    }
 
 
 def adherence(book: Book) -> list[tuple[str, str]]:
@@ -193,9 +223,15 @@ def test_the_adherence_table() -> None:
     book.do(review.resolved, "F-002", "waive", "known", "")
     book.wave()
     book.verify("T-002")
-    assert adherence(book)[1:3] == [("yes, after F-001", "export.py:3"), ("no, the person let F-002 pass", "a.py:1")]
+    assert adherence(book)[1:3] == [
+        ("yes, after F-001", "export.py:3"),
+        ("no, the person let F-002 pass", "a.py:1"),
+    ]
     text = report.render(book.state)
-    assert "| decision | kept | where |\n|---|---|---|\n| 001 Decision of matter 0 | yes | – |\n" in text
+    assert (
+        "| decision | kept | where |\n|---|---|---|\n| 001 Decision of matter 0 | yes | – |\n"
+        in text
+    )
 
 
 def test_a_decision_that_no_longer_holds_says_so() -> None:
@@ -210,8 +246,14 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
     for heading in ("Goal", "Completed", "Verification", "Decision adherence", "Summary"):
         assert f"\n## {heading}\n" in text
     assert "- [x] 1.1 write it (T-001)" in text and "## Not completed" not in text
-    assert "- C1 The 101st request of a minute is answered with 429 (execution output): holds: `pytest" in text
-    assert "No decision was recorded." in text and "1 of 1 task completed in 1 wave, 0 failed attempts" in text
+    assert (
+        "- C1 The 101st request of a minute is answered with 429 (execution output): holds: `pytest"
+        in text
+    )
+    assert (
+        "No decision was recorded." in text
+        and "1 of 1 task completed in 1 wave, 0 failed attempts" in text
+    )
 
 
 def test_there_is_a_report_from_the_thorough_review_on() -> None:
@@ -227,7 +269,14 @@ def test_there_is_a_report_from_the_thorough_review_on() -> None:
 @pytest.mark.parametrize("view", [plan.render, context.render, report.render])
 def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
     book = Book(task=ODD).shaped()
-    row = {"id": "T-001", "subject": ODD, "verify": ODD, "files": [ODD], "group": ODD, "criteria": [ODD]}
+    row = {
+        "id": "T-001",
+        "subject": ODD,
+        "verify": ODD,
+        "files": [ODD],
+        "group": ODD,
+        "criteria": [ODD],
+    }
     book.line("task_added", task=row)
     book.line("task_added", task={"id": "T-002", "subject": "after", "blockedBy": ["T-001"]})
     book.line("decision_recorded", number=1, title=ODD, choice=ODD, files=[ODD])
@@ -235,9 +284,14 @@ def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
     book.line("patterns_gathered", lines=[ODD] * 10)
     book.line("task_failed", id="T-001", attempt=1, error=ODD, result=ODD, action="retry")
     book.line("question_asked", text=ODD)
-    book.line("plan_proposed", risks=[ODD], assumptions=[ODD], questions=[ODD], warning="", replaces=[])
     book.line(
-        "review_thorough", experts=[ODD], round=1, findings=[{**finding(contradicts=[1]), "id": "F-001", "issue": ODD}]
+        "plan_proposed", risks=[ODD], assumptions=[ODD], questions=[ODD], warning="", replaces=[]
+    )
+    book.line(
+        "review_thorough",
+        experts=[ODD],
+        round=1,
+        findings=[{**finding(contradicts=[1]), "id": "F-001", "issue": ODD}],
     )
     text = view(book.state)  # type: ignore[operator]
     assert len(text) < 20_000 and "<!--" not in text and "\x1b" not in text and "‮" not in text
@@ -247,7 +301,13 @@ def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
 
 @pytest.mark.parametrize("view", [plan.render, context.render, report.render])
 def test_they_can_be_made_at_every_stage(view: object) -> None:
-    for book in (Book(), Book().shaped(), Book().planned(), Book().worked(), Book().reviewed().seen()):
+    for book in (
+        Book(),
+        Book().shaped(),
+        Book().planned(),
+        Book().worked(),
+        Book().reviewed().seen(),
+    ):
         assert view(book.state).startswith("# ")  # type: ignore[operator]
 
 

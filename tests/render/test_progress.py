@@ -41,7 +41,12 @@ def test_the_documented_example() -> None:
     book.do(waves.closed)
     book.wave()
     for _ in range(4):
-        book.line("iteration_ended", by="hook", decision="hold", usage={"claude-sonnet-5": [0, 77_500, 0, 0]})
+        book.line(
+            "iteration_ended",
+            by="hook",
+            decision="hold",
+            usage={"claude-sonnet-5": [0, 77_500, 0, 0]},
+        )
     text = rendered(book)
     rows = [row for row in text.splitlines() if row]
     assert rows == [
@@ -124,7 +129,10 @@ def test_a_circle_in_the_ledger_does_not_stop_it() -> None:
     assert "- Tasks: 0/2 complete" in rendered(book)
 
 
-@given(some.lists(some.text(some.characters(), min_size=1), min_size=1, max_size=5), some.text(some.characters()))
+@given(
+    some.lists(some.text(some.characters(), min_size=1), min_size=1, max_size=5),
+    some.text(some.characters()),
+)
 def test_any_words_stay_within_their_line(subjects: list[str], text: str) -> None:
     book = Book(task=text).planned()
     book.line("task_removed", id="T-001")

@@ -46,15 +46,26 @@ def test_limits(tmp_path: Path, text: str, key: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [("max_idle_stops", 1), ("max_idle_stops", 7), ("max_step_attempts", 9), ("max_fix_cycles", 0)]
-    + [("max_replan_depth", 0), ("verify_seconds", 5), ("max_plan_revisions", 0), ("approval_threshold", 100)]
-    + [("revision_threshold", 0), ("plan_review_failure", "lower"), ("plan_review_failure", "stop")],
+    + [
+        ("max_replan_depth", 0),
+        ("verify_seconds", 5),
+        ("max_plan_revisions", 0),
+        ("approval_threshold", 100),
+    ]
+    + [
+        ("revision_threshold", 0),
+        ("plan_review_failure", "lower"),
+        ("plan_review_failure", "stop"),
+    ],
 )
 def test_each_setting_is_taken(tmp_path: Path, key: str, value: object) -> None:
     assert read(tmp_path, f"{key} = {value!r}")[key] == value
 
 
 def test_prices(tmp_path: Path) -> None:
-    assert read(tmp_path, "[prices]\nmystery = [1, 2.5, 3, 4]")["prices"] == {"mystery": (1.0, 2.5, 3.0, 4.0)}
+    assert read(tmp_path, "[prices]\nmystery = [1, 2.5, 3, 4]")["prices"] == {
+        "mystery": (1.0, 2.5, 3.0, 4.0)
+    }
 
 
 @pytest.mark.parametrize(
@@ -88,7 +99,10 @@ def test_prices(tmp_path: Path) -> None:
         "[prices]\nm = [1, 2, 3, nan]",
         "[prices]\nm = [1, 2, 3, -1]",
         "[prices]\nm = [1e300, 2, 3, 4]",
-        *[f"{name} = {1 << 60}" for name in ("max_step_attempts", "max_fix_cycles", "max_replan_depth")],
+        *[
+            f"{name} = {1 << 60}"
+            for name in ("max_step_attempts", "max_fix_cycles", "max_replan_depth")
+        ],
         *[f"{name} = {1 << 60}" for name in ("verify_seconds", "max_plan_revisions")],
     ],
 )
@@ -104,7 +118,10 @@ def test_a_wrong_value_is_named_with_its_file(tmp_path: Path, text: str) -> None
         ("max_idle = 3", "unknown key max_idle; known: limits, "),
         ("[limits]\nx = 1", "unknown key limits.x; known: iterations, usd, seconds"),
         ("max_idle_stops = 9", "max_idle_stops is 9; give a whole number from 1 to 7"),
-        ('[limits]\niterations = "many"', "limits.iterations is 'many'; give a whole number from 1 on, or \"none\""),
+        (
+            '[limits]\niterations = "many"',
+            "limits.iterations is 'many'; give a whole number from 1 on, or \"none\"",
+        ),
         ("[limits]\niterations = 0", "limits.iterations is 0; give a whole number from 1 on"),
         ("[prices]\nm = [1, 2]", "wrong prices; give a table, [prices], of four numbers a model"),
     ],
@@ -128,4 +145,9 @@ def test_a_folder_in_its_place_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_byte_order_mark_and_crlf_do_not_matter(tmp_path: Path) -> None:
-    assert read(tmp_path, b"\xef\xbb\xbfmax_idle_stops = 2\r\n[limits]\r\nusd = 3\r\n")["max_idle_stops"] == 2
+    assert (
+        read(tmp_path, b"\xef\xbb\xbfmax_idle_stops = 2\r\n[limits]\r\nusd = 3\r\n")[
+            "max_idle_stops"
+        ]
+        == 2
+    )

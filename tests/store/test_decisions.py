@@ -39,7 +39,9 @@ def test_the_form() -> None:
 
 
 def test_it_stays_short_and_each_entry_on_one_line() -> None:
-    rows = decisions.text({**ONE, "choice": "a\nb" * 2000, "alternatives": ["x\n# y"] * 50}).splitlines()
+    rows = decisions.text(
+        {**ONE, "choice": "a\nb" * 2000, "alternatives": ["x\n# y"] * 50}
+    ).splitlines()
     assert len(rows) < 30 and max(map(len, rows)) < 650
     assert "- x # y" in rows
 
@@ -57,12 +59,17 @@ def test_names() -> None:
 def test_they_are_made_where_they_are_missing_and_left_alone_where_not(tmp_path: Path) -> None:
     two = {**ONE, "number": 2}
     made = decisions.write(str(tmp_path), [ONE, two])
-    assert [Path(one).name for one in made] == ["001-stream-rows-client.md", "002-stream-rows-client.md"]
+    assert [Path(one).name for one in made] == [
+        "001-stream-rows-client.md",
+        "002-stream-rows-client.md",
+    ]
     first, second = (tmp_path / "learnings" / Path(one).name for one in made)
     first.write_text("Status: SUPERSEDED")
     second.unlink()
     assert decisions.write(str(tmp_path), [ONE, two]) == [str(second)]
-    assert first.read_text() == "Status: SUPERSEDED" and second.read_text().startswith("# Decision 002")
+    assert first.read_text() == "Status: SUPERSEDED" and second.read_text().startswith(
+        "# Decision 002"
+    )
 
 
 LESSON = {
@@ -78,7 +85,8 @@ LESSON = {
 
 def test_the_form_of_an_anti_pattern() -> None:
     assert decisions.text(LESSON) == (
-        "# Anti-Pattern 003: Key by header\n**Date**: 2026-12-01\n**Status**: ANTI-PATTERN\n**Source**: rollback\n"
+        "# Anti-Pattern 003: Key by header\n**Date**: 2026-12-01\n**Status**: ANTI-PATTERN\n"
+        "**Source**: rollback\n"
         "**What**: w\n**Why**: y\n**Avoid**: z\n"
     )
     assert decisions.name({**LESSON, "title": "日本"}) == "003-task-lesson.md"
@@ -104,7 +112,9 @@ def test_both_kinds_are_found_again_by_recall_and_a_superseded_one_is_not() -> N
         ("", None),
     ],
 )
-def test_only_the_status_line_of_a_superseded_one_changes(tmp_path: Path, before: str, after: str | None) -> None:
+def test_only_the_status_line_of_a_superseded_one_changes(
+    tmp_path: Path, before: str, after: str | None
+) -> None:
     path = tmp_path / "learnings" / "001-mine.md"
     path.parent.mkdir()
     path.write_bytes(before.encode())

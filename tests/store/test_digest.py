@@ -86,7 +86,9 @@ def test_the_right_to_be_run_counts(tmp_path: Path) -> None:
     assert of(tmp_path, "a") != first
 
 
-def test_a_very_large_file_is_known_by_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_large_file_is_known_by_size_and_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(digest, "LARGEST", 3)
     (tmp_path / "a").write_text("1234")
     first = of(tmp_path, "a")

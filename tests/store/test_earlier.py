@@ -14,8 +14,14 @@ AT = {
     "scored": ("shape", {}),
     "shaped": ("decompose", {}),
     "planned": ("decompose", {"T-001": "pending", "T-002": "pending", "T-003": "pending"}),
-    "executing": ("executing", {"T-001": "in_progress", "T-002": "in_progress", "T-003": "pending"}),
-    "second-wave": ("executing", {"T-001": "completed", "T-002": "completed", "T-003": "in_progress"}),
+    "executing": (
+        "executing",
+        {"T-001": "in_progress", "T-002": "in_progress", "T-003": "pending"},
+    ),
+    "second-wave": (
+        "executing",
+        {"T-001": "completed", "T-002": "completed", "T-003": "in_progress"},
+    ),
     "review": ("review", {"T-001": "completed", "T-002": "completed", "T-003": "completed"}),
     "gate": ("review", {"T-001": "completed", "T-002": "completed", "T-003": "completed"}),
     "complete": ("review", {"T-001": "completed", "T-002": "completed", "T-003": "completed"}),

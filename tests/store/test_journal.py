@@ -78,7 +78,9 @@ def test_torn_at_every_byte_nothing_acknowledged_is_lost(path: str) -> None:
         assert (tail.torn, tail.offset) == (end > 0, len(whole[0] + whole[1]))
         journal.append(path, [event(7), event(8)])
         after = journal.read(path)
-        assert after is not None and numbers(after) == [0, 1, 7, 8], "a torn line never counts, not even later"
+        assert after is not None and numbers(after) == [0, 1, 7, 8], (
+            "a torn line never counts, not even later"
+        )
         assert after.damaged == [] and after.cut == ([3] if end else []) and not after.torn
         onwards = journal.read(path, tail.offset)
         assert onwards is not None and numbers(onwards) == [7, 8] and onwards.offset == after.offset
@@ -87,12 +89,28 @@ def test_torn_at_every_byte_nothing_acknowledged_is_lost(path: str) -> None:
 GARBAGE = some.one_of(
     some.binary(max_size=40).filter(lambda line: b"\n" not in line),
     some.sampled_from(
-        [b"", b"  ", b"\r", b"null", b"{}", b"[1]", b"\xff\xfe", b"{" * 50, b"<<<<<<< HEAD", b"\x00" * 20]
+        [
+            b"",
+            b"  ",
+            b"\r",
+            b"null",
+            b"{}",
+            b"[1]",
+            b"\xff\xfe",
+            b"{" * 50,
+            b"<<<<<<< HEAD",
+            b"\x00" * 20,
+        ]
     ),
 )
 
 
-@given(some.lists(GARBAGE | some.none(), max_size=12), some.booleans(), some.booleans(), some.binary(max_size=10))
+@given(
+    some.lists(GARBAGE | some.none(), max_size=12),
+    some.booleans(),
+    some.booleans(),
+    some.binary(max_size=10),
+)
 def test_garbage_between_lines_hides_none_of_them(
     tmp_path_factory: pytest.TempPathFactory, rows: list, bom: bool, crlf: bool, tail: bytes
 ) -> None:
@@ -115,7 +133,9 @@ def test_garbage_between_lines_hides_none_of_them(
 
 
 @given(some.binary(max_size=200), some.integers(0, 250))
-def test_reading_never_raises(tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int) -> None:
+def test_reading_never_raises(
+    tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int
+) -> None:
     path = str(tmp_path_factory.mktemp("j") / "ledger.jsonl")
     Path(path).write_bytes(raw)
     tail = journal.read(path, offset)
@@ -130,12 +150,18 @@ def test_damaged_and_cut_lines_are_told_apart(path: str) -> None:
 
 
 def test_a_line_that_was_only_seen_half_written_is_whole(path: str) -> None:
-    """A hook takes no lock: it may look while the system is still copying somebody's write, and closes what is not cut."""
+    """A hook takes no lock: it may look while the system is still copying somebody's write, and
+    closes what is not cut."""
     journal.create(path, [event(0)])
     with open(path, "ab") as file:
         file.write(b"#\n" + events.encode(event(1)))
     tail = journal.read(path)
-    assert tail is not None and (numbers(tail), tail.damaged, tail.cut, tail.torn) == ([0, 1], [], [], False)
+    assert tail is not None and (numbers(tail), tail.damaged, tail.cut, tail.torn) == (
+        [0, 1],
+        [],
+        [],
+        False,
+    )
 
 
 def test_a_byte_order_mark_in_the_middle_is_passed_over(path: str) -> None:

@@ -28,7 +28,13 @@ DECISION = """\
 
 def row(context: str, /, **fields: object) -> dict:
     text = {"discovery": context + "!"}
-    return {"ts": clock.stamp(NOW - 100 * DAY), "kind": "discovery", "context": context, **text, **fields}
+    return {
+        "ts": clock.stamp(NOW - 100 * DAY),
+        "kind": "discovery",
+        "context": context,
+        **text,
+        **fields,
+    }
 
 
 def write(root: Path, rows: list, mode: str = "wb") -> None:
@@ -40,10 +46,16 @@ class Found(list):
     notes: list
 
 
-def fitting(root: Path, request: str = "add rate limiting to the api", most: int = 5, **environment: str) -> Found:
+def fitting(
+    root: Path, request: str = "add rate limiting to the api", most: int = 5, **environment: str
+) -> Found:
     notes: list = []
     environment = {"HOME": str(root / "home"), **environment}
-    found = Found(learnings.fitting(Origin(str(root), frozenset()), request, NOW, environment, notes.append, most))
+    found = Found(
+        learnings.fitting(
+            Origin(str(root), frozenset()), request, NOW, environment, notes.append, most
+        )
+    )
     found.notes = notes
     return found
 
@@ -108,21 +120,28 @@ def test_what_comes_first(titles, better: dict) -> None:
     assert titles(rows)[0] == "rate good"
 
 
-@pytest.mark.parametrize("worse", [{"ts": clock.stamp(NOW - 30 * DAY)}, {"confidence": 0.79}, {"seen": 1}])
+@pytest.mark.parametrize(
+    "worse", [{"ts": clock.stamp(NOW - 30 * DAY)}, {"confidence": 0.79}, {"seen": 1}]
+)
 def test_just_below_each_bound_is_nothing_special(titles, worse: dict) -> None:
     rows = [row("rate older", **worse), row("rate newer", ts=worse.get("ts", row("x")["ts"]))]
     assert titles(rows)[0] == "rate newer"
 
 
 def test_sure_and_fresh_ones_come_before_those_that_fit_a_little_better(titles) -> None:
-    old = [row(f"rate limiting of the api {one}", ts="2020-01-01T00:00:00Z", confidence=0.3) for one in "abcdef"]
+    old = [
+        row(f"rate limiting of the api {one}", ts="2020-01-01T00:00:00Z", confidence=0.3)
+        for one in "abcdef"
+    ]
     new = row("limiting", ts=clock.stamp(NOW - DAY), confidence=0.9)
     assert titles([*old, new], "rate limiting of the api")[0] == "limiting"
 
 
 def test_what_barely_fits_pushes_nothing_out_however_fresh_and_sure_it_is(titles) -> None:
     good = row("rate limiting with a token bucket", ts="2020-01-01T00:00:00Z")
-    noise = [row(f"api of module {one}", confidence=1, ts=clock.stamp(NOW)) for one in "abcdefghijk"]
+    noise = [
+        row(f"api of module {one}", confidence=1, ts=clock.stamp(NOW)) for one in "abcdefghijk"
+    ]
     assert titles([good, *noise])[0] == good["context"]
 
 
@@ -134,17 +153,28 @@ def test_what_is_shown_of_each_kind(tmp_path: Path) -> None:
         {"kind": "delegation", "context": "rate", "prevention": "delegate"},
     ]
     write(tmp_path, rows)
-    assert {one.text for one in fitting(tmp_path, "rate")} == {"prevent", "discover", "constrain", "delegate"}
+    assert {one.text for one in fitting(tmp_path, "rate")} == {
+        "prevent",
+        "discover",
+        "constrain",
+        "delegate",
+    }
 
 
 def test_several_of_one_context_have_titles_of_their_own(titles) -> None:
-    rows = [{"kind": "constraint", "context": "limits", "constraint": f"rule {number}"} for number in range(5)]
+    rows = [
+        {"kind": "constraint", "context": "limits", "constraint": f"rule {number}"}
+        for number in range(5)
+    ]
     assert len(set(titles(rows, "limits"))) == 5
 
 
 def test_the_same_learning_is_shown_once_as_its_newest_line_says(tmp_path: Path) -> None:
     first = {"kind": "failure", "context": "rate", "failure": "lost counts", "prevention": "old"}
-    write(tmp_path, [first, {**first, "context": "Rate ", "prevention": "new", "seen": 2}, row("rate 2")])
+    write(
+        tmp_path,
+        [first, {**first, "context": "Rate ", "prevention": "new", "seen": 2}, row("rate 2")],
+    )
     assert [one.text for one in fitting(tmp_path, "rate")] == ["new", "rate 2!"]
 
 
@@ -158,7 +188,16 @@ def test_the_same_input_gives_the_same_order(tmp_path: Path) -> None:
 def test_a_request_of_any_length_and_with_any_characters(titles) -> None:
     rows = [row("rate")]
     assert titles(rows, "rate " + " ".join(f"word{n}" for n in range(200_000))) == ["rate"]
-    for strange in ('"rate', "rate\0", "rate* OR (", "NEAR(rate)", "rate\ud800", "context:rate", "-rate", "rate'"):
+    for strange in (
+        '"rate',
+        "rate\0",
+        "rate* OR (",
+        "NEAR(rate)",
+        "rate\ud800",
+        "context:rate",
+        "-rate",
+        "rate'",
+    ):
         assert titles(rows, strange) == ["rate"], strange
     assert titles(rows, "") == titles(rows, "?!") == []
 
@@ -170,9 +209,23 @@ def test_a_file_with_anything_in_it(tmp_path: Path) -> None:
     good = json.dumps(row("rate")).encode()
     other = json.dumps(row("rate 2")).encode()
     long = json.dumps(row("rate 3 " + "x" * 1_000_000)).encode()
-    strange = b'{"kind":"mood"}\n\xff\xff\n' + b"[" * 100_000 + b"\n" + b'{"kind":"failure"}\n' + b"y" * 1_000_000
+    strange = (
+        b'{"kind":"mood"}\n\xff\xff\n'
+        + b"[" * 100_000
+        + b"\n"
+        + b'{"kind":"failure"}\n'
+        + b"y" * 1_000_000
+    )
     (tmp_path / "learnings.jsonl").write_bytes(
-        b"\xef\xbb\xbf" + good + b"\r\n\n{\nnull\n[]\n" + strange + b"\n" + long + b"\n" + other + b'\n{"kind":"disc'
+        b"\xef\xbb\xbf"
+        + good
+        + b"\r\n\n{\nnull\n[]\n"
+        + strange
+        + b"\n"
+        + long
+        + b"\n"
+        + other
+        + b'\n{"kind":"disc'
     )
     found = fitting(tmp_path)
     assert {one.title[:6] for one in found} == {"rate", "rate 2", "rate 3"}
@@ -218,7 +271,9 @@ def test_no_file_is_no_learning(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
 def test_something_else_in_the_place_of_the_file(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "learnings.jsonl"
-    {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "link": lambda: path.symlink_to(path)}[kind]()
+    {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "link": lambda: path.symlink_to(path)}[
+        kind
+    ]()
     found = fitting(tmp_path)
     assert found == []
     assert len(found.notes) == (kind != "link") and all("cannot read" in one for one in found.notes)
@@ -234,11 +289,20 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 # -- the other sources
 
 
-def decide(root: Path, status: str = "DECISION", loop: str = "001-export", name: str = "001-stream.md", **more) -> Path:
+def decide(
+    root: Path,
+    status: str = "DECISION",
+    loop: str = "001-export",
+    name: str = "001-stream.md",
+    **more,
+) -> Path:
     folder = root / loop / "learnings"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
-    path.write_text(DECISION.format(status=status).replace("Stream", more.get("verb", "Stream")), encoding="utf-8")
+    path.write_text(
+        DECISION.format(status=status).replace("Stream", more.get("verb", "Stream")),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -256,11 +320,16 @@ def test_decisions_of_earlier_loops_are_found_superseded_ones_are_not(tmp_path: 
 def test_anti_patterns_say_what_to_avoid(tmp_path: Path) -> None:
     path = decide(tmp_path)
     path.write_text(
-        "# Anti-pattern 002: Retry in the client\r\n**Status**: ANTI-PATTERN\r\n**What**: each call retries\r\n"
+        "# Anti-pattern 002: Retry in the client\r\n**Status**: ANTI-PATTERN\r\n**What**: each "
+        "call retries\r\n"
         "**Why**: load triples\r\n**Avoid**: retry once,\r\nat the edge\r\n"
     )
     (one,) = fitting(tmp_path, "retry of client calls")
-    assert (one.kind, one.title, one.text) == ("anti-pattern", "Retry in the client", "retry once, at the edge")
+    assert (one.kind, one.title, one.text) == (
+        "anti-pattern",
+        "Retry in the client",
+        "retry once, at the edge",
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,7 +343,9 @@ def test_anti_patterns_say_what_to_avoid(tmp_path: Path) -> None:
         ("[recall\n", 0),
     ],
 )
-def test_the_users_own_learnings_are_read_where_the_project_says_so(tmp_path: Path, config: str, found: int) -> None:
+def test_the_users_own_learnings_are_read_where_the_project_says_so(
+    tmp_path: Path, config: str, found: int
+) -> None:
     (tmp_path / "config.toml").write_text(config, encoding="utf-8")
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -295,7 +366,10 @@ def test_the_projects_word_stands_where_the_user_has_the_same(tmp_path: Path) ->
     write(tmp_path, [row("rate")])
     write(tmp_path / "mine", [row("rate"), row("rate more")])
     found = fitting(tmp_path, LOOPKIT_CONFIG_DIR=str(tmp_path / "mine"))
-    assert sorted((one.title, one.where) for one in found) == [("rate", "project"), ("rate more", "user")]
+    assert sorted((one.title, one.where) for one in found) == [
+        ("rate", "project"),
+        ("rate more", "user"),
+    ]
 
 
 # -- as the files are now
@@ -305,7 +379,11 @@ def test_a_recall_says_what_the_files_say_now_and_writes_nothing(tmp_path: Path)
     write(tmp_path, [row("rate 1"), row("rate 2")])
     decision = decide(tmp_path, verb="Rate")
     (tmp_path / "learnings.db").write_bytes(b"of an earlier version")
-    assert {one.title for one in fitting(tmp_path)} == {"rate 1", "rate 2", "Rate rows to the client"}
+    assert {one.title for one in fitting(tmp_path)} == {
+        "rate 1",
+        "rate 2",
+        "Rate rows to the client",
+    }
     write(tmp_path, [{}, row("rate 2", confidence=1), row("rate 3")], "ab")
     decision.write_text(DECISION.format(status="SUPERSEDED by 002"))
     found = fitting(tmp_path)
@@ -326,7 +404,9 @@ def test_lines_are_added_behind_an_unfinished_one(tmp_path: Path) -> None:
     assert [one["context"] for one in found] == ["rate 1", "\ud800", "rate 2"]
 
 
-def test_nothing_is_left_of_lines_that_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_of_lines_that_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "learnings.jsonl"
     learnings.append(str(path), [row("rate 1")])
     before, real, calls = path.read_bytes(), os.write, []

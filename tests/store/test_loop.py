@@ -29,7 +29,9 @@ def root(tmp_path: Path) -> str:
 
 @pytest.fixture
 def loop(root: str) -> Loop:
-    return Loop.create(root, "add rate limiting", [FIRST, ("limits_set", {"iterations": 25})], "person")
+    return Loop.create(
+        root, "add rate limiting", [FIRST, ("limits_set", {"iterations": 25})], "person"
+    )
 
 
 def add(number: int) -> tuple:
@@ -58,7 +60,13 @@ def test_a_start_removes_the_index_of_an_earlier_version(root: str) -> None:
 def test_the_ignore_file_keeps_reasons_and_hides_state(root: str) -> None:
     project = Path(root).parent
     subprocess.run(["git", "init", "-q", project], check=True)
-    kept = ["learnings.jsonl", "config.toml", "001-a/SHAPE.md", "001-a/report.md", "001-a/learnings/001-x.md"]
+    kept = [
+        "learnings.jsonl",
+        "config.toml",
+        "001-a/SHAPE.md",
+        "001-a/report.md",
+        "001-a/learnings/001-x.md",
+    ]
     kept += ["stages/a/stage.yaml", "pipelines/b.yaml"]
     hidden = [
         "workflow-state.json",
@@ -73,7 +81,10 @@ def test_the_ignore_file_keeps_reasons_and_hides_state(root: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     done = subprocess.run(
-        ["git", "-C", project, "status", "--porcelain", "-uall"], capture_output=True, text=True, check=True
+        ["git", "-C", project, "status", "--porcelain", "-uall"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seen = sorted(line[3:].removeprefix(".loop/") for line in done.stdout.splitlines())
     assert seen == sorted([*kept, ".gitignore"])
@@ -91,7 +102,11 @@ def test_numbers_are_never_used_again(loop: Loop, root: str, purge: bool) -> Non
     where = store.archive(root, loop.name, purge)
     assert where == os.path.join(root, "archive", loop.name + (".purged" if purge else ""))
     assert os.path.exists(where) and not os.path.exists(loop.folder)
-    assert os.path.getsize(where) == 0 if purge else os.path.exists(os.path.join(where, "ledger.jsonl"))
+    assert (
+        os.path.getsize(where) == 0
+        if purge
+        else os.path.exists(os.path.join(where, "ledger.jsonl"))
+    )
     assert not os.path.exists(os.path.join(root, loops.SNAPSHOT))
     assert Loop.active(root) is None
     assert Loop.create(root, "x", [FIRST], "person").name == "002-x"
@@ -117,7 +132,9 @@ def test_lines_are_folded_and_the_snapshot_follows(loop: Loop, root: str) -> Non
     assert list(loop.state.tasks) == ["T-001", "T-002"]
     snapshot = loops.read_snapshot(root)
     assert snapshot is not None
-    assert snapshot["tasks"]["total"] == 2 and snapshot["ledger_offset"] == os.path.getsize(loop.path)
+    assert snapshot["tasks"]["total"] == 2 and snapshot["ledger_offset"] == os.path.getsize(
+        loop.path
+    )
 
 
 def test_nothing_to_write_writes_nothing(loop: Loop) -> None:
@@ -202,7 +219,13 @@ def test_a_ledger_that_cannot_be_opened_is_damage(loop: Loop, root: str) -> None
 
 
 def test_a_line_that_lacks_its_fields_is_left_out_and_numbered(loop: Loop, root: str) -> None:
-    row = {"v": 1, "at": "2026-12-01T09:30:00Z", "type": "task_added", "by": "x", "data": {"task": {}}}
+    row = {
+        "v": 1,
+        "at": "2026-12-01T09:30:00Z",
+        "type": "task_added",
+        "by": "x",
+        "data": {"task": {}},
+    }
     before = len(loop.state.tasks)
     with open(loop.path, "a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
@@ -228,7 +251,9 @@ def test_a_snapshot_of_a_loop_that_is_gone_is_not_followed(loop: Loop, root: str
     assert active is not None and active.name == "009-moved"
 
 
-def test_an_old_copy_of_the_snapshot_does_not_bring_back_a_loop_that_is_over(loop: Loop, root: str) -> None:
+def test_an_old_copy_of_the_snapshot_does_not_bring_back_a_loop_that_is_over(
+    loop: Loop, root: str
+) -> None:
     loop.record([("loop_cancelled", {"reason": "x"})], "person")
     old = Path(root, loops.SNAPSHOT).read_bytes()
     Loop.create(root, "next", [FIRST], "person")
@@ -244,7 +269,9 @@ def test_no_loop(root: str) -> None:
 # -- the lock
 
 
-def test_a_second_writer_waits_its_turn_and_then_gives_up(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_writer_waits_its_turn_and_then_gives_up(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store, "LOCK_SECONDS", 0)
     holder = (
         "import fcntl, sys\n"
@@ -277,7 +304,10 @@ def test_the_journal_is_named_as_documented() -> None:
 def test_nothing_is_written_that_could_not_be_read_back(loop: Loop, value: object) -> None:
     before = Path(loop.path).read_bytes()
     with pytest.raises(UsageFault, match="nothing was recorded"), loop.writing():
-        loop.record([("confirmed", {"what": "shape"}), ("review_light", {"wave": 1, "issues": value})], "person")
+        loop.record(
+            [("confirmed", {"what": "shape"}), ("review_light", {"wave": 1, "issues": value})],
+            "person",
+        )
     assert Path(loop.path).read_bytes() == before and not Loop(loop.root, loop.name).damaged
 
 

@@ -1,4 +1,5 @@
-"""Loops of a project: the active one, its snapshot brought up to date or rebuilt, whatever happened to the file."""
+"""Loops of a project: the active one, its snapshot brought up to date or rebuilt, whatever happened
+to the file."""
 
 from __future__ import annotations
 
@@ -27,7 +28,12 @@ def story() -> list[Event]:
     book.line("limits_set", iterations=25, usd=25.0, seconds=7200)
     book.wave()
     book.line(
-        "iteration_ended", by="hook", decision="hold", fingerprint="x", usage={"m": [1, 2, 3, 4]}, offsets={"t": 5}
+        "iteration_ended",
+        by="hook",
+        decision="hold",
+        fingerprint="x",
+        usage={"m": [1, 2, 3, 4]},
+        offsets={"t": 5},
     )
     book.line("subagent_stopped", by="hook", agent_id="a", transcript="t")
     book.verify("T-001", passed=False)
@@ -40,7 +46,9 @@ def story() -> list[Event]:
     book.line("review_light", wave=1, score=8, issues=0, blockers=0, experts=["a", "b"])
     book.line("native_seen", by="hook")
     book.line("notice_given", name="no_task_tools")
-    book.line("iteration_ended", by="hook", decision="allow", verdict="limit_time", reason="2 h used")
+    book.line(
+        "iteration_ended", by="hook", decision="allow", verdict="limit_time", reason="2 h used"
+    )
     book.line("limits_set", seconds=None)
     book.line("owner_changed", session_id="s2", client_pid=9, unattended=False)
     book.line("resumed")
@@ -51,7 +59,11 @@ def story() -> list[Event]:
 def waiting() -> list[Event]:
     """A loop whose shape asks a person to confirm things, paused and resumed in between."""
     book = Book().shaped(2, 2, 1, 1, 1)
-    for kind, data in (("paused", {"reason": "x"}), ("resumed", {}), ("question_asked", {"text": "?"})):
+    for kind, data in (
+        ("paused", {"reason": "x"}),
+        ("resumed", {}),
+        ("question_asked", {"text": "?"}),
+    ):
         book.now += 60
         book.line(kind, **data)
     book.line("question_answered", text="!")
@@ -91,11 +103,14 @@ def root(tmp_path: Path) -> Path:
 
 
 @settings(deadline=None, max_examples=60)
-@given(some.integers(1, len(STORY)), some.integers(0, len(STORY)), some.sampled_from([STORY, WAITING]))
+@given(
+    some.integers(1, len(STORY)), some.integers(0, len(STORY)), some.sampled_from([STORY, WAITING])
+)
 def test_a_snapshot_that_lags_behind_gives_what_a_full_fold_gives(
     tmp_path_factory: pytest.TempPathFactory, seen: int, more: int, story: list[Event]
 ) -> None:
-    """The snapshot reflects the first `seen` lines, the journal has `more` behind them: any cut of the ledger."""
+    """The snapshot reflects the first `seen` lines, the journal has `more` behind them: any cut of
+    the ledger."""
     rows = story[: seen + more]
     root = write(tmp_path_factory.mktemp("l") / ".loop", rows)
     offset = sum(len(encode(event)) for event in story[:seen])
@@ -151,7 +166,11 @@ def test_an_older_copy_of_the_snapshot_is_brought_up_to_date(root: Path) -> None
     write(root, STORY)
     loops.write_snapshot(str(root), old.snapshot)
     view = loops.view(str(root))
-    assert view is not None and view.session.status == "paused" and view.snapshot["tasks"]["completed"] == 1
+    assert (
+        view is not None
+        and view.session.status == "paused"
+        and view.snapshot["tasks"]["completed"] == 1
+    )
 
 
 def test_a_copy_from_a_loop_that_is_over_does_not_hide_the_one_that_runs(root: Path) -> None:
@@ -250,6 +269,9 @@ def test_the_snapshot_is_plain_json_with_the_documented_names(root: Path) -> Non
     assert view is not None
     loops.write_snapshot(str(root), view.snapshot)
     row = json.loads((root / loops.SNAPSHOT).read_text(encoding="ascii"))
-    wanted = "version stage task spec_score fit_score shape_chosen started_at last_updated recall_surfaced reviews"
+    wanted = (
+        "version stage task spec_score fit_score shape_chosen started_at last_updated "
+        "recall_surfaced reviews"
+    )
     ours = "loop status verdict owner iteration limits spent tasks ledger_offset"
     assert set((wanted + " " + ours).split()) <= set(row)

@@ -24,7 +24,9 @@ def begin(tmp_path: Path, mode: str = "session") -> Loop:
     root = str(tmp_path / ".loop")
     store.prepare(root)
     first = {"task": "x", "session_id": S1, "list": mode}
-    return Loop.create(root, "x", [("loop_started", first), ("stage_moved", {"to": "decompose"})], "person")
+    return Loop.create(
+        root, "x", [("loop_started", first), ("stage_moved", {"to": "decompose"})], "person"
+    )
 
 
 def add(loop: Loop, number: int, **fields: object) -> None:
@@ -77,10 +79,19 @@ def test_a_list_of_the_loops_own_is_named_after_it(tmp_path: Path, env: dict) ->
     assert listed(Path(env["CLAUDE_CONFIG_DIR"], "tasks", "001-x")) == {"T-001": "pending"}
 
 
-def test_what_claude_added_is_pulled_once_as_pending_without_a_command(tmp_path: Path, env: dict) -> None:
+def test_what_claude_added_is_pulled_once_as_pending_without_a_command(
+    tmp_path: Path, env: dict
+) -> None:
     folder, loop = made(env), begin(tmp_path)
     add(loop, 1)
-    row = {"id": "1", "subject": "mine", "description": "d", "status": "pending", "blocks": [], "blockedBy": []}
+    row = {
+        "id": "1",
+        "subject": "mine",
+        "description": "d",
+        "status": "pending",
+        "blocks": [],
+        "blockedBy": [],
+    }
     (folder / "1.json").write_text(json.dumps(row))
     for _ in range(3):
         mirror.follow(loop, env)
@@ -95,7 +106,14 @@ def test_a_removed_task_leaves_the_list_and_claudes_own_stays(tmp_path: Path, en
     folder, loop = made(env), begin(tmp_path)
     add(loop, 1)
     add(loop, 2)
-    row = {"id": "7", "subject": "mine", "description": "d", "status": "pending", "blocks": [], "blockedBy": []}
+    row = {
+        "id": "7",
+        "subject": "mine",
+        "description": "d",
+        "status": "pending",
+        "blocks": [],
+        "blockedBy": [],
+    }
     (folder / "7.json").write_text(json.dumps(row))
     mirror.follow(loop, env)
     loop.record([("task_removed", {"id": one}) for one in ("T-001", "T-003")], "person")
@@ -123,10 +141,14 @@ def test_a_contradiction_is_noted_and_the_ledger_stands(tmp_path: Path, env: dic
     (folder / "T-002.json").write_text(json.dumps(row))
     mirror.follow(loop, env)
     assert loop.state.tasks["T-002"].status == "pending" and listed(folder)["T-002"] == "pending"
-    notes = [json.loads(line) for line in Path(loop.path).read_text().splitlines() if "native_conflict" in line]
-    assert [(note["data"]["id"], note["data"]["list"], note["data"]["ledger"]) for note in notes] == [
-        ("T-002", "completed", "pending")
+    notes = [
+        json.loads(line)
+        for line in Path(loop.path).read_text().splitlines()
+        if "native_conflict" in line
     ]
+    assert [
+        (note["data"]["id"], note["data"]["list"], note["data"]["ledger"]) for note in notes
+    ] == [("T-002", "completed", "pending")]
 
 
 @pytest.mark.parametrize("error", [OSError("full"), Refused("another command has been writing")])

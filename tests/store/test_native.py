@@ -21,11 +21,23 @@ LOOP = "001-limiter"
 
 
 def mirrored(
-    name: str, status: str = "pending", blocked_by: tuple = (), native_id: str | None = None, **more: Any
+    name: str,
+    status: str = "pending",
+    blocked_by: tuple = (),
+    native_id: str | None = None,
+    **more: Any,
 ) -> native.Mirrored:
     metadata = {"wave": 1, "loopId": LOOP, "verification": "execution output", "stuckCount": 0}
-    values = {"subject": f"do {name}", "description": "d", "active_form": "", "metadata": metadata, **more}
-    return native.Mirrored(id=name, status=status, blocked_by=blocked_by, native_id=native_id, **values)
+    values = {
+        "subject": f"do {name}",
+        "description": "d",
+        "active_form": "",
+        "metadata": metadata,
+        **more,
+    }
+    return native.Mirrored(
+        id=name, status=status, blocked_by=blocked_by, native_id=native_id, **values
+    )
 
 
 def record(name: str, status: str = "pending", **fields: Any) -> dict:
@@ -136,7 +148,12 @@ def test_push_writes_the_record_of_a_task(tmp_path: Path) -> None:
         "status": "in_progress",
         "blocks": ["T-002", "T-003"],
         "blockedBy": [],
-        "metadata": {"wave": 1, "loopId": LOOP, "verification": "execution output", "stuckCount": 0},
+        "metadata": {
+            "wave": 1,
+            "loopId": LOOP,
+            "verification": "execution output",
+            "stuckCount": 0,
+        },
         "activeForm": "Doing it",
     }
     assert read(tmp_path, "T-002")["status"] == read(tmp_path, "T-003")["status"] == "pending"
@@ -173,7 +190,9 @@ def test_absence_means_nothing(tmp_path: Path) -> None:
     tasks = [mirrored("T-001", "completed"), mirrored("T-002")]
     (tmp_path / ".highwatermark").write_text("3")
     native.sync(tasks, str(tmp_path), LOOP)
-    assert files(tmp_path) == [".highwatermark", "T-002.json"], "open tasks come back, a finished one needs no file"
+    assert files(tmp_path) == [".highwatermark", "T-002.json"], (
+        "open tasks come back, a finished one needs no file"
+    )
     assert (tmp_path / ".highwatermark").read_text() == "3"
 
 
@@ -192,7 +211,9 @@ def test_a_place_that_cannot_be_written_is_skipped(tmp_path: Path) -> None:
 
 @settings(max_examples=50)
 @given(st.text(), st.text())
-def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, subject: str, description: str) -> None:
+def test_any_text_survives(
+    tmp_path_factory: pytest.TempPathFactory, subject: str, description: str
+) -> None:
     folder = tmp_path_factory.mktemp("list")
     native.sync([mirrored("T-001", subject=subject, description=description)], str(folder), LOOP)
     kept = json.loads((folder / "T-001.json").read_bytes())
@@ -212,8 +233,14 @@ def test_the_ledger_stands_against_the_list(tmp_path: Path) -> None:
     put(tmp_path, "T-001", "in_progress", metadata={"loopId": LOOP})
     put(tmp_path, "T-002", "completed", metadata={"loopId": LOOP})
     result = native.sync(tasks, str(tmp_path), LOOP)
-    assert result.conflicts == [("T-001", "in_progress", "completed"), ("T-002", "completed", "pending")]
-    assert read(tmp_path, "T-001")["status"] == "completed" and read(tmp_path, "T-002")["status"] == "pending"
+    assert result.conflicts == [
+        ("T-001", "in_progress", "completed"),
+        ("T-002", "completed", "pending"),
+    ]
+    assert (
+        read(tmp_path, "T-001")["status"] == "completed"
+        and read(tmp_path, "T-002")["status"] == "pending"
+    )
 
 
 def test_claude_s_own_tasks_are_reported(tmp_path: Path) -> None:
@@ -230,7 +257,11 @@ def test_claude_s_own_tasks_are_reported(tmp_path: Path) -> None:
 
 def test_a_task_that_was_taken_in_is_written_to_its_own_number(tmp_path: Path) -> None:
     put(tmp_path, "6", subject="do T-001")
-    native.sync([mirrored("T-001", native_id="6"), mirrored("T-002", blocked_by=("T-001",))], str(tmp_path), LOOP)
+    native.sync(
+        [mirrored("T-001", native_id="6"), mirrored("T-002", blocked_by=("T-001",))],
+        str(tmp_path),
+        LOOP,
+    )
     assert read(tmp_path, "6")["id"] == "6" and read(tmp_path, "6")["blocks"] == ["T-002"]
     assert read(tmp_path, "6")["metadata"]["loopId"] == LOOP
     assert read(tmp_path, "T-002")["blockedBy"] == ["6"]
@@ -243,7 +274,10 @@ def test_the_same_number_of_another_list_is_another_task(tmp_path: Path) -> None
     for _ in range(2):
         assert native.sync(tasks, str(tmp_path), LOOP).created == []
         assert read(tmp_path, "6") == record("6")
-        assert (read(tmp_path, "T-001")["subject"], read(tmp_path, "T-002")["blockedBy"]) == ("do T-001", ["T-001"])
+        assert (read(tmp_path, "T-001")["subject"], read(tmp_path, "T-002")["blockedBy"]) == (
+            "do T-001",
+            ["T-001"],
+        )
 
 
 def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
@@ -259,13 +293,16 @@ def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
         native.Created("2", "two", "d", "Doing", "pending", ("1", "99")),
         native.Created("3", "three", "d", "", "in_progress", ("2",)),
     ]
-    assert native.pulled(state, created) == [], "before the shape is decided Claude's list is its own business"
+    assert native.pulled(state, created) == [], (
+        "before the shape is decided Claude's list is its own business"
+    )
     apply("stage_moved", to="executing")
     lines = native.pulled(state, created)
     for kind, data in lines:
         apply(kind, **data)
     assert [
-        (task.id, task.native, task.subject, task.blocked_by, task.verify, task.status) for task in state.tasks.values()
+        (task.id, task.native, task.subject, task.blocked_by, task.verify, task.status)
+        for task in state.tasks.values()
     ] == [
         ("T-001", "1", "one", (), "", "pending"),
         ("T-002", "2", "two", ("T-001",), "", "pending"),
@@ -273,7 +310,12 @@ def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
     ]
     assert native.pulled(state, created) == []
     assert [row.native_id for row in native.rows(state)] == ["1", "2", "3"]
-    assert native.rows(state)[0].metadata == {"wave": None, "loopId": LOOP, "verification": None, "stuckCount": 0}
+    assert native.rows(state)[0].metadata == {
+        "wave": None,
+        "loopId": LOOP,
+        "verification": None,
+        "stuckCount": 0,
+    }
 
 
 # -- locks
@@ -294,7 +336,9 @@ def test_a_lock_that_stays_costs_its_time_once_and_the_files_are_left(tmp_path: 
         put(tmp_path, f"T-00{number}")
         (tmp_path / f"T-00{number}.json.lock").mkdir()
     began = time.monotonic()
-    result = native.sync([mirrored(f"T-00{number}") for number in range(1, 7)], str(tmp_path), LOOP, patience=0.2)
+    result = native.sync(
+        [mirrored(f"T-00{number}") for number in range(1, 7)], str(tmp_path), LOOP, patience=0.2
+    )
     assert (result.pushed, result.skipped) == (1, 5), "the free one is written"
     assert time.monotonic() - began < 2
     assert read(tmp_path, "T-001")["subject"] == "task T-001"
@@ -313,10 +357,16 @@ def test_a_lock_older_than_ten_seconds_is_taken_over(tmp_path: Path, name: str, 
     assert not (tmp_path / lock).exists()
 
 
-def test_creating_and_changing_lock_as_the_client_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_creating_and_changing_lock_as_the_client_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken: list[str] = []
     mkdir = os.mkdir
-    monkeypatch.setattr(os, "mkdir", lambda path, *rest: (taken.append(os.path.basename(path)), mkdir(path, *rest))[1])
+    monkeypatch.setattr(
+        os,
+        "mkdir",
+        lambda path, *rest: (taken.append(os.path.basename(path)), mkdir(path, *rest))[1],
+    )
     native.sync([mirrored("T-001")], str(tmp_path), LOOP)
     native.sync([mirrored("T-001", "in_progress")], str(tmp_path), LOOP)
     assert taken == [".lock.lock", "T-001.json.lock"]
@@ -327,7 +377,9 @@ def test_two_writers_at_once_leave_whole_files(tmp_path: Path) -> None:
         for _ in range(20):
             native.sync([mirrored(f"T-00{n}", status) for n in range(1, 5)], str(tmp_path), LOOP)
 
-    threads = [threading.Thread(target=write, args=(status,)) for status in ("pending", "in_progress")]
+    threads = [
+        threading.Thread(target=write, args=(status,)) for status in ("pending", "in_progress")
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

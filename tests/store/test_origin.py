@@ -22,7 +22,9 @@ def _home(home: Path) -> Path:
 
 def test_line_ends_and_marks_make_no_other_content() -> None:
     wanted = digest(LEARNING, TEXT)
-    assert {digest(LEARNING, one) for one in (TEXT + b"\r", b"\xef\xbb\xbf" + TEXT, b" " + TEXT + b"\n")} == {wanted}
+    assert {
+        digest(LEARNING, one) for one in (TEXT + b"\r", b"\xef\xbb\xbf" + TEXT, b" " + TEXT + b"\n")
+    } == {wanted}
     assert digest(DECISION, b"a\r\nb\r\n") == digest(DECISION, b"a\nb") != digest(DECISION, b"a b")
     assert digest(LEARNING, TEXT) != digest(DECISION, TEXT)
 
@@ -32,11 +34,17 @@ def test_settings_count_for_one_project_and_its_worktrees(tmp_path: Path) -> Non
     first.mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
     assert digest(SETTINGS, TEXT, str(first)) != digest(SETTINGS, TEXT, str(second))
-    assert digest(SETTINGS, TEXT, str(first)) == digest(SETTINGS, TEXT, str(tmp_path / "link" / ".loop"))
+    assert digest(SETTINGS, TEXT, str(first)) == digest(
+        SETTINGS, TEXT, str(tmp_path / "link" / ".loop")
+    )
     subprocess.run(["git", "init", "-q", tmp_path / "a"], check=True)
     subprocess.run(["git", "-C", tmp_path / "a", "commit", "-qm", "x", "--allow-empty"], check=True)
-    subprocess.run(["git", "-C", tmp_path / "a", "worktree", "add", "-q", tmp_path / "tree"], check=True)
-    assert digest(SETTINGS, TEXT, str(first)) == digest(SETTINGS, TEXT, str(tmp_path / "tree" / ".loop"))
+    subprocess.run(
+        ["git", "-C", tmp_path / "a", "worktree", "add", "-q", tmp_path / "tree"], check=True
+    )
+    assert digest(SETTINGS, TEXT, str(first)) == digest(
+        SETTINGS, TEXT, str(tmp_path / "tree" / ".loop")
+    )
 
 
 def test_whose_a_content_is(tmp_path: Path) -> None:
@@ -57,7 +65,10 @@ def test_the_note_is_one_line_a_content(tmp_path: Path) -> None:
     trust.vouch(trust.OWN, [("a" * 64, "settings /x\ny \ud800"), ("b" * 64, "learning")])
     trust.vouch(trust.OWN, [("b" * 64, "learning")])
     lines = Path(trust.contents()).read_bytes().split(b"\n")
-    assert lines[0].startswith(b"a" * 64 + b" own settings /x y ") and lines[1:] == [b"b" * 64 + b" own learning", b""]
+    assert lines[0].startswith(b"a" * 64 + b" own settings /x y ") and lines[1:] == [
+        b"b" * 64 + b" own learning",
+        b"",
+    ]
     assert os.stat(trust.contents()).st_mode & 0o777 == 0o600
     assert os.stat(os.path.dirname(trust.contents())).st_mode & 0o777 == 0o700
 
@@ -86,7 +97,9 @@ def test_what_is_written_here_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [None, "taken"])
-def test_a_status_that_is_set_makes_nothing_of_a_strangers_ones_own(tmp_path: Path, how: str | None) -> None:
+def test_a_status_that_is_set_makes_nothing_of_a_strangers_ones_own(
+    tmp_path: Path, how: str | None
+) -> None:
     path = tmp_path / "learnings" / "001-theirs.md"
     path.parent.mkdir()
     path.write_bytes(b"# x\n**Status**: DECISION\n")
@@ -109,7 +122,10 @@ def test_nothing_is_written_that_cannot_be_noted(tmp_path: Path, home: Path) -> 
 def test_only_lines_of_ones_own_are_met_again(tmp_path: Path) -> None:
     path = tmp_path / LEARNINGS
     path.write_bytes(TEXT + b"\n" + TEXT.replace(b'"a"', b'"taken"') + b"\n")
-    trust.vouch(trust.TAKEN, [(digest(LEARNING, line), "learning") for line in path.read_bytes().split(b"\n")[1:]])
+    trust.vouch(
+        trust.TAKEN,
+        [(digest(LEARNING, line), "learning") for line in path.read_bytes().split(b"\n")[1:]],
+    )
     learnings.append(str(path), [{"kind": "discovery", "discovery": "own"}])
     rows = learnings.rows(str(path), Origin(str(tmp_path), None))
     assert [one["discovery"] for one in rows] == ["own"]

@@ -73,7 +73,11 @@ def test_the_variable_comes_first(repository: Path, tmp_path: Path) -> None:
     given = {"LOOPKIT_DIR": str(tmp_path / "other")}
     assert find(str(repository), given) is None
     (tmp_path / "other").mkdir()
-    assert find(str(repository), given) == place.future(str(repository), given) == str(tmp_path / "other")
+    assert (
+        find(str(repository), given)
+        == place.future(str(repository), given)
+        == str(tmp_path / "other")
+    )
 
 
 def test_a_loop_of_the_home_folder_does_not_serve_what_is_below_it(tmp_path: Path) -> None:
@@ -110,7 +114,9 @@ def test_a_repository_that_is_the_home_folder_is_no_project_s(tmp_path: Path) ->
     assert place.project(str(project), {"HOME": str(tmp_path)}) == str(project)
     # what an earlier version put there is found as long as the project has no repository of its own
     (tmp_path / ".loop").mkdir()
-    assert place.candidates(str(tmp_path / "code"), {"HOME": str(tmp_path)}) == [str(tmp_path / ".loop")]
+    assert place.candidates(str(tmp_path / "code"), {"HOME": str(tmp_path)}) == [
+        str(tmp_path / ".loop")
+    ]
     assert place.candidates(str(project), {"HOME": str(tmp_path)}) == []
 
 
@@ -139,7 +145,9 @@ def test_where_the_session_was_opened_counts(repository: Path, tmp_path: Path) -
     (web / "package.json").write_text("{}")
     given = {"LOOPKIT_OPENED": str(web), "CLAUDE_CODE_SESSION_ID": "s"}
     assert place.project(str(repository), given) == str(web)  # it has wandered upwards
-    assert place.project(str(repository), {"LOOPKIT_OPENED": str(web)}) == str(repository)  # a person in a terminal
+    assert place.project(str(repository), {"LOOPKIT_OPENED": str(web)}) == str(
+        repository
+    )  # a person in a terminal
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")
@@ -177,8 +185,13 @@ def test_a_file_of_that_name_is_no_folder(tmp_path: Path) -> None:
 
 def test_data_folder() -> None:
     assert place.data_dir({"LOOPKIT_DATA": "/a", "CLAUDE_PLUGIN_DATA": "/b"}) == "/a"
-    assert place.data_dir({"HOME": "/h", "CLAUDE_PLUGIN_DATA": "/b"}) == "/h/.claude/plugins/data/loop-loopkit"
-    assert place.data_dir({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}) == "/c/plugins/data/loop-loopkit"
+    assert (
+        place.data_dir({"HOME": "/h", "CLAUDE_PLUGIN_DATA": "/b"})
+        == "/h/.claude/plugins/data/loop-loopkit"
+    )
+    assert (
+        place.data_dir({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}) == "/c/plugins/data/loop-loopkit"
+    )
 
 
 @pytest.mark.parametrize(

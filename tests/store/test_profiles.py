@@ -23,7 +23,9 @@ def test_a_folder_with_other_files_in_it(tmp_path: Path) -> None:
     (folder / "b.md").write_text("no front matter")
     (folder / "c.txt").write_text("---\ntitle: C\n---\n")
     found = profiles.read(str(tmp_path))
-    assert [(one.name, one.title, one.depth, one.core) for one in found] == [("a", "A", ["api"], [])]
+    assert [(one.name, one.title, one.depth, one.core) for one in found] == [
+        ("a", "A", ["api"], [])
+    ]
 
 
 def test_no_folder(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Marker files on disk: what is read, what is passed over, and that nothing there can make it fail."""
+"""Marker files on disk: what is read, what is passed over, and that nothing there can make it
+fail."""
 
 from __future__ import annotations
 
@@ -54,7 +55,12 @@ def test_an_environment_of_the_project(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"\xef\xbb\xbftest:\n\tx\n", b"test:\r\n\tx\r\n", b"# \xff\xfe\ntest:\n\tx\n", b"\x00\ntest:\n\tx\n"],
+    [
+        b"\xef\xbb\xbftest:\n\tx\n",
+        b"test:\r\n\tx\r\n",
+        b"# \xff\xfe\ntest:\n\tx\n",
+        b"\x00\ntest:\n\tx\n",
+    ],
     ids=["byte order mark", "CRLF", "not UTF-8", "NUL"],
 )
 def test_odd_bytes(tmp_path: Path, text: bytes) -> None:
@@ -63,7 +69,13 @@ def test_odd_bytes(tmp_path: Path, text: bytes) -> None:
 
 
 def test_a_huge_file_is_there_but_unread(tmp_path: Path) -> None:
-    put(tmp_path, {"Makefile": b"test:\n\tx\n" + b"#" * project.LARGEST, "go.mod": b"x" * (project.LARGEST + 1)})
+    put(
+        tmp_path,
+        {
+            "Makefile": b"test:\n\tx\n" + b"#" * project.LARGEST,
+            "go.mod": b"x" * (project.LARGEST + 1),
+        },
+    )
     assert commands(tmp_path)[0] == "go test ./..."
 
 
@@ -82,11 +94,18 @@ def test_names_that_no_command_line_can_hold(tmp_path: Path) -> None:
     with open(folder + b"/go.mod", "wb"):
         pass
     put(tmp_path, {"a\nb/go.mod": "", "-x/go.mod": "", "my app/go.mod": ""})
-    assert commands(tmp_path) == ["go -C 'my app' test ./...", "go -C 'my app' vet ./...", "go -C 'my app' build ./..."]
+    assert commands(tmp_path) == [
+        "go -C 'my app' test ./...",
+        "go -C 'my app' vet ./...",
+        "go -C 'my app' build ./...",
+    ]
 
 
 def test_a_folder_full_of_files(tmp_path: Path) -> None:
-    put(tmp_path, {"go.mod": "", **{f"test_{number}.py": "import unittest" for number in range(2500)}})
+    put(
+        tmp_path,
+        {"go.mod": "", **{f"test_{number}.py": "import unittest" for number in range(2500)}},
+    )
     for number in range(2500):
         (tmp_path / f"{number}").touch()
     assert "go test ./..." in commands(tmp_path)

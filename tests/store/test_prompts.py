@@ -13,11 +13,15 @@ from loopkit.store import prompts
 
 
 @given(text=some.text(some.characters()), session=some.text(some.characters(), max_size=200))
-def test_any_words_of_any_session_come_back(tmp_path_factory: pytest.TempPathFactory, text: str, session: str) -> None:
+def test_any_words_of_any_session_come_back(
+    tmp_path_factory: pytest.TempPathFactory, text: str, session: str
+) -> None:
     data = str(tmp_path_factory.mktemp("d"))
     prompts.save(data, session, text)
     assert prompts.load(data, session) == text
-    assert Path(prompts.path(data, session)).parent == Path(data, "prompts"), "no name leads out of the folder"
+    assert Path(prompts.path(data, session)).parent == Path(data, "prompts"), (
+        "no name leads out of the folder"
+    )
     prompts.forget(data, session)
     assert prompts.load(data, session) is None
 

@@ -56,7 +56,9 @@ JSON = some.recursive(
 )
 
 
-@given(some.dictionaries(some.text(), JSON, max_size=4), some.booleans(), some.sampled_from([None, 1]))
+@given(
+    some.dictionaries(some.text(), JSON, max_size=4), some.booleans(), some.sampled_from([None, 1])
+)
 def test_json_is_read_as_json(value: dict, ascii_only: bool, indent: int | None) -> None:
     assert parse(json.dumps(value, ensure_ascii=ascii_only, indent=indent)) == value
 

@@ -14,7 +14,9 @@ def test_a_table_is_read_once() -> None:
     assert tables.masks() is tables.masks()
 
 
-@pytest.mark.parametrize("text", [None, "[broken", "\udcff"], ids=["missing", "not TOML", "not UTF-8"])
+@pytest.mark.parametrize(
+    "text", [None, "[broken", "\udcff"], ids=["missing", "not TOML", "not UTF-8"]
+)
 def test_a_table_that_cannot_be_read_is_a_fault(
     text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from loopkit.store import transcript
 
-USAGE = {"input_tokens": 3, "output_tokens": 50, "cache_creation_input_tokens": 7, "cache_read_input_tokens": 1000}
+USAGE = {
+    "input_tokens": 3,
+    "output_tokens": 50,
+    "cache_creation_input_tokens": 7,
+    "cache_read_input_tokens": 1000,
+}
 
 
 def line(
@@ -29,13 +34,22 @@ def line(
         "content": [block or {"type": "text", "text": "hm"}],
         "usage": {**USAGE, **usage},
     }
-    return json.dumps({"type": "assistant", "timestamp": at, "message": message}, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({"type": "assistant", "timestamp": at, "message": message}, ensure_ascii=False)
+        + "\n"
+    )
 
 
 TOOL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
 SAID = 'say "assistant" and "tool_use"'
 USER = (
-    json.dumps({"type": "user", "timestamp": "2026-12-01T10:00:00Z", "message": {"role": "user", "content": SAID}})
+    json.dumps(
+        {
+            "type": "user",
+            "timestamp": "2026-12-01T10:00:00Z",
+            "message": {"role": "user", "content": SAID},
+        }
+    )
     + "\n"
 )
 
@@ -45,12 +59,20 @@ def main(tmp_path: Path) -> Path:
     return tmp_path / "3f2c.jsonl"
 
 
-def read(main: Path, offsets: dict | None = None, ids: list | None = None, **more: Any) -> transcript.Reading:
+def read(
+    main: Path, offsets: dict | None = None, ids: list | None = None, **more: Any
+) -> transcript.Reading:
     return transcript.read(str(main), offsets or {}, ids or [], **more)
 
 
 def test_each_message_counts_once(main: Path) -> None:
-    main.write_text(USER + line("m1") + line("m1", TOOL) + line("m2", output_tokens=1) + line("m3", model="other"))
+    main.write_text(
+        USER
+        + line("m1")
+        + line("m1", TOOL)
+        + line("m2", output_tokens=1)
+        + line("m3", model="other")
+    )
     reading = read(main)
     assert reading.usage == {"claude-sonnet-5": [6, 51, 14, 2000], "other": [3, 50, 7, 1000]}
     assert reading.active
@@ -87,14 +109,21 @@ def test_subagents_and_noted_transcripts_are_read_too(main: Path, tmp_path: Path
     (folder / "agent-a.meta.json").write_text("{}")
     (folder / "other.jsonl").write_text(line("m9"))
     (tmp_path / "agent-b.jsonl").write_text(line("m3"))
-    extra = (str(tmp_path / "agent-b.jsonl"), str(folder / "agent-a.jsonl"), str(tmp_path / "gone.jsonl"), "")
+    extra = (
+        str(tmp_path / "agent-b.jsonl"),
+        str(folder / "agent-a.jsonl"),
+        str(tmp_path / "gone.jsonl"),
+        "",
+    )
     reading = read(main, extra=extra)
     assert reading.active and reading.usage["claude-sonnet-5"][1] == 150
     assert sorted(reading.offsets) == ["3f2c.jsonl", "agent-a.jsonl", "agent-b.jsonl"]
 
 
 def test_what_was_said_before_the_loop_does_not_count(main: Path) -> None:
-    main.write_text(line("m1", TOOL, at="2026-12-01T09:59:59.999Z") + line("m2", at="2026-12-01T10:00:00.001Z"))
+    main.write_text(
+        line("m1", TOOL, at="2026-12-01T09:59:59.999Z") + line("m2", at="2026-12-01T10:00:00.001Z")
+    )
     reading = read(main, since="2026-12-01T10:00:00Z")
     assert reading.usage == {"claude-sonnet-5": [3, 50, 7, 1000]} and not reading.active
     assert reading.offsets["3f2c.jsonl"] == main.stat().st_size
@@ -102,7 +131,9 @@ def test_what_was_said_before_the_loop_does_not_count(main: Path) -> None:
 
 def test_words_are_not_deeds(main: Path) -> None:
     main.write_text(
-        USER + line("m1", {"type": "text", "text": 'a "tool_use" of "assistant"'}) + line("e", model="<synthetic>")
+        USER
+        + line("m1", {"type": "text", "text": 'a "tool_use" of "assistant"'})
+        + line("e", model="<synthetic>")
     )
     reading = read(main)
     assert not reading.active and list(reading.usage) == ["claude-sonnet-5"]
@@ -131,12 +162,16 @@ def test_bytes_that_say_nothing(main: Path, raw: bytes) -> None:
 
 
 def test_stray_bytes_inside_a_line_are_skipped(main: Path) -> None:
-    main.write_bytes(line("m1", {"type": "text", "text": "PLACE"}).encode().replace(b"PLACE", b"\x8f\xff"))
+    main.write_bytes(
+        line("m1", {"type": "text", "text": "PLACE"}).encode().replace(b"PLACE", b"\x8f\xff")
+    )
     assert read(main).usage
 
 
 @given(st.binary(max_size=400), st.integers(0, 500))
-def test_any_bytes_any_offset(tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int) -> None:
+def test_any_bytes_any_offset(
+    tmp_path_factory: pytest.TempPathFactory, raw: bytes, offset: int
+) -> None:
     main = tmp_path_factory.mktemp("t") / "s.jsonl"
     main.write_bytes(raw)
     reading = read(main, {"s.jsonl": offset})
@@ -144,8 +179,12 @@ def test_any_bytes_any_offset(tmp_path_factory: pytest.TempPathFactory, raw: byt
 
 
 @pytest.mark.parametrize("piece", [1, 7, 64, 4096])
-def test_pieces_of_any_size_give_the_same(main: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    main.write_text((USER + line("m1", {"type": "text", "text": "ü" * 300}) + line("m2", TOOL)) * 2 + "torn")
+def test_pieces_of_any_size_give_the_same(
+    main: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    main.write_text(
+        (USER + line("m1", {"type": "text", "text": "ü" * 300}) + line("m2", TOOL)) * 2 + "torn"
+    )
     whole = read(main)
     monkeypatch.setattr(transcript, "PIECE", piece)
     assert read(main) == whole and whole.active
@@ -166,7 +205,9 @@ def test_a_reading_is_bounded_and_goes_on_later(main: Path) -> None:
     assert counted == 50 * 50 and rounds > 10
 
 
-def test_a_line_too_long_to_keep_is_passed_over(main: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_too_long_to_keep_is_passed_over(
+    main: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(transcript, "PIECE", 256)
     monkeypatch.setattr(transcript, "LONGEST_LINE", 2000)
     main.write_text(line("m1", {"type": "text", "text": "x" * 10_000}) + line("m2", TOOL))
@@ -202,7 +243,9 @@ def test_files_that_are_not_there_or_cannot_be_read(main: Path, tmp_path: Path) 
 
 def test_ids_that_are_carried_stay_few(main: Path) -> None:
     main.write_text("".join(line(f"m{number}") for number in range(500)))
-    assert read(main).message_ids == [f"m{number}" for number in range(500 - transcript.CARRIED, 500)]
+    assert read(main).message_ids == [
+        f"m{number}" for number in range(500 - transcript.CARRIED, 500)
+    ]
 
 
 def test_an_hour_s_cache_searches_and_fast_mode_are_told_apart(tmp_path: Path) -> None:
@@ -214,7 +257,11 @@ def test_an_hour_s_cache_searches_and_fast_mode_are_told_apart(tmp_path: Path) -
         "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
         "server_tool_use": {"web_search_requests": 3},
     }
-    rows = [("m1", usage), ("m2", {**usage, "speed": "fast"}), ("m3", {**usage, "server_tool_use": None})]
+    rows = [
+        ("m1", usage),
+        ("m2", {**usage, "speed": "fast"}),
+        ("m3", {**usage, "server_tool_use": None}),
+    ]
     odd = {**usage, "cache_creation": {"ephemeral_1h_input_tokens": 10**9}, "server_tool_use": [7]}
     file = tmp_path / "s.jsonl"
     with file.open("w") as out:

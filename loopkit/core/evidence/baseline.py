@@ -1,4 +1,5 @@
-"""How a check stood before the work: which names it gave as failing then, and what has come to fail since."""
+"""How a check stood before the work: which names it gave as failing then, and what has come to fail
+since."""
 
 from __future__ import annotations
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
 #: Names that a baseline holds at the most; characters of a line, and of a name, that are looked at.
 MOST_NAMES, LONGEST_LINE, LONGEST_NAME = 2000, 1000, 300
-#: Exit codes from here on are no verdict of a check: out of time, cannot be started, ended by a signal.
+#: Exit codes from here on are no verdict of a check: out of time, cannot be started, ended by a
+#: signal.
 CUT_SHORT = 124
-#: What a comparison comes to. regression: bool · new: names that did not fail before · said: one line.
+#: What a comparison comes to. regression: bool · new: names that did not fail before · said: one
+#: line.
 Verdict = namedtuple("Verdict", "regression new said")
 
 # -- failing names, as the usual runners print them
@@ -41,10 +44,11 @@ _MOCHA = re.compile(r"\s+\d+\) (.*)$")
 
 
 def names(text: str, runners: list[dict]) -> list[str]:
-    """The failing names in what a check printed, each once, in its order, without times, counts and messages.
+    """The failing names in what a check printed, each once, in its order, without times, counts and
+    messages.
 
-    Known are Jest, Vitest, Mocha, Go, Cargo, TAP, and the rows of data/runners.toml, the last of which is for
-    `FAILED x` and `FAIL: x` of any other runner.
+    Known are Jest, Vitest, Mocha, Go, Cargo, TAP, and the rows of data/runners.toml, the last of
+    which is for `FAILED x` and `FAIL: x` of any other runner.
     """
     hint = re.compile("|".join([*_HINTS, *(row["hint"] for row in runners)]))
     found: dict[str, None] = {}
@@ -55,13 +59,17 @@ def names(text: str, runners: list[dict]) -> list[str]:
     mocha, title = False, None
     for whole in text.splitlines():
         line = _COLOURS.sub("", whole[:LONGEST_LINE]).rstrip()
-        if title is not None:  # the parts of a title stand on lines of their own, the last one ends with a colon
+        if (
+            title is not None
+        ):  # the parts of a title stand on lines of their own, the last one ends with a colon
             title = [*title, line.strip()]
             if line.endswith(":") or len(title) > 8 or not line.strip():
                 _note(found, " › ".join(one for one in title if one).rstrip(":"))
                 title = None
             continue
-        if line.lstrip().startswith(("Running ", "Doc-tests ")) and (hit := _CARGO_BINARY.match(line)):
+        if line.lstrip().startswith(("Running ", "Doc-tests ")) and (
+            hit := _CARGO_BINARY.match(line)
+        ):
             binary = f"{hit[1] or hit[2]}: "
             continue
         if mocha and (hit := _MOCHA.match(line)):
@@ -129,10 +137,11 @@ def _other(line: str, runners: list[dict]) -> str:
 
 
 def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
-    """What has become worse. before: a recorded baseline's `exit` and `failures` · the rest: of the run just now.
+    """What has become worse. before: a recorded baseline's `exit` and `failures` · the rest: of the
+    run just now.
 
-    A run that failed has to be explained by names that failed before as well, or be the same as a baseline without
-    names; one that did not come to its end tells nothing.
+    A run that failed has to be explained by names that failed before as well, or be the same as a
+    baseline without names; one that did not come to its end tells nothing.
     """
     known = set(before["failures"])
     new = [one for one in failing if one not in known]
@@ -142,28 +151,44 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
     if exit_code == 0:
         return Verdict(False, [], "no regression: it passes")
     if exit_code >= CUT_SHORT and exit_code != was:
-        return Verdict(True, [], f"cannot be compared: it did not come to its end (exit {exit_code}, was {was})")
+        return Verdict(
+            True,
+            [],
+            f"cannot be compared: it did not come to its end (exit {exit_code}, was {was})",
+        )
     if failing:
         mended = len(known) - left
         better = f", {mended} fewer" if mended > 0 else ""
-        return Verdict(False, [], f"no regression: {prose.count(left, 'failure')}, each as before{better}")
+        return Verdict(
+            False, [], f"no regression: {prose.count(left, 'failure')}, each as before{better}"
+        )
     if not known and exit_code == was:
-        return Verdict(False, [], f"no regression: exit {exit_code} as before; it names nothing to compare")
-    return Verdict(True, [], f"cannot be compared: exit {exit_code} and no failing name (was exit {was})")
+        return Verdict(
+            False, [], f"no regression: exit {exit_code} as before; it names nothing to compare"
+        )
+    return Verdict(
+        True, [], f"cannot be compared: exit {exit_code} and no failing name (was exit {was})"
+    )
 
 
-def recorded(state: LoopState, line: str, outcome: dict, failing: list[str], replace: bool) -> list[Change]:
+def recorded(
+    state: LoopState, line: str, outcome: dict, failing: list[str], replace: bool
+) -> list[Change]:
     """`baseline -- CMD`: how the check stands now.
 
-    Raises Refused where one is recorded, where it did not run, and where more fails than can be compared.
+    Raises Refused where one is recorded, where it did not run, and where more fails than can be
+    compared.
     """
     check_new(state, line, replace)
     if outcome["exit"] in (CUT_SHORT, 126, 127):
         raise Refused(
-            f"no baseline: {outcome['note'] or 'it did not run to its end'}", "give a check that ends by itself"
+            f"no baseline: {outcome['note'] or 'it did not run to its end'}",
+            "give a check that ends by itself",
         )
     if len(failing) > MOST_NAMES:
-        raise Refused(f"no baseline: {len(failing)} names fail, at most {MOST_NAMES}", "take a smaller check")
+        raise Refused(
+            f"no baseline: {len(failing)} names fail, at most {MOST_NAMES}", "take a smaller check"
+        )
     row = {"command": line, "exit": outcome["exit"], "failures": failing, "log": outcome["log"]}
     return [("baseline_recorded", row)]
 
@@ -184,5 +209,8 @@ def known(state: LoopState, line: str) -> dict:
     found = state.baselines.get(line)
     if found is None:
         there = "; ".join(f"`{one[:120]}`" for one in state.baselines) or "none"
-        raise Refused(f"no baseline of `{line[:120]}` is recorded", f"recorded: {there}; loopkit baseline -- <command>")
+        raise Refused(
+            f"no baseline of `{line[:120]}` is recorded",
+            f"recorded: {there}; loopkit baseline -- <command>",
+        )
     return found

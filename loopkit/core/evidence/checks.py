@@ -1,4 +1,5 @@
-"""What a project's own check is, and the words by which its commands are known. Marker files are text from outside."""
+"""What a project's own check is, and the words by which its commands are known. Marker files are
+text from outside."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ KINDS = (TEST, LINT, TYPES, BUILD)
 #: The tier in which a check of a kind is expected to end.
 TIER = {TEST: tiers.STANDARD, LINT: tiers.QUICK, TYPES: tiers.STANDARD, BUILD: tiers.THOROUGH}
 
-#: A command that a project defines or its tools make standard. kind: one of KINDS · command: one line, run without a
-#: shell at the project's root · tier: of core/tiers · why: the file, and the key in it, that tell of it.
+#: A command that a project defines or its tools make standard. kind: one of KINDS · command: one
+#: line, run without a shell at the project's root · tier: of core/tiers · why: the file, and the
+#: key in it, that tell of it.
 Check = namedtuple("Check", "kind command tier why")
 
 #: A script that changes files is no check, one that waits for changes never ends.
@@ -30,9 +32,11 @@ _LONGEST = 2000
 
 
 def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
-    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that proves nothing.
+    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that
+    proves nothing.
 
-    table: the `names` of each kind and of what runs `everything`, the `bodies` that tell the kind of that.
+    table: the `names` of each kind and of what runs `everything`, the `bodies` that tell the kind
+    of that.
     """
     word = re.sub(r"[:_.-]+", "-", name.lower())
     kind = next((kind for kind, names in table["names"].items() if word in names), None)
@@ -57,12 +61,14 @@ def check(kind: str, command: str, why: str, tier: str | None = None) -> Check:
 class Folder:
     """One folder of a project: its marker files and what lies beside them.
 
-    name: "" for the root, else the folder's name · files: {name: text, "" where only its presence matters}
-    · folders: names of the folders in it · table: data/toolchains.toml · root: the root's Folder (itself for the root)
-    · below: {name: Folder} below the root.
+    name: "" for the root, else the folder's name · files: {name: text, "" where only its presence
+    matters} · folders: names of the folders in it · table: data/toolchains.toml · root: the root's
+    Folder (itself for the root) · below: {name: Folder} below the root.
     """
 
-    def __init__(self, name: str, files: dict, folders: set, table: dict, root: Folder | None = None) -> None:
+    def __init__(
+        self, name: str, files: dict, folders: set, table: dict, root: Folder | None = None
+    ) -> None:
         self.name = name
         self.files = files
         self.folders = folders
@@ -92,7 +98,8 @@ class Folder:
         return next(self.matching(names), None)
 
     def path(self, name: str) -> str:
-        """A file's path from the project's root, quoted for a command line; also `folder[name]`, for templates."""
+        """A file's path from the project's root, quoted for a command line; also `folder[name]`,
+        for templates."""
         return shlex.quote(self.shown(name))
 
     __getitem__ = path
@@ -102,10 +109,12 @@ class Folder:
         return f"{self.name}/{name}" if self.name else name
 
     def document(self, name: str) -> dict:
-        """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there is none, or where this
-        Python cannot read TOML."""
+        """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there
+        is none, or where this Python cannot read TOML."""
         if name not in self._read:
-            self._read[name] = (_toml if name.endswith(".toml") else _json)(self.files.get(name, ""))
+            self._read[name] = (_toml if name.endswith(".toml") else _json)(
+                self.files.get(name, "")
+            )
         return self._read[name]
 
 
@@ -129,7 +138,8 @@ def _toml(text: str) -> dict:
         return {}
 
 
-# What is left open counts as closed at its end, so that no text makes these look at it again and again.
+# What is left open counts as closed at its end, so that no text makes these look at it again and
+# again.
 _JSON_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
@@ -154,7 +164,8 @@ def has(table: dict, key: str) -> bool:
 
 
 def words(value: object) -> str:
-    """A script's command line, whatever form it is written in: text, list of steps, table with `cmd`."""
+    """A script's command line, whatever form it is written in: text, list of steps, table with
+    `cmd`."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -23,7 +23,8 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def split(text: str) -> list[str]:
-    """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in front, nothing."""
+    """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in
+    front, nothing."""
     operator = _operator(text)
     if operator:
         raise UsageFault(
@@ -33,19 +34,24 @@ def split(text: str) -> list[str]:
     try:
         arguments = shlex.split(text)
     except ValueError as error:
-        raise UsageFault(f"verification command cannot be split: {error}", "balance its quotes") from None
+        raise UsageFault(
+            f"verification command cannot be split: {error}", "balance its quotes"
+        ) from None
     if not arguments:
         raise UsageFault("verification command is empty", 'give --verify "<command>"')
     if _ASSIGNMENT.match(arguments[0]):
-        raise UsageFault(f"verification command begins with {arguments[0]!r}", "write env NAME=value command …")
+        raise UsageFault(
+            f"verification command begins with {arguments[0]!r}", "write env NAME=value command …"
+        )
     return arguments
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a check that is handed in, whatever it is to show: a task, a criterion, a mustNot, a decision.
+    """The arguments of a check that is handed in, whatever it is to show: a task, a criterion, a
+    mustNot, a decision.
 
-    UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the command is shown,
-    allowed and run on a line of its own; and for a program that cannot fail.
+    UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the
+    command is shown, allowed and run on a line of its own; and for a program that cannot fail.
     """
     arguments = split(text)
     if len(text.strip().splitlines()) > 1:
@@ -53,25 +59,34 @@ def accept(text: str) -> list[str]:
     hidden = next((one for word in arguments for one in word if _is_hidden(one)), None)
     if hidden is not None:
         raise UsageFault(
-            f"verification command has the invisible character U+{ord(hidden):04X}", "put it into a script"
+            f"verification command has the invisible character U+{ord(hidden):04X}",
+            "put it into a script",
         )
     program = idle(arguments)
     if program:
         raise UsageFault(
-            f"{program} cannot fail, so it proves nothing", "give a command that fails as long as the work is not done"
+            f"{program} cannot fail, so it proves nothing",
+            "give a command that fails as long as the work is not done",
         )
     return arguments
 
 
 def idle(arguments: list[str]) -> str:
-    """The program of a command that ends well whatever the work is like, such as `true`; "" where it can tell something."""
+    """The program of a command that ends well whatever the work is like, such as `true`; "" where
+    it can tell something."""
     words = _unwrapped(arguments)
     if not words:
         return ""
     program = posixpath.basename(words[0])
-    if program in _IDLE or program in ("test", "[") and len([word for word in words[1:] if word != "]"]) == 1:
+    if (
+        program in _IDLE
+        or program in ("test", "[")
+        and len([word for word in words[1:] if word != "]"]) == 1
+    ):
         return program
-    given = next((place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None)
+    given = next(
+        (place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None
+    )
     if program in _SHELLS and given is not None:
         script = " ".join([word for word in words[given + 1 :] if word != "--"][:1])
         if is_idle_script(script) or not script.partition("#")[0].strip():
@@ -80,14 +95,17 @@ def idle(arguments: list[str]) -> str:
 
 
 def _unwrapped(arguments: list[str]) -> list[str]:
-    """The words from the program on that others in front of it (env, timeout, nice, …) only start."""
+    """The words from the program on that others in front of it (env, timeout, nice, …) only
+    start."""
     words = list(arguments)
     while len(words) > 1:
         program = posixpath.basename(words[0])
         if program not in _STARTERS and not _ASSIGNMENT.match(words[0]):
             break
         words.pop(0)
-        while len(words) > 1 and words[0].startswith("-"):  # its options, and the values of those that take one
+        while len(words) > 1 and words[0].startswith(
+            "-"
+        ):  # its options, and the values of those that take one
             taken = words.pop(0)
             if taken in _STARTERS.get(program, ()) and len(words) > 1:
                 words.pop(0)
@@ -97,8 +115,8 @@ def _unwrapped(arguments: list[str]) -> list[str]:
 
 
 def is_idle_script(text: str) -> bool:
-    """Whether a shell's line cannot fail: each of its commands cannot (`exit` with a number can), or the last one that
-    follows `||` cannot."""
+    """Whether a shell's line cannot fail: each of its commands cannot (`exit` with a number can),
+    or the last one that follows `||` cannot."""
     found = False
     last = re.split(r"\|\|", text)[-1] if "||" in text else ""
     for part in re.split(r"[&|;\n]+", last or text):

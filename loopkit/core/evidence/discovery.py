@@ -1,4 +1,5 @@
-"""The project's own commands: tests, lint, types, build, found from its marker files (rule: Verify tiers)."""
+"""The project's own commands: tests, lint, types, build, found from its marker files (rule: Verify
+tiers)."""
 
 from __future__ import annotations
 
@@ -15,13 +16,16 @@ __all__ = ["BUILD", "KINDS", "LINT", "TEST", "TYPES", "Catalog", "Check", "wider
 class Catalog:
     """The table of tool chains (data/toolchains.toml), and what it asks of a project's files.
 
-    table: as it stands in the file · names: {name or glob of a file: whether its text tells something, not only its
-    presence} · scripts, tests: names of folders · interpreters: paths that are looked for.
+    table: as it stands in the file · names: {name or glob of a file: whether its text tells
+    something, not only its presence} · scripts, tests: names of folders · interpreters: paths that
+    are looked for.
     """
 
     def __init__(self, table: dict) -> None:
         self.table = table
-        self._skipped, self.scripts, self.tests = (table["folders"][key] for key in ("skipped", "scripts", "tests"))
+        self._skipped, self.scripts, self.tests = (
+            table["folders"][key] for key in ("skipped", "scripts", "tests")
+        )
         self.interpreters = table["python"]["interpreters"]
         self.names: dict[str, bool] = {}
         for name, is_read in _named(table, table["lists"]):
@@ -29,11 +33,13 @@ class Catalog:
         self._globs = [name for name in self.names if "*" in name]
 
     def skipped(self, name: str) -> bool:
-        """Whether a folder of the root is not looked into: hidden, made by a tool, or no name for a command line."""
+        """Whether a folder of the root is not looked into: hidden, made by a tool, or no name for a
+        command line."""
         return name[:1] in (".", "-") or name.lower() in self._skipped or not name.isprintable()
 
     def wanted(self, name: str, folder: str = "") -> bool:
-        """Whether a file of that name, in a folder of that name ("" for the root), tells anything."""
+        """Whether a file of that name, in a folder of that name ("" for the root), tells
+        anything."""
         return self._is_read(name) is not None or self.text_matters(name, folder)
 
     def text_matters(self, name: str, folder: str = "") -> bool:
@@ -43,15 +49,20 @@ class Catalog:
         return toolchains.is_test(name) and folder in ("", *self.tests)
 
     def _is_read(self, name: str) -> bool | None:
-        globs = (self.names[glob] for glob in self._globs if fnmatchcase(name, glob) and name.isprintable())
+        globs = (
+            self.names[glob]
+            for glob in self._globs
+            if fnmatchcase(name, glob) and name.isprintable()
+        )
         return self.names[name] if name in self.names else next(globs, None)
 
     def found(self, files: dict[str, str], folders: Iterable[str] = ()) -> list[Check]:
-        """Every check of a project, those of one kind in the order in which to prefer them: the project's own words
-        before what its tools make standard, the root before what lies below.
+        """Every check of a project, those of one kind in the order in which to prefer them: the
+        project's own words before what its tools make standard, the root before what lies below.
 
-        files: {path relative to the root, one level deep at the most, with `/`: text, "" where only its presence
-        matters} · folders: relative names of folders, two levels deep at the most. Nothing in them can make it fail.
+        files: {path relative to the root, one level deep at the most, with `/`: text, "" where only
+        its presence matters} · folders: relative names of folders, two levels deep at the most.
+        Nothing in them can make it fail.
         """
         root = self._tree(files, folders)
         checked: dict[str, Check] = {}
@@ -81,7 +92,8 @@ class Catalog:
 
 
 def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tuple[str, bool]]:
-    """(name or glob of a file, whether its text is read) of each condition in a part of the table."""
+    """(name or glob of a file, whether its text is read) of each condition in a part of the
+    table."""
     if isinstance(part, dict):
         files = part.get("files", files)
         for name in lists[files] if isinstance(files, str) else files:
@@ -92,8 +104,8 @@ def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tup
 
 
 def wider(found: list[Check], tier: str, but: str) -> list[str]:
-    """Up to three commands in which to look when a check keeps failing: those of the tier, else of the nearest narrower
-    one that has any; `but` is the command that failed."""
+    """Up to three commands in which to look when a check keeps failing: those of the tier, else of
+    the nearest narrower one that has any; `but` is the command that failed."""
     names = list(tiers.SECONDS)
     for name in reversed(names[: names.index(tier) + 1]):
         fitting = [one.command for one in found if one.tier == name and one.command != but]
@@ -113,5 +125,9 @@ def _covered(one: Check, here: Folder, known: dict[str, Check]) -> bool:
     """The scripts of a workspace's root run those of its members."""
     if not here.name or not one.why.startswith(f"{here.name}/package.json"):
         return False
-    workspace = "pnpm-workspace.yaml" in here.root or "workspaces" in here.root.document("package.json")
-    return workspace and any(it.kind == one.kind and it.why.startswith("package.json") for it in known.values())
+    workspace = "pnpm-workspace.yaml" in here.root or "workspaces" in here.root.document(
+        "package.json"
+    )
+    return workspace and any(
+        it.kind == one.kind and it.why.startswith("package.json") for it in known.values()
+    )

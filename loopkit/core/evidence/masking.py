@@ -1,4 +1,5 @@
-"""What looks like a credential is not kept: in evidence, in reports, in learnings, in what is quoted from them."""
+"""What looks like a credential is not kept: in evidence, in reports, in learnings, in what is
+quoted from them."""
 
 from __future__ import annotations
 
@@ -6,11 +7,15 @@ import re
 
 MASK = "***"
 
-# No expression may begin anew within what it has just passed over: a line is up to LONGEST_LINE long.
+# No expression may begin anew within what it has just passed over: a line is up to LONGEST_LINE
+# long.
 _NAME = r"(?<![\w-])[\w-]*"
 _COLOUR = r"(?:\x1b\[[0-9;]{0,16}m)?"
 #: What a value is in quotes.
-_QUOTED = r"""\\"(?!\*{3})(?:[^"\\\r\n]|\\[^"\r\n]){4,}|"(?!\*{3})(?:[^"\\\r\n]|\\.){4,}|'(?!\*{3})[^'\s][^'\r\n]{3,}"""
+_QUOTED = (
+    r"""\\"(?!\*{3})(?:[^"\\\r\n]|\\[^"\r\n]){4,}|"(?!\*{3})(?:[^"\\\r\n]|\\.){4,}"""
+    r"""|'(?!\*{3})[^'\s][^'\r\n]{3,}"""
+)
 _PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----")
 #: A line within a private key, whatever shows it.
 _KEY_LINE = re.compile(
@@ -19,7 +24,8 @@ _KEY_LINE = re.compile(
 )
 #: Characters from which on such a value is long enough not to stand in a text by chance.
 SHORTEST_VALUE = 8
-#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces, and of each so much waits for the next.
+#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces, and of each so
+#: much waits for the next.
 LONGEST_LINE, OVERLAP = 1 << 16, 1 << 12
 
 
@@ -33,7 +39,8 @@ class Masks:
         self._forms = re.compile("|".join(row["pattern"] for row in table["form"]))
         #: A name that says so, and its value.
         self._named = re.compile(
-            rf"""(?i)((?:{_NAME}(?:{kind}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}(?:=>|:=|[=:](?!=))"""
+            rf"""(?i)((?:{_NAME}(?:{kind}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}"""
+            r"""(?:=>|:=|[=:](?!=))"""
             rf"""{_COLOUR}[ \t]{{0,20}}{_COLOUR}"""
             rf"""|{_NAME}(?:{kind})>(?=[^<]{{4,500}}</)"""
             r"""|--(?:password|token|secret|api-key)\s{1,20}|(?<![\w-])(?:-u|--user)\s{1,20}[^\s:]{1,100}:(?![0-9]+(?![^\s]))"""
@@ -48,7 +55,8 @@ class Masks:
             rf"""|[^\r\n]{{0,20}}\b(?i:(?:set-)?cookie:)[ \t]{{0,20}})"""
             rf"""{words}(?![ \t/~*]|\\?["'](?:/|~|\*{{3}}|\$))([^\r\n]{{4,}})"""
         )
-        #: Variables of the environment whose values are credentials, by their names; and names that only sound like it.
+        #: Variables of the environment whose values are credentials, by their names; and names that
+        #: only sound like it.
         self._variable = re.compile(rf"(?i)(?:{kind}|_(?:key|pwd|pass|pat|dsn)$)")
         self._about = re.compile(rf"(?i)(?:{'|'.join(table['about'])})$")
         self._itself = re.compile(rf"(?i)(?:{kind})$")
@@ -56,7 +64,10 @@ class Masks:
     def masked(self, text: str) -> str:
         """The text without what looks like a credential; masking again changes nothing."""
         for _ in range(4):  # what was put in place of one may make another plain
-            before, text = text, self._named.sub(_hidden, self._line.sub(_hidden, self._forms.sub(MASK, text)))
+            before, text = (
+                text,
+                self._named.sub(_hidden, self._line.sub(_hidden, self._forms.sub(MASK, text))),
+            )
             if text == before:
                 break
         return text
@@ -66,13 +77,16 @@ class Masks:
         found = {
             value
             for name, value in environment.items()
-            if self._variable.search(name) and not self._about.search(name) and len(value) >= SHORTEST_VALUE
+            if self._variable.search(name)
+            and not self._about.search(name)
+            and len(value) >= SHORTEST_VALUE
             if not value.startswith(("/", "~")) or self._itself.search(name)
         }
         return sorted(found, key=len, reverse=True)
 
     def without(self, text: str, environment: dict) -> str:
-        """A whole text as evidence would show it: also without the credentials of an environment."""
+        """A whole text as evidence would show it: also without the credentials of an
+        environment."""
         stream = Stream(self, self.values(environment))
         shown = stream.feed(text.encode("utf-8", "surrogateescape")) + stream.end()
         return shown.decode("utf-8", "surrogateescape")
@@ -86,7 +100,8 @@ def _hidden(found: re.Match) -> str:
 
 
 def _forms_of(secret: str) -> set:
-    """How a credential may stand in an output: as it is, line by line, and as JSON, addresses and base64 write it."""
+    """How a credential may stand in an output: as it is, line by line, and as JSON, addresses and
+    base64 write it."""
     import base64
     import json
     from urllib.parse import quote, quote_plus
@@ -94,14 +109,20 @@ def _forms_of(secret: str) -> set:
     raw = secret.encode("utf-8", "surrogateescape")
     found = {raw, *(line for line in raw.splitlines() if len(line.strip()) >= SHORTEST_VALUE)}
     plain = raw.decode("utf-8", "replace")
-    for text in (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1], quote(raw), quote_plus(raw)):
+    for text in (
+        json.dumps(plain)[1:-1],
+        json.dumps(plain, ensure_ascii=False)[1:-1],
+        quote(raw),
+        quote_plus(raw),
+    ):
         found.add(text.encode())
     coded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
     return {*found, *(one.rstrip(b"=") for one in coded)}
 
 
 class Stream:
-    """Masks output as it comes, line by line; the lines of a private key vanish from its first to its last.
+    """Masks output as it comes, line by line; the lines of a private key vanish from its first to
+    its last.
 
     secrets: texts that are left out wherever they stand (`Masks.values`).
     """
@@ -138,7 +159,9 @@ class Stream:
     def _without(self, line: bytes) -> bytes:
         for secret in self._secrets:
             line = line.replace(secret, MASK.encode())
-        return self._masks.masked(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return self._masks.masked(line.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
 
     def _line(self, line: bytes) -> bytes:
         marks = _PRIVATE.findall(line)

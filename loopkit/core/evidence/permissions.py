@@ -1,10 +1,12 @@
-"""Permission rules of the client under which `loopkit` does without a question what only a person may say or see."""
+"""Permission rules of the client under which `loopkit` does without a question what only a person
+may say or see."""
 
 from __future__ import annotations
 
 import re
 
-#: Commands of `loopkit` that run a command line which Claude wrote, and those that record the person's word.
+#: Commands of `loopkit` that run a command line which Claude wrote, and those that record the
+#: person's word.
 RUNNING = ("verify", "baseline")
 DECIDING = ("confirm", "answer", "trust", "rollback")
 #: A rule for one check, in its exact words.
@@ -13,17 +15,21 @@ EXACT = "Bash(loopkit verify T-001 -- npm test)"
 _RULE = re.compile(r"\s*Bash\s*\((.*)\)\s*", re.DOTALL)
 #: The program's name as a word of its own, by whatever path, quoted or not.
 _PROGRAM = re.compile(r"""(?:^|[\s/*\\"'])loopkit["']?(?=[\s*]|$)""")
-#: What may stand before it: programs that start another one, with their options; nothing that only reads a folder.
-_OTHERS = re.compile(r"^(?:cat|ls|git|cd|find|grep|rg|head|tail|less|vim?|code|rm|cp|mv|du|wc|tree|stat)\s")
+#: What may stand before it: programs that start another one, with their options; nothing that only
+#: reads a folder.
+_OTHERS = re.compile(
+    r"^(?:cat|ls|git|cd|find|grep|rg|head|tail|less|vim?|code|rm|cp|mv|du|wc|tree|stat)\s"
+)
 #: Characters of a rule that are looked at.
 _LONGEST = 1000
 
 
 def too_wide(rule: str) -> str:
-    """The command of `loopkit` that a rule allows in any words: `Bash(loopkit verify *)`, `Bash(loopkit:*)`; "" for none.
+    """The command of `loopkit` that a rule allows in any words: `Bash(loopkit verify *)`,
+    `Bash(loopkit:*)`; "" for none.
 
-    A `*` stands for any words, others in the middle of a line included. A rule that gives everything (`Bash`, `Bash(*)`) is
-    none of ours, nor is one without a `*`: it fits a single call.
+    A `*` stands for any words, others in the middle of a line included. A rule that gives
+    everything (`Bash`, `Bash(*)`) is none of ours, nor is one without a `*`: it fits a single call.
     """
     found = _RULE.fullmatch(rule)
     body = re.sub(r":\*$", " *", found[1].strip()[:_LONGEST]) if found else ""
@@ -31,7 +37,9 @@ def too_wide(rule: str) -> str:
         return ""
     program = _PROGRAM.search(body)
     if program is None:  # the `*` may stand for the program too
-        return next((name for name in (*RUNNING, *DECIDING) if _fits(body, f"loopkit {name} x -- y")), "")
+        return next(
+            (name for name in (*RUNNING, *DECIDING) if _fits(body, f"loopkit {name} x -- y")), ""
+        )
     rest = body[program.end() :]
     words = [word for word in rest.split() if not word.startswith("-")]
     if not words:
@@ -44,7 +52,11 @@ def _fits(pattern: str, text: str) -> bool:
     parts = re.split(r"\*+", pattern)
     if len(parts) == 1:
         return pattern == text
-    if not text.startswith(parts[0]) or not text.endswith(parts[-1]) or len(text) < len(parts[0]) + len(parts[-1]):
+    if (
+        not text.startswith(parts[0])
+        or not text.endswith(parts[-1])
+        or len(text) < len(parts[0]) + len(parts[-1])
+    ):
         return False
     place, end = len(parts[0]), len(text) - len(parts[-1])
     for part in parts[1:-1]:

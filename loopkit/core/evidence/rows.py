@@ -1,4 +1,5 @@
-"""The rows of data/toolchains.toml, applied to a folder of a project. The table itself says what a row may hold."""
+"""The rows of data/toolchains.toml, applied to a folder of a project. The table itself says what a
+row may hold."""
 
 from __future__ import annotations
 
@@ -8,20 +9,26 @@ from collections.abc import Iterator, Sequence
 
 from .checks import KINDS, Check, Folder, check, has
 
-#: By what a row's condition holds. folder, name: a file ("" where the row asks for none) · why: what says so.
+#: By what a row's condition holds. folder, name: a file ("" where the row asks for none) · why:
+#: what says so.
 Match = namedtuple("Match", "folder name why")
 
 
 def match(here: Folder, row: dict, files: Sequence[str] = ()) -> Match | None:
-    """How a row's condition holds; None where it does not. files: those that it asks for where it names none."""
+    """How a row's condition holds; None where it does not. files: those that it asks for where it
+    names none."""
     files = row.get("files", files)
     if row.get("folder", "") not in {"", *here.folders}:
         return None
-    places = {"": [here], "root": [here.root], "all": [here, *here.below.values()]}.get(row.get("at", ""))
+    places = {"": [here], "root": [here.root], "all": [here, *here.below.values()]}.get(
+        row.get("at", "")
+    )
     if places is None:
         places = [one for one in here.below.values() if one.name == row["at"]]
     names = here.table["lists"][files] if isinstance(files, str) else files
-    fitting = ((one, name) for one in places for name in one.matching(names) if _fits(one, name, row))
+    fitting = (
+        (one, name) for one in places for name in one.matching(names) if _fits(one, name, row)
+    )
     found = next(fitting, None if names else (here, ""))
     if found and "any" in row:
         return next(filter(None, (match(here, one, files) for one in row["any"])), None)
@@ -40,7 +47,8 @@ def own(here: Folder) -> Iterator[Check]:
 
 
 def chains(here: Folder, functions: dict, own: bool = False) -> Iterator[Check]:
-    """What the other chains give, in their order. functions: {name: what finds the checks of a chain that names it}."""
+    """What the other chains give, in their order. functions: {name: what finds the checks of a
+    chain that names it}."""
     for chain in here.table["chain"]:
         if chain.get("own", False) != own or not match(here, chain):
             continue
@@ -75,7 +83,12 @@ def _words(here: Folder, chain: dict, found: Match) -> dict:
 
 def _files(here: Folder, found: Match) -> dict:
     folder, name, _ = found
-    return {"here": here, "folder": here.quoted, "file": folder.shown(name), "path": folder.path(name)}
+    return {
+        "here": here,
+        "folder": here.quoted,
+        "file": folder.shown(name),
+        "path": folder.path(name),
+    }
 
 
 def command(row: dict) -> tuple[str, str]:

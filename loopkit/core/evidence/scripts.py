@@ -1,4 +1,5 @@
-"""Checks in a project's own words: its scripts, its Makefile, the scripts of its package file. They come first.
+"""Checks in a project's own words: its scripts, its Makefile, the scripts of its package file. They
+come first.
 
 Which names and files these are is a table, data/toolchains.toml.
 """
@@ -18,7 +19,9 @@ def executables(here: Folder) -> Iterator[Check]:
         return
     for name in sorted(here.files):
         stem, _, ending = name.partition(".")
-        known = kind_of(here.table, stem, here.files[name] if here.files[name].count("\n") < 3 else "")
+        known = kind_of(
+            here.table, stem, here.files[name] if here.files[name].count("\n") < 3 else ""
+        )
         if known and ending in ("", "sh", "bash", "py"):
             yield check(known[0], here.path(name), here.shown(name), known[1])
 
@@ -27,15 +30,22 @@ _RULE = re.compile(r"^([A-Za-z0-9][^:=#%$\n\t]*?) *::?(?![:=])([^=\n]*)$")
 
 
 def make(here: Folder) -> Iterator[Check]:
-    """Targets of a Makefile that have a recipe or a prerequisite; neither patterns nor names that are only .PHONY.
+    """Targets of a Makefile that have a recipe or a prerequisite; neither patterns nor names that
+    are only .PHONY.
 
-    A target named like a file or folder beside the Makefile is up to date, so that it cannot fail, unless it is .PHONY.
+    A target named like a file or folder beside the Makefile is up to date, so that it cannot fail,
+    unless it is .PHONY.
     """
     name = here.first(*here.table["lists"]["make"])
     if name is None:
         return
     lines = here.files[name].replace("\\\n", " ").splitlines()
-    phony = {word for line in lines if line.startswith(".PHONY") for word in line.partition(":")[2].split()}
+    phony = {
+        word
+        for line in lines
+        if line.startswith(".PHONY")
+        for word in line.partition(":")[2].split()
+    }
     there = {*here.folders, *here.files} - phony
     for place, line in enumerate(lines):
         rule = _RULE.match(line) if len(line) < 1000 else None
@@ -54,7 +64,12 @@ def make(here: Folder) -> Iterator[Check]:
             known = kind_of(here.table, target, body)
             if known and target not in there:
                 where = f"-C {here.quoted} " if here.name else ""
-                yield check(known[0], f"make {where}{target}", f"{here.shown(name)}: target {target}", known[1])
+                yield check(
+                    known[0],
+                    f"make {where}{target}",
+                    f"{here.shown(name)}: target {target}",
+                    known[1],
+                )
 
 
 _RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)([^:=\n]*):(?!=)(.*)$")
@@ -70,11 +85,18 @@ def just(here: Folder) -> Iterator[Check]:
         recipe = _RECIPE.match(line) if len(line) < 1000 else None
         if recipe is None or recipe[2].strip():
             continue
-        body = " && ".join(one.strip(" \t@-") for one in lines[place + 1 : place + 20] if one[:1] in (" ", "\t"))
+        body = " && ".join(
+            one.strip(" \t@-") for one in lines[place + 1 : place + 20] if one[:1] in (" ", "\t")
+        )
         known = kind_of(here.table, recipe[1], body)
         if known and (body or recipe[3].strip()):
             where = f"-f {here.path(name)} " if here.name else ""
-            yield check(known[0], f"just {where}{recipe[1]}", f"{here.shown(name)}: recipe {recipe[1]}", known[1])
+            yield check(
+                known[0],
+                f"just {where}{recipe[1]}",
+                f"{here.shown(name)}: recipe {recipe[1]}",
+                known[1],
+            )
 
 
 def taskfile(here: Folder) -> Iterator[Check]:
@@ -93,11 +115,18 @@ def taskfile(here: Folder) -> Iterator[Check]:
         elif inner and line.strip() and line.strip()[0] != "#":
             width = width or blank
             found = (
-                re.match(r"""["']?([\w:.-]+?)["']?:(?:\s|$)""", line[blank : blank + 200]) if blank == width else None
+                re.match(r"""["']?([\w:.-]+?)["']?:(?:\s|$)""", line[blank : blank + 200])
+                if blank == width
+                else None
             )
             known = kind_of(here.table, found[1]) if found else None
             if found and known:
-                yield check(known[0], f"task {where}{found[1]}", f"{here.shown(name)}: task {found[1]}", known[1])
+                yield check(
+                    known[0],
+                    f"task {where}{found[1]}",
+                    f"{here.shown(name)}: task {found[1]}",
+                    known[1],
+                )
 
 
 def packages(here: Folder) -> Iterator[Check]:
@@ -119,7 +148,8 @@ def packages(here: Folder) -> Iterator[Check]:
 
 
 def manager(here: Folder) -> str:
-    """npm, pnpm, yarn or bun: by `packageManager`, else by lock file, of this folder, then of the root."""
+    """npm, pnpm, yarn or bun: by `packageManager`, else by lock file, of this folder, then of the
+    root."""
     managers = here.table["managers"]
     for folder in (here, here.root):
         named = folder.document("package.json").get("packageManager")
@@ -147,7 +177,9 @@ def tasks(here: Folder) -> Iterator[Check]:
             continue
         table = inside(here.document(name), *row["key"].split("."))
         told = row["in"].format(folder=here.quoted) if here.name else ""
-        for task in table if name.endswith(".toml") else sorted(table, key=lambda one: (len(one), one)):
+        for task in (
+            table if name.endswith(".toml") else sorted(table, key=lambda one: (len(one), one))
+        ):
             known = kind_of(here.table, task, words(table[task]))
             if known:
                 line = row["command"].format_map({"in": told, "name": task})

@@ -1,19 +1,22 @@
-"""The signature of an error: its first telling line without what differs from run to run, machine to machine, day to day."""
+"""The signature of an error: its first telling line without what differs from run to run, machine
+to machine, day to day."""
 
 from __future__ import annotations
 
 import re
 
-#: Characters of a text that are looked at (its begin, and as many of its end), of a line, and of a signature.
+#: Characters of a text that are looked at (its begin, and as many of its end), of a line, and of a
+#: signature.
 LOOKED, LONGEST_LINE, LONGEST = 65_536, 400, 160
 
 # -- which line
 
-#: A line that says what is wrong, whatever else is printed: pytest's `E`, a named exception, `error:`, `panic:`, a
-#: compiler's or Go test's `file:line: …`.
+#: A line that says what is wrong, whatever else is printed: pytest's `E`, a named exception,
+#: `error:`, `panic:`, a compiler's or Go test's `file:line: …`.
 _SURE = re.compile(
     r"E {2,}\S"
-    r"|(?:Uncaught |Caused by: |Exception in thread \"[^\"]*\" )?(?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Za-z_]\w*(?:Error|Exception)\b"
+    r"|(?:Uncaught |Caused by: |Exception in thread \"[^\"]*\" "
+    r")?(?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Za-z_]\w*(?:Error|Exception)\b"
     r"(?: \[\w+\])?(?::|$)"
     r"|(?i:(?:fatal )?error(?:\[\w+\])?\s*:|fatal\s*:|panic\s*:)"
     r"|thread '[^']*' (?:\(\d+\) )?panicked at "
@@ -21,18 +24,24 @@ _SURE = re.compile(
     r"|[^\s:()]+\(\d+,\d+\):\s+(?:fatal )?error\b"
 )
 #: A line that names the test which failed.
-_TEST = re.compile(r"● (?!Test suite failed)\S|not ok \d+|--- FAIL: |FAILED \S+::|(?:FAIL|ERROR): \w+ \(")
+_TEST = re.compile(
+    r"● (?!Test suite failed)\S|not ok \d+|--- FAIL: |FAILED \S+::|(?:FAIL|ERROR): \w+ \("
+)
 #: A line with a word of trouble in it.
 _MAYBE = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|errors?|err!|cannot|can't|could(?: not|n't)|not found|no such|no module|no rule|undefined"
-    r"|unresolved|denied|refused|missing|unexpected|exception|timed out|timeout|expected|mismatch|invalid|killed"
+    r"\b(?:fail(?:ed|ure|s)?|errors?|err!|cannot|can't|could(?: not|n't)|not found|no such|no "
+    r"module|no rule|undefined"
+    r"|unresolved|denied|refused|missing|unexpected|exception|timed out|timeout|expected|mismatch"
+    r"|invalid|killed"
     r"|segmentation fault|assert(?:ion)?)\b",
     re.IGNORECASE,
 )
 #: Headings, counts and frames that only say that there was an error.
 _EMPTY = re.compile(
-    r"\W*(?:failures|errors)\W*$|[=_-]{3,} ?.* ?[=_-]{3,}$|Traceback \(most recent call last\)|\$ |\[exit -?\d+ in"
-    r"|\d+ (?:errors?|failed|failures?)\b|(?:There (?:was|were)|Found) \d+ (?:errors?|failures?)\b|● Test suite failed to run"
+    r"\W*(?:failures|errors)\W*$|[=_-]{3,} ?.* ?[=_-]{3,}$|Traceback \(most recent call last\)|\$ "
+    r"|\[exit -?\d+ in"
+    r"|\d+ (?:errors?|failed|failures?)\b|(?:There (?:was|were)|Found) \d+ (?:errors?|failures?)\b"
+    r"|● Test suite failed to run"
     r"|> Task \S+ FAILED|\[xUnit\.net |[*~]{3,}$|(?:Expected|Actual|Received|Got|Error Message)\W*$"
     r"|FAIL(?:ED)?\s*\S*(?: \(.*\))?$|(?:test )?\S+ \.\.\. |Error Trace:"
     r"|File \"|\.{3,}|[FE.]+\s*(?:\[ *\d+%\])?$",
@@ -52,12 +61,16 @@ _REPLACED = tuple(
     (re.compile(pattern), by)
     for pattern, by in (
         (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)\]]+", "<url>"),
-        (r"(?<!\w)(?:\"[^\"]*\"|'[^']*'(?!\w)|`[^`']*[`']|“[^”]*”|‘[^’]*’|«[^»]*»|„[^“”]*[“”])", "<text>"),
+        (
+            r"(?<!\w)(?:\"[^\"]*\"|'[^']*'(?!\w)|`[^`']*[`']|“[^”]*”|‘[^’]*’|«[^»]*»|„[^“”]*[“”])",
+            "<text>",
+        ),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<id>"),
         (rf"\b\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}(?:[t ]{_CLOCK}{_ZONE})?", "<time>"),
         (rf"\b\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}(?:,? {_CLOCK}{_ZONE})?", "<time>"),
         (
-            rf"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? )?(?:(?:{_MONTH})[a-z]*\.? +\d{{1,2}}\b|\d{{1,2}} (?:{_MONTH})[a-z]*\b)"
+            rf"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? )?(?:(?:{_MONTH})[a-z]*\.? +\d{{1,2}}\b"
+            rf"|\d{{1,2}} (?:{_MONTH})[a-z]*\b)"
             rf"(?:,? \d{{4}}\b)?(?:,? {_CLOCK}{_ZONE})?(?: \d{{4}}\b)?",
             "<time>",
         ),
@@ -73,8 +86,10 @@ _REPLACED = tuple(
         (
             r"(?:(?<![\w/\\])(?:[a-z]:[\\/]|~?/|\.{1,2}[\\/]|\\\\)[^\s:;,'\"()<>\[\]]+"
             r"|(?<![\w/\\.-])[\w.@+-]+(?:[\\/][\w.@+-]+)+"
-            r"|(?<![\w/\\.-])[\w-]+(?:\.[\w-]+)*\.(?:py|pyx|go|rs|jsx?|tsx?|mjs|cjs|vue|java|kt|scala|c|h|cc|cpp|hpp|cs|rb|php|pl|lua"
-            r"|swift|sh|mk|toml|ya?ml|json|xml|html|css|md|txt|cfg|ini|lock|so|o|a|dll|exe|jar|log|tmp|csv|sql)\b|\bmakefile\b)"
+            r"|(?<![\w/\\.-])[\w-]+(?:\.[\w-]+)*\.(?:py|pyx|go|rs|jsx?|tsx?|mjs|cjs|vue|java|kt"
+            r"|scala|c|h|cc|cpp|hpp|cs|rb|php|pl|lua"
+            r"|swift|sh|mk|toml|ya?ml|json|xml|html|css|md|txt|cfg|ini|lock|so|o|a|dll|exe|jar|log"
+            r"|tmp|csv|sql)\b|\bmakefile\b)"
             r"(?:::[\w\[\]:.-]+)?(?:(?::\d+)+:?|\(\d+(?:,\d+)?\):?)?",
             "<path>",
         ),
@@ -96,7 +111,11 @@ def line_of(text: str) -> str:
     """The line of an output or an error's text that says what is wrong; "" where there is none."""
     if len(text) > 2 * LOOKED:
         text = text[:LOOKED] + "\n" + text[-LOOKED:]
-    rows = [row for row in (_ANSI.sub("", one[:LONGEST_LINE]).strip() for one in text.splitlines()) if row]
+    rows = [
+        row
+        for row in (_ANSI.sub("", one[:LONGEST_LINE]).strip() for one in text.splitlines())
+        if row
+    ]
     test = maybe = first = None
     for place, row in enumerate(rows):
         if _SURE.match(row) and not _TEST.match(row):
@@ -123,8 +142,9 @@ def _told(row: str, below: list[str]) -> str:
 def of(text: str) -> str:
     """The signature of an error, at most 160 characters; "" for a text without words.
 
-    Numbers, hex, addresses, paths with their line numbers, times, dates, ids and quoted text are replaced (rule:
-    Detectors), so the same error has the same signature on another machine and another day.
+    Numbers, hex, addresses, paths with their line numbers, times, dates, ids and quoted text are
+    replaced (rule: Detectors), so the same error has the same signature on another machine and
+    another day.
     """
     line = line_of(text).lower()
     for pattern, by in _REPLACED:

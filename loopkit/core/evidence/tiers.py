@@ -1,4 +1,5 @@
-"""Tiers of a verification: how long a check may take, and when a wider one is due (rule: Verify tiers)."""
+"""Tiers of a verification: how long a check may take, and when a wider one is due (rule: Verify
+tiers)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ STANDARD_FAILURES = 3
 
 
 def due(failures: int) -> str:
-    """The tier to look in after so many failures in a row: a failing quick check leads to standard, that to thorough."""
+    """The tier to look in after so many failures in a row: a failing quick check leads to standard,
+    that to thorough."""
     if failures <= 0:
         return QUICK
     return STANDARD if failures <= STANDARD_FAILURES else THOROUGH
@@ -27,4 +29,7 @@ def remark(tier: str, seconds: float) -> str | None:
         return None
     wider = of(seconds)
     room = f"it is a check of the {wider} tier" if wider else "no tier has room for that"
-    return f"slow: {seconds:.1f} s, a {tier} check takes under {SECONDS[tier]} s; {room}, narrow it if you can"
+    return (
+        f"slow: {seconds:.1f} s, a {tier} check takes under {SECONDS[tier]} s; {room}, narrow it "
+        "if you can"
+    )

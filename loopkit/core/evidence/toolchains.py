@@ -1,7 +1,8 @@
 """Checks that a project's tools make standard, told by their marker files and settings.
 
-A tool chain is rows of data/toolchains.toml (core/evidence/rows.py); a function only where something has to be put together.
-Where a tool can be told the folder, a project one level below the root is found too.
+A tool chain is rows of data/toolchains.toml (core/evidence/rows.py); a function only where
+something has to be put together. Where a tool can be told the folder, a project one level below the
+root is found too.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ def python(here: Folder) -> Iterator[Check]:
     tests = [one for one in here.table["folders"]["tests"] if one in here.folders]
     code = {name: text for name, text in here.files.items() if is_test(name)}
     for one in tests if not here.name else ():
-        code.update((f"{one}/{name}", text) for name, text in here.below[one].files.items() if is_test(name))
+        code.update(
+            (f"{one}/{name}", text) for name, text in here.below[one].files.items() if is_test(name)
+        )
         for name, text in (("conftest.py", "pytest"), ("__init__.py", "")):
             if name in here.below[one]:
                 code[f"{one}/{name}"] = text
-    if not here.first(*here.table["python"]["marks"]) and (here.name or not code and "conftest.py" not in here):
+    if not here.first(*here.table["python"]["marks"]) and (
+        here.name or not code and "conftest.py" not in here
+    ):
         return
     project = here.document("pyproject.toml")
     runner = _python_runner(here, project)
@@ -54,7 +59,9 @@ def _moves(runner: str) -> bool:
     return runner.startswith(("uv", "poetry"))
 
 
-def _python_tests(here: Folder, project: dict, tests: list, code: dict, call: str) -> Iterator[Check]:
+def _python_tests(
+    here: Folder, project: dict, tests: list, code: dict, call: str
+) -> Iterator[Check]:
     interpreter = call + "python " if call.endswith("run ") else call.removesuffix("-m ")
     place = here.quoted if here.name and not _moves(call) else ""
     named = {name: text for name, text in {**here.files, **code}.items() if "pytest" in text}
@@ -70,7 +77,11 @@ def _python_tests(here: Folder, project: dict, tests: list, code: dict, call: st
     if not why and unittest:
         top = tests[0] if tests else "."
         package = " -t ." if f"{top}/__init__.py" in code else ""
-        yield check(TEST, f"{interpreter}-m unittest discover -s {top}{package}", f"unittest in {unittest[0]}")
+        yield check(
+            TEST,
+            f"{interpreter}-m unittest discover -s {top}{package}",
+            f"unittest in {unittest[0]}",
+        )
         return
     if not why and (tests or code):
         why = here.shown(f"{tests[0]}/" if tests else min(code))
@@ -102,12 +113,17 @@ def _python_linters(here: Folder, project: dict, runner: tuple) -> Iterator[Chec
 
 def _names_its_files(here: Folder, table: object) -> bool:
     settings = here.text("mypy.ini", ".mypy.ini", "setup.cfg")
-    named = isinstance(table, dict) and any(key in table for key in ("files", "packages", "modules"))
-    return named or bool(re.search(r"^\[mypy\][^\[]*^(?:files|packages|modules)\s*=", settings, re.MULTILINE))
+    named = isinstance(table, dict) and any(
+        key in table for key in ("files", "packages", "modules")
+    )
+    return named or bool(
+        re.search(r"^\[mypy\][^\[]*^(?:files|packages|modules)\s*=", settings, re.MULTILINE)
+    )
 
 
 def javascript(here: Folder) -> Iterator[Check]:
-    """What package.json's dependencies and the settings beside it make standard: tests, types, lint."""
+    """What package.json's dependencies and the settings beside it make standard: tests, types,
+    lint."""
     package = here.document("package.json")
     needs = set()
     for folder in {id(here): here, id(here.root): here.root}.values():
@@ -134,7 +150,9 @@ def javascript(here: Folder) -> Iterator[Check]:
         if linter and "eslint" in needs:
             yield check(LINT, f"{_exec(here)} eslint .", linter)
         elif here.first("biome.json", "biome.jsonc") and "@biomejs/biome" in needs:
-            yield check(LINT, f"{_exec(here)} biome check .", str(here.first("biome.json", "biome.jsonc")))
+            yield check(
+                LINT, f"{_exec(here)} biome check .", str(here.first("biome.json", "biome.jsonc"))
+            )
 
 
 def _exec(here: Folder) -> str:
@@ -144,11 +162,15 @@ def _exec(here: Folder) -> str:
 
 
 def dotnet(here: Folder) -> Iterator[Check]:
-    """A .NET solution, or the projects where there is none; of those only what is a test project is tested."""
+    """A .NET solution, or the projects where there is none; of those only what is a test project is
+    tested."""
     files = here.table["lists"]
     if here.name and here.root.first(*files["solutions"]):
         return
-    solutions, projects = list(here.matching(files["solutions"])), list(here.matching(files["dotnet"]))
+    solutions, projects = (
+        list(here.matching(files["solutions"])),
+        list(here.matching(files["dotnet"])),
+    )
     found = solutions or projects
     if not found:
         return
@@ -157,7 +179,10 @@ def dotnet(here: Folder) -> Iterator[Check]:
     if len(solutions + projects) == 1 and here.name:
         target = " " + here.quoted
     why = here.shown(found[0])
-    if solutions or any(re.search(r"Test\.Sdk|xunit|nunit|mstest", here.files[one], re.IGNORECASE) for one in projects):
+    if solutions or any(
+        re.search(r"Test\.Sdk|xunit|nunit|mstest", here.files[one], re.IGNORECASE)
+        for one in projects
+    ):
         yield check(TEST, f"dotnet test{target}", why)
     if solutions or not here.name:
         yield check(LINT, f"dotnet format{target} --verify-no-changes", why, tiers.STANDARD)

@@ -1,4 +1,5 @@
-"""Checkpoints and rollbacks as rules: when one is due, which is meant, what going back to it changes.
+"""Checkpoints and rollbacks as rules: when one is due, which is meant, what going back to it
+changes.
 
 The trees themselves are made and put back by engine/checkpoints.py.
 """
@@ -27,7 +28,8 @@ LONGEST_LABEL = 60
 SHORTEST_SHA, SHOWN_SHA = 4, 12
 #: Files and tasks that one line names at most, characters of such a name.
 NAMED, LONGEST_NAME = 5, 300
-#: Files that an anti-pattern of a rollback is tied to at most, that a checkpoint names as left out, that a rollback names.
+#: Files that an anti-pattern of a rollback is tied to at most, that a checkpoint names as left out,
+#: that a rollback names.
 MOST_FILES, MOST_LEFT, MOST_CHANGED = 40, 200, 200
 NONE = "NO_CHECKPOINTS: this loop has none"
 
@@ -38,8 +40,9 @@ NONE = "NO_CHECKPOINTS: this loop has none"
 def due(state: LoopState) -> tuple[str, int | None] | None:
     """Label and wave of the checkpoint that has to be made by itself now, or None.
 
-    `start` when the first wave is opened, `scaffold` after the wave that ended the scaffold, else `batch-N` after wave N.
-    What could not be made then is not made up for: a tree that a batch has changed is no start.
+    `start` when the first wave is opened, `scaffold` after the wave that ended the scaffold, else
+    `batch-N` after wave N. What could not be made then is not made up for: a tree that a batch has
+    changed is no start.
     """
     if not state.waves:
         return None
@@ -49,13 +52,16 @@ def due(state: LoopState) -> tuple[str, int | None] | None:
     if wave is None or any(one.wave == wave.number for one in state.checkpointed.checkpoints):
         return None
     own = [state.tasks[one] for one in wave.tasks if one in state.tasks]
-    if any(one.scaffold for one in own) and not any(state.tasks[one].scaffold for one in state.open):
+    if any(one.scaffold for one in own) and not any(
+        state.tasks[one].scaffold for one in state.open
+    ):
         return SCAFFOLD, wave.number
     return f"{BATCH}{wave.number}", wave.number
 
 
 def label_of(words: str | None) -> str:
-    """The label that a person gave, in one line. Raises UsageFault for one that means something else."""
+    """The label that a person gave, in one line. Raises UsageFault for one that means something
+    else."""
     if words is None:
         return BY_HAND
     label = " ".join(prose.clean(" ".join(words.split()), LONGEST_LABEL).split())
@@ -102,7 +108,8 @@ def made(
     undo: bool = False,
     plain: str | None = None,
 ) -> list[Change]:
-    """The line of a checkpoint that has been made. lines: of the journal when its tree was taken."""
+    """The line of a checkpoint that has been made. lines: of the journal when its tree was
+    taken."""
     before, left = parent(state), list(left_out)
     more = len(left) - MOST_LEFT
     failed = next((one.failed for one in state.waves if one.number == wave), ()) if wave else ()
@@ -133,7 +140,9 @@ def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
     """The line from its newest checkpoint back to its first, without what rollbacks saved."""
     found: list[Checkpoint] = []
     seen: set[int] = set()
-    one = state.checkpointed.numbers.get((state.checkpointed.head if newest is None else newest) or 0)
+    one = state.checkpointed.numbers.get(
+        (state.checkpointed.head if newest is None else newest) or 0
+    )
     while one is not None and one.number not in seen:
         seen.add(one.number)
         if one.label != BEFORE:
@@ -143,13 +152,16 @@ def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
 
 
 def is_good(state: LoopState, one: Checkpoint) -> bool:
-    """Whether no task of its batch failed and no blocking finding stands against its wave; `start` always is good."""
+    """Whether no task of its batch failed and no blocking finding stands against its wave; `start`
+    always is good."""
     if one.label == START:
         return True
     if not one.good or one.wave is None:
         return False
     source = f"wave_{one.wave}"
-    blockers = [row for row in state.findings.values() if row.source == source and row.severity == "BLOCKER"]
+    blockers = [
+        row for row in state.findings.values() if row.source == source and row.severity == "BLOCKER"
+    ]
     if blockers:
         return all((row.resolution or {}).get("how") == "waive" for row in blockers)
     return not (state.reviews.get(source) or {}).get("blockers")
@@ -164,7 +176,8 @@ def last_good(state: LoopState) -> Checkpoint:
 
 
 def back(state: LoopState, steps: int) -> Checkpoint:
-    """The checkpoint that many steps before the newest of the line; where there are fewer, the first."""
+    """The checkpoint that many steps before the newest of the line; where there are fewer, the
+    first."""
     line = ancestors(state)
     if not line:
         raise Refused(NONE, "see loopkit checkpoint")
@@ -174,7 +187,8 @@ def back(state: LoopState, steps: int) -> Checkpoint:
 def find(state: LoopState, words: str) -> Checkpoint:
     """The checkpoint that `last-good`, `~2`, a number or (the beginning of) a commit's id names.
 
-    Raises Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for other words.
+    Raises Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for
+    other words.
     """
     wanted = words.strip().lower()
     steps = wanted[1:] or "1"
@@ -182,7 +196,9 @@ def find(state: LoopState, words: str) -> Checkpoint:
     back_by = wanted[:1] == "~" and steps.isascii() and steps.isdigit() and len(steps) < 10
     hexadecimal = len(wanted) >= SHORTEST_SHA and not wanted.strip("0123456789abcdef")
     if not (wanted == LAST_GOOD or back_by or digits or hexadecimal):
-        raise UsageFault(f"no checkpoint is named {words[:60]!r}", "use last-good, ~2, a number or a commit's id")
+        raise UsageFault(
+            f"no checkpoint is named {words[:60]!r}", "use last-good, ~2, a number or a commit's id"
+        )
     if not state.checkpointed.checkpoints:
         raise Refused(NONE, "the first is made when a wave is opened; by hand: loopkit checkpoint")
     if wanted == LAST_GOOD:
@@ -191,16 +207,22 @@ def find(state: LoopState, words: str) -> Checkpoint:
         return back(state, int(steps))
     if digits and int(wanted) in state.checkpointed.numbers:
         return state.checkpointed.numbers[int(wanted)]
-    found = [one for one in state.checkpointed.checkpoints if hexadecimal and one.sha.startswith(wanted)]
+    found = [
+        one for one in state.checkpointed.checkpoints if hexadecimal and one.sha.startswith(wanted)
+    ]
     if len(found) > 1:
-        raise Refused(f"{wanted} begins the ids of {prose.count(len(found), 'checkpoint')}", "give more digits")
+        raise Refused(
+            f"{wanted} begins the ids of {prose.count(len(found), 'checkpoint')}",
+            "give more digits",
+        )
     if not found:
         raise Refused(f"there is no checkpoint {wanted}", "see loopkit checkpoint --list")
     return found[0]
 
 
 def undone(state: LoopState) -> Checkpoint:
-    """Where `rollback --undo` leads: to what the newest rollback saved; an undo that broke off goes on.
+    """Where `rollback --undo` leads: to what the newest rollback saved; an undo that broke off goes
+    on.
 
     Raises Refused where no rollback was made.
     """
@@ -220,17 +242,22 @@ def undone(state: LoopState) -> Checkpoint:
 
 
 def spared(left_out: Iterable[str]) -> list[str]:
-    """Paths that were left out of a checkpoint: that it does not hold them is no reason to delete them, nor to write into
-    what is a repository of its own."""
+    """Paths that were left out of a checkpoint: that it does not hold them is no reason to delete
+    them, nor to write into what is a repository of its own."""
     return [one.rpartition(" (")[0] for one in left_out if " (" in one]
 
 
 def brought_back(state: LoopState, goal: Checkpoint, saved: int, undo: bool, differs: bool) -> int:
-    """The number that an undo of this rollback leads to: what it has just `saved`, unless it is another one once more: that
-    broke off, or has been done, and nothing has changed since (`differs`)."""
+    """The number that an undo of this rollback leads to: what it has just `saved`, unless it is
+    another one once more: that broke off, or has been done, and nothing has changed since
+    (`differs`)."""
     line = state.checkpointed
     begun, last = line.numbers.get(line.begun or 0), line.numbers.get(line.saved or 0)
-    if begun is not None and begun.number != saved and (begun.target, begun.undo) == (goal.number, undo):
+    if (
+        begun is not None
+        and begun.number != saved
+        and (begun.target, begun.undo) == (goal.number, undo)
+    ):
         return begun.number
     if last is not None and not differs and last.target == goal.number == line.head:
         return last.number
@@ -245,7 +272,9 @@ def check(state: LoopState, goal: Checkpoint, place: str) -> None:
     """Raises Refused while tasks are worked on, and for a checkpoint of another working tree."""
     if state.wave is not None:
         own = named(list(state.running))
-        what = f"wave {state.wave.number} is open" + (f", {own} in progress: agents may be writing" if own else "")
+        what = f"wave {state.wave.number} is open" + (
+            f", {own} in progress: agents may be writing" if own else ""
+        )
         raise Refused(what, (_END + "; then: " if own else "end it first: ") + "loopkit wave close")
     if state.running:
         raise Refused(f"{named(list(state.running))} in progress: agents may be writing", _END)
@@ -257,13 +286,15 @@ def check(state: LoopState, goal: Checkpoint, place: str) -> None:
 
 
 def check_conflict(under_way: str | None, committed: list[str], force: bool) -> None:
-    """Raises Refused with CONFLICT while the person is in the middle of something in git, and where they committed
-    changes to affected files after the checkpoint unless `force`.
+    """Raises Refused with CONFLICT while the person is in the middle of something in git, and where
+    they committed changes to affected files after the checkpoint unless `force`.
 
     under_way: such as `a merge`, or None · committed: these files.
     """
     if under_way:
-        raise Refused(f"CONFLICT: {under_way} is in progress", "end or abort it first; nothing was changed")
+        raise Refused(
+            f"CONFLICT: {under_way} is in progress", "end or abort it first; nothing was changed"
+        )
     if committed and not force:
         raise Refused(
             f"CONFLICT: committed after the checkpoint: {named(committed)}",
@@ -272,14 +303,16 @@ def check_conflict(under_way: str | None, committed: list[str], force: bool) -> 
 
 
 def named(words: list[str], most: int = NAMED) -> str:
-    """The first few of a list in one line, and how many more there are; a file's name may hold anything."""
+    """The first few of a list in one line, and how many more there are; a file's name may hold
+    anything."""
     more = len(words) - most
     shown = ", ".join(prose.clean(one, LONGEST_NAME) for one in words[:most])
     return shown + (f" and {more} more" if more > 0 else "")
 
 
 def reopened(state: LoopState, goal: Checkpoint) -> list[str]:
-    """Tasks whose completion came after a checkpoint: it does not hold their work. None in a loop that is over."""
+    """Tasks whose completion came after a checkpoint: it does not hold their work. None in a loop
+    that is over."""
     if state.session.status in verdict.FINAL:
         return []
     return [
@@ -292,10 +325,11 @@ def reopened(state: LoopState, goal: Checkpoint) -> list[str]:
 def rolled_back(
     state: LoopState, goal: Checkpoint, saved: int, files: list[str], undo: bool, why: str = ""
 ) -> list[Change]:
-    """The lines of a rollback that has been done: an anti-pattern, tasks that are open again, the rollback itself.
+    """The lines of a rollback that has been done: an anti-pattern, tasks that are open again, the
+    rollback itself.
 
-    saved: number of the checkpoint that holds the tree before it · files: what was written or deleted · why: the reason
-    that was given. Undoing is no lesson.
+    saved: number of the checkpoint that holds the tree before it · files: what was written or
+    deleted · why: the reason that was given. Undoing is no lesson.
     """
     again = reopened(state, goal)
     changes: list[Change] = []
@@ -313,25 +347,45 @@ def rolled_back(
     return [*changes, ("rolled_back", {**data, "reopened": again, "undo": undo})]
 
 
-def _lesson(state: LoopState, goal: Checkpoint, again: list[str], files: list[str], why: str) -> dict:
+def _lesson(
+    state: LoopState, goal: Checkpoint, again: list[str], files: list[str], why: str
+) -> dict:
     """What was taken back, why, and what not to do again."""
     waves = [one for one in state.waves if one.number > (goal.wave or 0)]
     involved = list(dict.fromkeys([*again, *(name for wave in waves for name in wave.failed)]))
     rows = [state.tasks[one] for one in involved if one in state.tasks]
-    work = "; ".join(f"{one.id} {prose.clean(one.subject, 60)}" for one in rows[:NAMED]) or named(files)
+    work = "; ".join(f"{one.id} {prose.clean(one.subject, 60)}" for one in rows[:NAMED]) or named(
+        files
+    )
     tried = [entry for one in rows for entry in one.history[-1:]]
-    errors = [prose.clean(" ".join(str(entry["error"]).split()), 120) for entry in tried if entry.get("error")]
-    ways = [prose.clean(" ".join(str(entry["approach"]).split()), 120) for entry in tried if entry.get("approach")]
+    errors = [
+        prose.clean(" ".join(str(entry["error"]).split()), 120)
+        for entry in tried
+        if entry.get("error")
+    ]
+    ways = [
+        prose.clean(" ".join(str(entry["approach"]).split()), 120)
+        for entry in tried
+        if entry.get("approach")
+    ]
     ways = [one for one in dict.fromkeys(ways) if one != tasks.AS_DESCRIBED]
     status = state.course.standing
-    reasons = [why.strip(), f"the batches were {status}" if status else "", "; ".join(errors[:NAMED])]
+    reasons = [
+        why.strip(),
+        f"the batches were {status}" if status else "",
+        "; ".join(errors[:NAMED]),
+    ]
     return {
         "number": trail.next_number(state),
         "title": f"Rolled back to checkpoint {goal.number} ({goal.label})",
         "what": prose.clean(f"rolled back to checkpoint {goal.number}: {work}", decisions.LONGEST),
-        "why": prose.clean(": ".join(one for one in reasons if one) or "it did not hold", decisions.LONGEST),
+        "why": prose.clean(
+            ": ".join(one for one in reasons if one) or "it did not hold", decisions.LONGEST
+        ),
         "avoid": prose.clean(
-            "the same way again: " + "; ".join(ways[:NAMED]) if ways else "the same again; take another approach",
+            "the same way again: " + "; ".join(ways[:NAMED])
+            if ways
+            else "the same again; take another approach",
             decisions.LONGEST,
         ),
         "source": "rollback",

@@ -1,10 +1,21 @@
-"""The detectors: what a loop's batches say about its course (rule: Detectors). Pure; nothing is run or asked."""
+"""The detectors: what a loop's batches say about its course (rule: Detectors). Pure; nothing is run
+or asked."""
 
 from __future__ import annotations
 
 from collections import namedtuple
 
-from ..journal.course import BLOCKED, FAILED, FLIP_FLOPPING, HELD_UP, PASSED, PROGRESSING, REGRESSING, STALLED, Batch
+from ..journal.course import (
+    BLOCKED,
+    FAILED,
+    FLIP_FLOPPING,
+    HELD_UP,
+    PASSED,
+    PROGRESSING,
+    REGRESSING,
+    STALLED,
+    Batch,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +42,11 @@ def count(batch: Batch, result: str) -> int:
 
 
 def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Verdict:
-    """What the batches since the last recovery say, the oldest first; `used`: {status: counted recoveries}.
+    """What the batches since the last recovery say, the oldest first; `used`: {status: counted
+    recoveries}.
 
-    Exactly one status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED, PROGRESSING.
+    Exactly one status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED,
+    PROGRESSING.
     """
     status = _status(batches)
     advice = _recommendation(status, batches, used or {})
@@ -70,7 +83,9 @@ def _histories(batches: Sequence[Batch]) -> dict[str, list]:
 
 
 def _signatures(batch: Batch) -> set[str]:
-    return {one.signature for one in batch.outcomes.values() if one.result == FAILED and one.signature}
+    return {
+        one.signature for one in batch.outcomes.values() if one.result == FAILED and one.signature
+    }
 
 
 def failures(batches: Sequence[Batch]) -> int:
@@ -84,7 +99,8 @@ def failures(batches: Sequence[Batch]) -> int:
 
 
 def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
-    """(batches in a row, up to the last, that contain one and the same error, its signature); (0, "") without one."""
+    """(batches in a row, up to the last, that contain one and the same error, its signature); (0,
+    "") without one."""
     left: set[str] = set()
     number = 0
     for batch in reversed(batches):
@@ -117,5 +133,7 @@ def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, in
     if used.get(status, 0) >= MOST_RECOVERIES:
         return "escalate"
     if status == BLOCKED:
-        return "unblock:" + ",".join(name for name, one in batches[-1].outcomes.items() if one.result == HELD_UP)
+        return "unblock:" + ",".join(
+            name for name, one in batches[-1].outcomes.items() if one.result == HELD_UP
+        )
     return "retry-with-change" if status == STALLED else "rollback"

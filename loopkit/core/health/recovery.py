@@ -1,4 +1,5 @@
-"""What a loop does when its batches go wrong: the play that is due, at most twice, then the person (rule: Recovery)."""
+"""What a loop does when its batches go wrong: the play that is due, at most twice, then the person
+(rule: Recovery)."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
 
-#: status that it answers · kind: rollback, split, panel, wait or ask · task: the one it is about, or None · command: how
-#: it is done · why: for people, one line.
+#: status that it answers · kind: rollback, split, panel, wait or ask · task: the one it is about,
+#: or None · command: how it is done · why: for people, one line.
 Play = namedtuple("Play", "status kind task command why")
 
 #: The command that does what loopkit can do by itself: ask the person, let a task wait for another.
@@ -41,7 +42,8 @@ SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
 
 
 def due(state: LoopState) -> Play | None:
-    """The recovery that the last batch asks for and that has not been done; None while a wave is open."""
+    """The recovery that the last batch asks for and that has not been done; None while a wave is
+    open."""
     course = state.course
     if state.wave is not None or _is_over(state):
         return None
@@ -65,25 +67,41 @@ def due(state: LoopState) -> Play | None:
         if not pending:
             return _ask(status, "no failing task can be tried again")
         chosen = next((one for one in pending if one.panel_due), pending[0])
-        return Play(status, PANEL, chosen.id, f"loopkit panel {chosen.id}", "another approach, or smaller tasks")
+        return Play(
+            status,
+            PANEL,
+            chosen.id,
+            f"loopkit panel {chosen.id}",
+            "another approach, or smaller tasks",
+        )
     if not state.checkpointed.checkpoints:
         return _ask(status, "there is no checkpoint to go back to")
     if status == FLIP_FLOPPING:
-        return Play(status, ROLLBACK, None, "loopkit rollback ~2", "back two checkpoints, then the person decides")
+        return Play(
+            status,
+            ROLLBACK,
+            None,
+            "loopkit rollback ~2",
+            "back two checkpoints, then the person decides",
+        )
     if not _has_good(state):
         return _ask(status, "no checkpoint is known to be good")
-    return Play(status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint")
+    return Play(
+        status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint"
+    )
 
 
 def _has_good(state: LoopState) -> bool:
-    """A good checkpoint stands on the line; in a folder that became a repository only later none may."""
+    """A good checkpoint stands on the line; in a folder that became a repository only later none
+    may."""
     from . import checkpoints  # only where something went wrong
 
     return any(checkpoints.is_good(state, one) for one in checkpoints.ancestors(state))
 
 
 def _is_over(state: LoopState) -> bool:
-    """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody is asked before."""
+    """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody
+    is asked before."""
     if state.approval != approval.SUPERVISOR:
         return False
     return any(state.tasks[one].action == IMPOSSIBLE for one in state.open)
@@ -100,7 +118,8 @@ def _split(task_id: str) -> Play:
 def command(state: LoopState) -> str | None:
     """The command of the play that is due, unless the ordinary next step leads to it.
 
-    In a supervised loop it does for replans and other approaches: planner and supervisor are asked anyway.
+    In a supervised loop it does for replans and other approaches: planner and supervisor are asked
+    anyway.
     """
     play = due(state)
     if play is None or _led_to(state, play):
@@ -136,9 +155,11 @@ def _is_held_up(task: tasks.Task) -> bool:
     return task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT
 
 
-def _dependencies(state: LoopState, task_id: str, waits: dict[str, list[str]] | None = None) -> list[str]:
-    """The known tasks that a blocked one says it depends on, those apart that wait for it themselves. waits: who waits
-    for whom already; what is found is added to it."""
+def _dependencies(
+    state: LoopState, task_id: str, waits: dict[str, list[str]] | None = None
+) -> list[str]:
+    """The known tasks that a blocked one says it depends on, those apart that wait for it
+    themselves. waits: who waits for whom already; what is found is added to it."""
     task = state.tasks[task_id]
     if task.block_kind != "dependency":
         return []
@@ -170,7 +191,8 @@ def _blocked(state: LoopState) -> Play | None:
 
 
 def settled(state: LoopState) -> list[Change]:
-    """What loopkit does by itself of the recovery that is due: a task waits for another, or the person is asked."""
+    """What loopkit does by itself of the recovery that is due: a task waits for another, or the
+    person is asked."""
     play = due(state)
     if play is None or play.kind not in (WAIT, ASK):
         return []
@@ -189,7 +211,9 @@ def settled(state: LoopState) -> list[Change]:
         waits = list(dict.fromkeys([*state.tasks[one].blocked_by, *blockers]))
         freed += not any(other in state.open for other in waits)
         changes.append(("task_changed", {"id": one, "blockedBy": waits}))
-        changes.append(("task_reopened", {"id": one, "reason": "waits for a task", "keep_evidence": True}))
+        changes.append(
+            ("task_reopened", {"id": one, "reason": "waits for a task", "keep_evidence": True})
+        )
     changes.append(_line(play, wave, True))
     if left and not state.workable + freed:
         ask = _ask(BLOCKED, "only a person can go on")
@@ -198,27 +222,48 @@ def settled(state: LoopState) -> list[Change]:
 
 
 def _line(play: Play, wave: int | None, counted: bool) -> Change:
-    return ("recovery", {"status": play.status, "play": play.kind, "wave": wave, "counted": counted})
+    return (
+        "recovery",
+        {"status": play.status, "play": play.kind, "wave": wave, "counted": counted},
+    )
 
 
 # -- the question
 
 
 def question(state: LoopState, play: Play) -> str:
-    """What the person is asked, on one screen: the batches, what was tried, the last errors, what can be done."""
+    """What the person is asked, on one screen: the batches, what was tried, the last errors, what
+    can be done."""
     course = state.course
-    rows = [f"{play.status}: {play.why}. How shall the loop go on?", "batch | attempted | passed | failed | blocked"]
+    rows = [
+        f"{play.status}: {play.why}. How shall the loop go on?",
+        "batch | attempted | passed | failed | blocked",
+    ]
     for batch in course.batches[-SHOWN_BATCHES:]:
         counts = [monitor.count(batch, one) for one in (PASSED, FAILED, HELD_UP)]
         figures = " | ".join(map(str, (batch.wave, counts[0] + counts[1], *counts)))
-        rows.append(f"{figures}" + (f" | {batch.status}" if batch.status not in ("", "PROGRESSING") else ""))
-    tried = [f"{one.play} after batch {one.wave} ({one.status})" for one in course.recoveries if one.play != ASK]
+        rows.append(
+            f"{figures}" + (f" | {batch.status}" if batch.status not in ("", "PROGRESSING") else "")
+        )
+    tried = [
+        f"{one.play} after batch {one.wave} ({one.status})"
+        for one in course.recoveries
+        if one.play != ASK
+    ]
     more = len(tried) - SHOWN_RECOVERIES
-    rows.append("tried: " + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet") + (f"; {more} before" * (more > 0)))
+    rows.append(
+        "tried: "
+        + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet")
+        + (f"; {more} before" * (more > 0))
+    )
     about = held_up(state) if play.status == BLOCKED else _troubled(state)
     rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
-        rows.append(f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[:ERROR_LENGTH])
+        rows.append(
+            f"and {len(about) - SHOWN_ERRORS} more: {', '.join(about[SHOWN_ERRORS:])}"[
+                :ERROR_LENGTH
+            ]
+        )
     rows.append("options:")
     rows += [f"{place}. {one}" for place, one in enumerate(_options(state, play.status, about), 1)]
     rows.append('to answer, before any of these: loopkit resume --answer "…"')
@@ -246,7 +291,9 @@ def _troubled(state: LoopState) -> list[str]:
     """Tasks that failed in the last batches, the newest first, each once."""
     found: dict[str, None] = {}
     for batch in reversed(state.course.batches[-SHOWN_BATCHES:]):
-        found.update(dict.fromkeys(name for name, one in batch.outcomes.items() if one.result == FAILED))
+        found.update(
+            dict.fromkeys(name for name, one in batch.outcomes.items() if one.result == FAILED)
+        )
     return [one for one in found if one in state.tasks]
 
 
@@ -262,7 +309,10 @@ def trouble(state: LoopState, task_id: str) -> str:
     error = signature.line_of(str(last["error"])) or next(
         (one for one in [_seen(state, task_id)] if one), "no error text"
     )
-    return f"{head}, {prose.count(task.attempts, 'failed attempt')}: {prose.clean(error, ERROR_LENGTH)}"
+    return (
+        f"{head}, {prose.count(task.attempts, 'failed attempt')}: "
+        f"{prose.clean(error, ERROR_LENGTH)}"
+    )
 
 
 def _seen(state: LoopState, task_id: str) -> str:

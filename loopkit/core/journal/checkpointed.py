@@ -1,7 +1,8 @@
 """Checkpoints of a loop and the line they stand on, folded from the journal.
 
-A checkpoint's parent is the one before it on the line; a rollback takes the line back to its target, where the next
-checkpoint continues it. What a rollback saves first (BEFORE) is a checkpoint beside the line.
+A checkpoint's parent is the one before it on the line; a rollback takes the line back to its
+target, where the next checkpoint continues it. What a rollback saves first (BEFORE) is a checkpoint
+beside the line.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ START, SCAFFOLD, BATCH, BEFORE = "start", "scaffold", "batch-", "before-rollback
 class Checkpoint(Record):
     """One tree that was kept.
 
-    tree, sha: object ids of the tree and its commit · head: the commit that HEAD named then · tasks: what the batch
-    worked on · parent: number of the one before it · good: no task of its batch failed · wave: the wave it was made
-    after · place: the working tree, "." for the main one · line: journal lines when the tree was taken · target, undo:
-    of a BEFORE one, the rollback that it was saved for · plain: see engine/checkpoints.py.
+    tree, sha: object ids of the tree and its commit · head: the commit that HEAD named then ·
+    tasks: what the batch worked on · parent: number of the one before it · good: no task of its
+    batch failed · wave: the wave it was made after · place: the working tree, "." for the main one
+    · line: journal lines when the tree was taken · target, undo: of a BEFORE one, the rollback that
+    it was saved for · plain: see engine/checkpoints.py.
     """
 
     number: int
@@ -50,9 +52,9 @@ class Checkpoint(Record):
 class Checkpointed:
     """Checkpoints and rollbacks of one loop; changed only by FOLDS.
 
-    checkpoints: in the journal's order · numbers: the same by number · head: number of the newest one on the line ·
-    begun: the BEFORE one of a rollback that has not come to its end · saved: the BEFORE one of the newest rollback ·
-    completed: {task id: journal line of its completion}.
+    checkpoints: in the journal's order · numbers: the same by number · head: number of the newest
+    one on the line · begun: the BEFORE one of a rollback that has not come to its end · saved: the
+    BEFORE one of the newest rollback · completed: {task id: journal line of its completion}.
     """
 
     def __init__(self) -> None:
@@ -72,7 +74,11 @@ def _made(state: LoopState, data: dict, event: Event) -> None:
     parent = known.get("parent")
     if parent not in own.numbers:
         known["parent"] = None
-    known |= {"tasks": tuple(data.get("tasks", ())), "left_out": tuple(data.get("left_out", ())), "at": event.at}
+    known |= {
+        "tasks": tuple(data.get("tasks", ())),
+        "left_out": tuple(data.get("left_out", ())),
+        "at": event.at,
+    }
     one = Checkpoint(**{"line": state.lines, **known})
     own.checkpoints.append(one)
     own.numbers[number] = one
@@ -93,8 +99,14 @@ def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
         return
     parents = {one.parent for one in state.tasks.values()}
     for task in list(state.tasks.values()):
-        if task.id in data.get("reopened", ()) and task.id in parents and task.status == tasks.PENDING:
-            state._put(task._replace(status=tasks.BLOCKED, block_kind=tasks.SPLIT))  # its subtasks complete it
+        if (
+            task.id in data.get("reopened", ())
+            and task.id in parents
+            and task.status == tasks.PENDING
+        ):
+            state._put(
+                task._replace(status=tasks.BLOCKED, block_kind=tasks.SPLIT)
+            )  # its subtasks complete it
         elif task.evidence is not None and task.evidence.line > target.line:
             state._put(task._replace(evidence=None))
     for name, seen in list(state.criterion_evidence.items()):

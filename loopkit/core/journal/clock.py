@@ -1,4 +1,5 @@
-"""Time stamps of the journal (`2026-12-01T09:30:00Z`) and durations as people write them; no clock is read here."""
+"""Time stamps of the journal (`2026-12-01T09:30:00Z`) and durations as people write them; no clock
+is read here."""
 
 from __future__ import annotations
 
@@ -11,17 +12,21 @@ def stamp(epoch: float) -> str:
     # Howard Hinnant's civil_from_days: years start in March, so that the leap day comes last
     days += 719468
     era, day_of_era = divmod(days, 146097)
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
+    ) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     shifted = (5 * day_of_year + 2) // 153
     month = shifted + 3 if shifted < 10 else shifted - 9
     year = year_of_era + era * 400 + (month <= 2)
     day = day_of_year - (153 * shifted + 2) // 5 + 1
-    return f"{year:04d}-{month:02d}-{day:02d}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}Z"
+    hour, minute, second = rest // 3600, rest // 60 % 60, rest % 60
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}Z"
 
 
 def epoch(text: str) -> int:
-    """POSIX seconds of a time stamp made by `stamp`; 0 for anything else (a damaged stamp must not stop a fold)."""
+    """POSIX seconds of a time stamp made by `stamp`; 0 for anything else (a damaged stamp must not
+    stop a fold)."""
     try:
         year, month, day = int(text[0:4]), int(text[5:7]), int(text[8:10])
         hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
@@ -31,12 +36,20 @@ def epoch(text: str) -> int:
     era = year // 400
     year_of_era = year - era * 400
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    days = era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+    days = (
+        era * 146097
+        + year_of_era * 365
+        + year_of_era // 4
+        - year_of_era // 100
+        + day_of_year
+        - 719468
+    )
     return days * 86400 + hour * 3600 + minute * 60 + second
 
 
 def duration(text: str) -> int:
-    """Seconds of `90`, `90s`, `15m`, `2h`, `1h30m`, `1d`. Raises UsageFault for anything else, zero included."""
+    """Seconds of `90`, `90s`, `15m`, `2h`, `1h30m`, `1d`. Raises UsageFault for anything else, zero
+    included."""
     from .errors import UsageFault  # hooks, which only read stamps, do without
 
     total, number = 0, ""

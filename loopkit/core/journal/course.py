@@ -1,4 +1,5 @@
-"""How a loop has gone: its batches with their outcomes, what the detectors said, recoveries. Folded from the journal."""
+"""How a loop has gone: its batches with their outcomes, what the detectors said, recoveries. Folded
+from the journal."""
 
 from __future__ import annotations
 
@@ -27,25 +28,30 @@ PASSED, FAILED, HELD_UP = "passed", "failed", "blocked"
 #: result: one of these three · signature: of its error, "" where it has none.
 Outcome = namedtuple("Outcome", "result signature", defaults=("",))
 
-#: A closed wave. outcomes: {task: Outcome}; the rest is what the detectors said of it, status "" in journals older than
-#: they are.
-Batch = namedtuple("Batch", "wave outcomes status confidence trend recommendation", defaults=("", "", "", ""))
+#: A closed wave. outcomes: {task: Outcome}; the rest is what the detectors said of it, status "" in
+#: journals older than they are.
+Batch = namedtuple(
+    "Batch", "wave outcomes status confidence trend recommendation", defaults=("", "", "", "")
+)
 
 #: How a recovery goes.
 ROLLBACK, SPLIT, PANEL, WAIT, ASK = "rollback", "split", "panel", "wait", "ask"
-#: status: that of the batch before it · wave: that batch's · counted: towards the number after which a person is asked.
+#: status: that of the batch before it · wave: that batch's · counted: towards the number after
+#: which a person is asked.
 Recovery = namedtuple("Recovery", "status play wave counted")
 
 
 class Course:
     """Closed batches and recoveries of one loop; changed only by FOLDS.
 
-    since: the first batch of the present window · standing: the status that no recovery has answered yet, or "" ·
-    rolled_back: a flip-flop has been rolled back and the person has not been asked yet · used: {status: counted
-    recoveries since a person's last answer} · answer: what the person said when a recovery asked last, or "".
+    since: the first batch of the present window · standing: the status that no recovery has
+    answered yet, or "" · rolled_back: a flip-flop has been rolled back and the person has not been
+    asked yet · used: {status: counted recoveries since a person's last answer} · answer: what the
+    person said when a recovery asked last, or "".
 
-    Of the open wave: tasks of which an attempt `failed` in it, `struck` {task: signature of its newest check, where that
-    failed}, `broken` {task: signature} for completed ones that were found broken in it.
+    Of the open wave: tasks of which an attempt `failed` in it, `struck` {task: signature of its
+    newest check, where that failed}, `broken` {task: signature} for completed ones that were found
+    broken in it.
     """
 
     def __init__(self) -> None:
@@ -85,7 +91,8 @@ class Course:
         return [one for one, outcome in last.items() if outcome.result == FAILED]
 
     def recovered(self, play: str, counted: bool) -> None:
-        """The window starts anew after a recovery, or the same batches would ask for it again at once."""
+        """The window starts anew after a recovery, or the same batches would ask for it again at
+        once."""
         wave = self.batches[-1].wave if self.batches else None
         self.recoveries.append(Recovery(self.standing or self.status, play, wave, counted))
         if counted:
@@ -142,7 +149,9 @@ def _closed(state: LoopState, data: dict, event: Event) -> None:
         outcomes = {one: Outcome(PASSED) for one in data.get("completed", ())}
         outcomes.update((one, Outcome(FAILED)) for one in data.get("failed", ()))
     else:
-        outcomes = {one: Outcome(row["result"], row.get("signature", "")) for one, row in rows.items()}
+        outcomes = {
+            one: Outcome(row["result"], row.get("signature", "")) for one, row in rows.items()
+        }
     status, confidence, trend = [
         data[name] if data.get(name) in words else ""
         for name, words in (("status", STATUSES), ("confidence", CONFIDENCES), ("trend", TRENDS))
@@ -173,7 +182,8 @@ def _rolled_back(state: LoopState, data: dict, event: Event) -> None:
 
 
 def _split(state: LoopState, data: dict, event: Event) -> None:
-    """A replan of the clamp table starts the window anew and is not counted; another split counts where one was due."""
+    """A replan of the clamp table starts the window anew and is not counted; another split counts
+    where one was due."""
     course, name = state.course, data.get("id", "")
     if name in course._replans:
         course._replans.discard(name)
@@ -205,7 +215,12 @@ def _diagnosed(state: LoopState, data: dict, event: Event) -> None:
 def _reset(state: LoopState, data: dict, event: Event) -> None:
     """A failed loop goes on, as a person has decided anew."""
     course = state.course
-    course.used, course.since, course.standing, course.rolled_back = {}, len(course.batches), "", False
+    course.used, course.since, course.standing, course.rolled_back = (
+        {},
+        len(course.batches),
+        "",
+        False,
+    )
 
 
 def _answered(state: LoopState, data: dict, event: Event) -> None:

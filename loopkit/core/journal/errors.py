@@ -10,7 +10,8 @@ EXIT_LIMIT = 75
 
 
 class LoopError(Exception):
-    """A refusal or fault. `what` happened (and where), `todo` is the way out; `exit_code` is the process's answer."""
+    """A refusal or fault. `what` happened (and where), `todo` is the way out; `exit_code` is the
+    process's answer."""
 
     exit_code = EXIT_REFUSED
 
@@ -28,8 +29,8 @@ class Refused(LoopError):
 
 
 class NotYet(Refused):
-    """A rule says that something else comes first, the loop's next step: whoever has the whole loop adds it (`next_comes`).
-    Exit 1."""
+    """A rule says that something else comes first, the loop's next step: whoever has the whole loop
+    adds it (`next_comes`). Exit 1."""
 
     def next_comes(self, command: str | None) -> None:
         """Say which step comes first."""

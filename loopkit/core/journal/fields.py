@@ -1,7 +1,9 @@
-"""What a journal's lines hold: the kind of each field that the fold reads. A line that does not fit is no event.
+"""What a journal's lines hold: the kind of each field that the fold reads. A line that does not fit
+is no event.
 
-The fold and all behind it may trust these kinds, whoever wrote the journal. Fields that nothing folds are not looked at,
-and a missing one has its default; an explicit null is only taken where it means something.
+The fold and all behind it may trust these kinds, whoever wrote the journal. Fields that nothing
+folds are not looked at, and a missing one has its default; an explicit null is only taken where it
+means something.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Numbers at most: what fits a double without loss, and what an amount of money, seconds or tokens can be.
+#: Numbers at most: what fits a double without loss, and what an amount of money, seconds or tokens
+#: can be.
 _WHOLE, _AMOUNT = 1 << 53, 1e15
 
 
@@ -59,7 +62,9 @@ def _list_of(kind: Callable) -> Callable:
 
 
 def _table_of(kind: Callable) -> Callable:
-    return lambda value: value is None or type(value) is dict and all(kind(one) for one in value.values())
+    return lambda value: (
+        value is None or type(value) is dict and all(kind(one) for one in value.values())
+    )
 
 
 def _record(kinds: dict, needed: tuple = ()) -> Callable:
@@ -85,12 +90,20 @@ def _record_or_none(kinds: dict, needed: tuple = ()) -> Callable:
 
 def _task_id(value: object) -> bool:
     """`T-` and up to ten digits, as task.number takes them."""
-    return type(value) is str and value[:2] == "T-" and value[2:].isdigit() and value.isascii() and len(value) <= 12
+    return (
+        type(value) is str
+        and value[:2] == "T-"
+        and value[2:].isdigit()
+        and value.isascii()
+        and len(value) <= 12
+    )
 
 
 def _worktree(value: object) -> bool:
     """`worktrees/` and a name, as a task's worktree lies in the loop's folder."""
-    return type(value) is str and value[:10] == "worktrees/" and value[10:].replace("-", "").isalnum()
+    return (
+        type(value) is str and value[:10] == "worktrees/" and value[10:].replace("-", "").isalnum()
+    )
 
 
 def _stage(value: object) -> bool:
@@ -138,7 +151,8 @@ _TASK_FIELDS = _record(
 
 
 def _task(value: object) -> bool:
-    """A task; its parent has a lower number, as every parent has: so no task is its own ancestor."""
+    """A task; its parent has a lower number, as every parent has: so no task is its own
+    ancestor."""
     if not _TASK_FIELDS(value):
         return False
     parent = value.get("parent")  # type: ignore[attr-defined]
@@ -146,7 +160,10 @@ def _task(value: object) -> bool:
 
 
 _CRITERIA = _list_of(
-    _record({"id": _text, "text": _text, "type": _text_or_none, "command": _text_or_none}, ("id", "text"))
+    _record(
+        {"id": _text, "text": _text, "type": _text_or_none, "command": _text_or_none},
+        ("id", "text"),
+    )
 )
 _FINDINGS = _list_of(
     _record(
@@ -180,7 +197,13 @@ _EVIDENCE = {
     "files": _table_of(_text),
     "tier": _text_or_none,
 }
-_JUDGED = {"score": _count_or_none, "level": _text, "feedback": _text, "issues": _texts, "missing": _texts}
+_JUDGED = {
+    "score": _count_or_none,
+    "level": _text,
+    "feedback": _text,
+    "issues": _texts,
+    "missing": _texts,
+}
 _REASONED = _record({"verdict": _text_or_none, "reason": _text})
 
 #: {type of a line: whether its data fit}.
@@ -209,14 +232,17 @@ _LINES = {
                     "plan_review_failure": _text,
                     "blocklist": _texts_or_none,
                     "prices": lambda value: (
-                        type(value) is dict and all(_FIGURES(one) and len(one) >= 4 for one in value.values())
+                        type(value) is dict
+                        and all(_FIGURES(one) and len(one) >= 4 for one in value.values())
                     ),
                 }
             ),
         }
     ),
     "adopted": _record({"token": _text}),
-    "limits_set": _record({"iterations": _count_or_none, "usd": _amount_or_none, "seconds": _amount_or_none}),
+    "limits_set": _record(
+        {"iterations": _count_or_none, "usd": _amount_or_none, "seconds": _amount_or_none}
+    ),
     "recall_answered": _record({"shown": _texts, "confirmed": _texts, "dismissed": _texts}),
     "scored": _record(
         {
@@ -262,7 +288,9 @@ _LINES = {
     ),
     "task_started": _record({"id": _text, "wave": _count_or_none}),
     "tasks_handed": _record({"ids": _texts}),
-    "task_verified": _record({"id": _text, "worktree": _text_or_none, "signature": _text, **_EVIDENCE}),
+    "task_verified": _record(
+        {"id": _text, "worktree": _text_or_none, "signature": _text, **_EVIDENCE}
+    ),
     "task_completed": _record({"id": _text}),
     "task_failed": _record(
         {
@@ -279,14 +307,19 @@ _LINES = {
     ),
     "task_blocked": _record({"id": _text, "kind": _text_or_none, "text": _text}),
     "task_split": _record({"id": _text}),
-    "task_reopened": _record({"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}),
+    "task_reopened": _record(
+        {"id": _text, "signature": _text, "reason": _text_or_none, "keep_evidence": _flag}
+    ),
     "attempts_reset": _record({"ids": _texts}),
     "worktree_made": _record(
-        {**dict.fromkeys(("task", "branch", "base", "tree"), _text), "path": _worktree}, ("task", "path")
+        {**dict.fromkeys(("task", "branch", "base", "tree"), _text), "path": _worktree},
+        ("task", "path"),
     ),
     "worktree_merged": _record({"task": _text, "path": _worktree, "files": _texts, "tree": _text}),
     "worktree_removed": _record({"task": _text, "path": _worktree}),
-    "baseline_recorded": _record({"command": _text, "exit": _whole, "failures": _texts, "log": _text}),
+    "baseline_recorded": _record(
+        {"command": _text, "exit": _whole, "failures": _texts, "log": _text}
+    ),
     "task_removed": _record({"id": _text}),
     "wave_opened": _record({"wave": _count_or_none, "worktrees": _flag, "tasks": _texts}),
     "wave_closed": _record(
@@ -319,7 +352,8 @@ _LINES = {
         ("number", "sha", "tree"),
     ),
     "rolled_back": _record(
-        {"number": _number, "saved": _number, "files": _texts, "reopened": _texts, "undo": _flag}, ("number",)
+        {"number": _number, "saved": _number, "files": _texts, "reopened": _texts, "undo": _flag},
+        ("number",),
     ),
     "recovery": _record({"status": _text, "play": _text, "wave": _count_or_none, "counted": _flag}),
     "review_light": _record(
@@ -335,10 +369,18 @@ _LINES = {
         }
     ),
     "review_thorough": _record(
-        {"experts": _texts, "round": _count, "size": _count, "score": _count_or_none, "findings": _FINDINGS}
+        {
+            "experts": _texts,
+            "round": _count,
+            "size": _count,
+            "score": _count_or_none,
+            "findings": _FINDINGS,
+        }
     ),
     "review_asked": _record({"experts": _texts}),
-    "finding_resolved": _record({"id": _text, "how": _text_or_none, "text": _text, "task": _text_or_none}),
+    "finding_resolved": _record(
+        {"id": _text, "how": _text_or_none, "text": _text, "task": _text_or_none}
+    ),
     "decision_recorded": _record(
         {
             "number": _count,
@@ -385,9 +427,14 @@ _LINES = {
             "dimension": _text,
             "error": _text,
             "experts": _list_of(
-                _record({"name": _text, "question": _text, "diagnosis": _text, "confidence": _amount}, ("name",))
+                _record(
+                    {"name": _text, "question": _text, "diagnosis": _text, "confidence": _amount},
+                    ("name",),
+                )
             ),
-            "recommendations": _list_of(_record({"approach": _text, "confidence": _amount}, ("approach",))),
+            "recommendations": _list_of(
+                _record({"approach": _text, "confidence": _amount}, ("approach",))
+            ),
             "consensus": _text,
             "fallback": _text,
             "dissent": _text,
@@ -404,9 +451,7 @@ _LINES = {
             "replaces": _texts,
         }
     ),
-    "plan_reviewed": _record(
-        {"revision": _count, "outcome": _text, "approved": _flag, **_JUDGED},
-    ),
+    "plan_reviewed": _record({"revision": _count, "outcome": _text, "approved": _flag, **_JUDGED}),
     "task_coded": _record(
         {
             "id": _text,
@@ -424,7 +469,9 @@ _LINES = {
             "tests_run": _count,
             "tests_passed": _count,
             "tests_failed": _count,
-            "failures": _list_of(_record({"testName": _text, "error": _text, "file": _text, "severity": _text})),
+            "failures": _list_of(
+                _record({"testName": _text, "error": _text, "file": _text, "severity": _text})
+            ),
             "coverage": _amount_or_none,
             "fix_plan": _text,
         }
@@ -432,7 +479,13 @@ _LINES = {
     "task_judged": _record({"id": _text, "band": _text, **_JUDGED}),
     "goal_judged": _record({"approved": _flag, **_JUDGED}),
     "task_diagnosed": _record(
-        {"id": _text, "attempt": _count, "suggested": _text_or_none, "reasoning": _text, "blockers": _texts}
+        {
+            "id": _text,
+            "attempt": _count,
+            "suggested": _text_or_none,
+            "reasoning": _text,
+            "blockers": _texts,
+        }
     ),
     "criterion_verified": _record({"id": _text, **_EVIDENCE}),
     "gate_result": _record(
@@ -464,7 +517,9 @@ _LINES = {
     "question_asked": _record({"text": _text}),
     "question_answered": _record({"text": _text}),
     "paused": _REASONED,
-    "owner_changed": _record({"session_id": _text, "client_pid": _count_or_none, "unattended": _flag, **_READ}),
+    "owner_changed": _record(
+        {"session_id": _text, "client_pid": _count_or_none, "unattended": _flag, **_READ}
+    ),
     "stop_failed": _record({"error": _text_or_none, "text": _text}),
     "subagent_stopped": _record({"agent_id": _text, "transcript": _text_or_none}),
     "notice_given": _record({"name": _text}),
@@ -478,6 +533,7 @@ FOLDED = frozenset(_LINES)
 
 
 def fit(kind: str, data: dict) -> bool:
-    """Whether the data of a line of this type can be folded; lines of other types always can: they change nothing."""
+    """Whether the data of a line of this type can be folded; lines of other types always can: they
+    change nothing."""
     fits = _LINES.get(kind)
     return fits is None or fits(data)

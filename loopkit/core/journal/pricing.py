@@ -1,13 +1,15 @@
-"""What a session's tokens cost, by model; a model that is not in the table is named, never guessed."""
+"""What a session's tokens cost, by model; a model that is not in the table is named, never
+guessed."""
 
 from __future__ import annotations
 
-#: What is counted of a model, in this order: tokens of input, output, cache write (5 minutes), cache read, cache write
-#: (1 hour); web searches. Journals of earlier versions have the first four.
+#: What is counted of a model, in this order: tokens of input, output, cache write (5 minutes),
+#: cache read, cache write (1 hour); web searches. Journals of earlier versions have the first four.
 COUNTED = 6
-#: USD per million tokens: input, output, cache write (5 minutes), cache read. As the client itself reckons (measured
-#: on 2.1.332, tests/client/test_prices.py); it replaces the models of the last row before it asks for them, their
-#: prices are those of the vendor's public list. A name stands for its dated and provider's forms too.
+#: USD per million tokens: input, output, cache write (5 minutes), cache read. As the client itself
+#: reckons (measured on 2.1.332, tests/client/test_prices.py); it replaces the models of the last
+#: row before it asks for them, their prices are those of the vendor's public list. A name stands
+#: for its dated and provider's forms too.
 PRICES = {
     "claude-opus-5-5": (4.0, 20.0, 5.0, 0.2),
     "claude-opus-5": (5.0, 25.0, 6.25, 0.5),
@@ -30,11 +32,14 @@ PRICES = {
     "claude-haiku-5-5": (0.1, 0.5, 0.125, 0.01),
     "claude-haiku-4-5": (1.0, 5.0, 1.25, 0.1),
     "claude-3-5-haiku": (0.8, 4.0, 1.0, 0.08),
-    **dict.fromkeys(("claude-opus-4-1", "claude-opus-4-0", "claude-opus-4"), (15.0, 75.0, 18.75, 1.5)),
+    **dict.fromkeys(
+        ("claude-opus-4-1", "claude-opus-4-0", "claude-opus-4"), (15.0, 75.0, 18.75, 1.5)
+    ),
 }
 #: An hour in the cache costs this many times the input; a web search this many USD.
 LONG_WRITE, SEARCH = 2.0, 0.01
-#: What follows a model's name where it was served in fast mode, and how many times as much that costs.
+#: What follows a model's name where it was served in fast mode, and how many times as much that
+#: costs.
 FAST = " fast"
 FASTER = {
     "claude-fable-5-2": 2.0,
@@ -48,12 +53,15 @@ FASTER = {
 
 
 def _known(model: str) -> str | None:
-    """The row of PRICES for a model: `claude-opus-5`, also `claude-opus-5-20260101` and `us.anthropic.claude-opus-5-v1`."""
+    """The row of PRICES for a model: `claude-opus-5`, also `claude-opus-5-20260101` and
+    `us.anthropic.claude-opus-5-v1`."""
     start = model.find("claude-")
     name = model[start:] if start >= 0 else ""
     for form in PRICES:
         rest = name[len(form) :]
-        if name.startswith(form) and (not rest or rest[0] in "@[:" or rest[:2] == "-v" or rest == "-latest"):
+        if name.startswith(form) and (
+            not rest or rest[0] in "@[:" or rest[:2] == "-v" or rest == "-latest"
+        ):
             return form
         if name.startswith(form) and rest[0] == "-" and rest[1:9].isdigit() and len(rest) >= 9:
             return form
@@ -61,7 +69,8 @@ def _known(model: str) -> str | None:
 
 
 def price_of(model: str, own: dict) -> tuple | None:
-    """The four prices of a model, the person's own table first (there a name stands for all that begin with it).
+    """The four prices of a model, the person's own table first (there a name stands for all that
+    begin with it).
 
     None where neither table knows it. A model's name may end in FAST.
     """
@@ -81,7 +90,8 @@ def price_of(model: str, own: dict) -> tuple | None:
 
 
 def add(old: list | tuple, new: list | tuple) -> list:
-    """Two rows of figures as their sum; the shorter one lacks the last kinds, so it counts none of them."""
+    """Two rows of figures as their sum; the shorter one lacks the last kinds, so it counts none of
+    them."""
     longer, shorter = (old, new) if len(old) >= len(new) else (new, old)
     return [one + two for one, two in zip(longer, [*shorter, *[0] * (len(longer) - len(shorter))])]
 
@@ -96,7 +106,10 @@ def cost(usage: dict, own: dict) -> tuple[float, int, list]:
             if any(figures):
                 unpriced.append(model)
             continue
-        usd += sum(count * price for count, price in zip(figures, (*prices, LONG_WRITE * prices[0]))) / 1e6
+        usd += (
+            sum(count * price for count, price in zip(figures, (*prices, LONG_WRITE * prices[0])))
+            / 1e6
+        )
         if len(figures) >= COUNTED:
             usd += figures[COUNTED - 1] * SEARCH
     return usd, tokens, unpriced

@@ -1,4 +1,5 @@
-"""Words of a person, a model or a file within text of ours: one line, bounded, unable to pass for ours."""
+"""Words of a person, a model or a file within text of ours: one line, bounded, unable to pass for
+ours."""
 
 from __future__ import annotations
 
@@ -13,17 +14,19 @@ def clean(text: str, most: int) -> str:
 
 
 def untagged(text: str) -> str:
-    """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would; comparisons stay."""
+    """Somebody's text in which no `<` opens or closes a block of a prompt, as `</name>` would;
+    comparisons stay."""
     first, *rest = text.split("<")
     return first + "".join(("<" if part[:1] in _NO_TAG else "‹") + part for part in rest)
 
 
 def subject(text: str, most: int) -> str:
-    """A task's subject within a line of ours: cut like `clean`, without the marks between which our own commands and paths
-    stand, so that no subject can bring any of its own."""
+    """A task's subject within a line of ours: cut like `clean`, without the marks between which our
+    own commands and paths stand, so that no subject can bring any of its own."""
     return clean(text, most).replace("`", "'")
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with an s."""
+    """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with
+    an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,6 +1,8 @@
-"""`class Task(Record)`: a named tuple with annotated fields and defaults, as typing.NamedTuple, which a hook cannot afford.
+"""`class Task(Record)`: a named tuple with annotated fields and defaults, as typing.NamedTuple,
+which a hook cannot afford.
 
-Measured in starts of a bare interpreter: dataclasses costs half of one, typing a quarter, this nothing.
+Measured in starts of a bare interpreter: dataclasses costs half of one, typing a quarter, this
+nothing.
 """
 
 from __future__ import annotations

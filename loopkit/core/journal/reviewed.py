@@ -1,4 +1,5 @@
-"""What experts leave in a loop's state, folded from the journal: reviews, findings and their end, panels, the gate."""
+"""What experts leave in a loop's state, folded from the journal: reviews, findings and their end,
+panels, the gate."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ if TYPE_CHECKING:
     from .events import Event
     from .state import LoopState
 
-#: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work misses; replaced: the
-#: guidance that would have broken a mustNot; resolution: {how, text} or None; contradicts: numbers of live decisions.
+#: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work
+#: misses; replaced: the guidance that would have broken a mustNot; resolution: {how, text} or None;
+#: contradicts: numbers of live decisions.
 Finding = namedtuple(
     "Finding",
-    "id severity issue guidance violates source round resolution task place reason breaks category replaced reverses files "
+    "id severity issue guidance violates source round resolution task place reason breaks "
+    "category replaced reverses files "
     "contradicts",
     defaults=(None, None, "", "", (), "other", "", None, (), ()),
 )
@@ -45,7 +48,9 @@ def _thorough(state: LoopState, data: dict, event: Event) -> None:
             "size": data.get("size", 0),
             "score": data.get("score"),
             "goals": tuple((one.id, one.text) for one in state.criteria.values()),
-            "categories": {row.get("category") for row in rows if row.get("severity") != "SUGGESTION"},
+            "categories": {
+                row.get("category") for row in rows if row.get("severity") != "SUGGESTION"
+            },
         }
     )
 
@@ -87,7 +92,9 @@ def _resolved(state: LoopState, data: dict, event: Event) -> None:
     if finding is not None:
         state.records += 1
         how = {"how": data.get("how"), "text": data.get("text", "")}
-        state.findings[finding.id] = finding._replace(resolution=how, task=data.get("task", finding.task))
+        state.findings[finding.id] = finding._replace(
+            resolution=how, task=data.get("task", finding.task)
+        )
 
 
 def _panel(state: LoopState, data: dict, event: Event) -> None:

@@ -19,12 +19,14 @@ TOOL, TOOL_REVIEW, COLLEAGUE = "tool", "tool-review", "colleague"
 FIT_TOOL, FIT_TOOL_REVIEW, FIT_COLLEAGUE = 40, 30, 25
 FAMILIARITY_EACH, FAMILIARITY_MOST = 2, 10
 
-#: A scored request: `values` by dimension (0-2), spec 0-10, fit 0-75, shape name or None where fit is too low.
+#: A scored request: `values` by dimension (0-2), spec 0-10, fit 0-75, shape name or None where fit
+#: is too low.
 Scores = namedtuple("Scores", "values spec fit shape")
 
 
 def score(values: dict, confirmed_learnings: int) -> Scores:
-    """Scores of the five dimensions; `confirmed_learnings` is how many recalled learnings a person confirmed.
+    """Scores of the five dimensions; `confirmed_learnings` is how many recalled learnings a person
+    confirmed.
 
     Raises UsageFault where a dimension is missing or not 0, 1 or 2 (rule: Spec score, fit score).
     """
@@ -40,7 +42,11 @@ def score(values: dict, confirmed_learnings: int) -> Scores:
 
 def shape_of(fit: int) -> str | None:
     """The shape that a fit score chooses, or None: blocked, clarify first."""
-    for least, shape in ((FIT_TOOL, TOOL), (FIT_TOOL_REVIEW, TOOL_REVIEW), (FIT_COLLEAGUE, COLLEAGUE)):
+    for least, shape in (
+        (FIT_TOOL, TOOL),
+        (FIT_TOOL_REVIEW, TOOL_REVIEW),
+        (FIT_COLLEAGUE, COLLEAGUE),
+    ):
         if fit >= least:
             return shape
     return None
@@ -48,4 +54,6 @@ def shape_of(fit: int) -> str | None:
 
 def needs(shape: str | None) -> tuple:
     """What the person confirms in a shape: of `shape`, `tasks`, `wave`."""
-    return {TOOL_REVIEW: ("shape", "tasks"), COLLEAGUE: ("shape", "tasks", "wave")}.get(shape or "", ())
+    return {TOOL_REVIEW: ("shape", "tasks"), COLLEAGUE: ("shape", "tasks", "wave")}.get(
+        shape or "", ()
+    )

@@ -1,23 +1,26 @@
-"""The part of a loop's state that needs no task: owner, status, limits, spending, holds. Hooks fold this alone."""
+"""The part of a loop's state that needs no task: owner, status, limits, spending, holds. Hooks fold
+this alone."""
 
 from __future__ import annotations
 
 from . import clock, pricing, verdict
 
-#: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop, row 7).
+#: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
+#: row 7).
 MAX_IDLE_STOPS = 3
-#: Seconds by which a journal line may be older than the one before it, since two were being written at once.
+#: Seconds by which a journal line may be older than the one before it, since two were being written
+#: at once.
 OVERLAP = 60
 
 
 class Session:
     """Session facts of one loop; changed only by `fold`.
 
-    token: what the machine that started or adopted the loop knows it by · iteration: counted Stops · limit_*: None for
-    none (USD, seconds) · spent_seconds: running time up to `running_since` (POSIX seconds or None) · awaiting: a
-    confirmation is open, so no time counts · hold_*: the last hold's fingerprint, how many on it in a row, anything
-    recorded since, transcript bytes seen · offsets: {transcript path: bytes read} ·
-    usage: {model: figures as in pricing.COUNTED}.
+    token: what the machine that started or adopted the loop knows it by · iteration: counted Stops
+    · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
+    (POSIX seconds or None) · awaiting: a confirmation is open, so no time counts · hold_*: the last
+    hold's fingerprint, how many on it in a row, anything recorded since, transcript bytes seen ·
+    offsets: {transcript path: bytes read} · usage: {model: figures as in pricing.COUNTED}.
     """
 
     __slots__ = (
@@ -94,7 +97,8 @@ class Session:
         self.last_updated = ""
 
     def seconds(self, now: float) -> int:
-        """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no time."""
+        """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no
+        time."""
         if not self.running_since:  # 0: its stamp in the journal was damaged
             return self.spent_seconds
         return self.spent_seconds + max(0, int(now) - self.running_since)
@@ -110,7 +114,8 @@ class Session:
 
     @classmethod
     def load(cls, values: dict) -> Session:
-        """The session of a snapshot's `session` object; raises KeyError where a field is missing."""
+        """The session of a snapshot's `session` object; raises KeyError where a field is
+        missing."""
         self = cls.__new__(cls)
         for name in cls.__slots__:
             setattr(self, name, values[name])
@@ -124,8 +129,9 @@ def _halt(session: Session, at: str) -> None:
 
 
 def _turn_back(session: Session, at: str) -> None:
-    """A line is older than the one before it. By seconds: written by two at once. By more: the clock was set back, and
-    time counts on from there, or a limit would not bind until the clock has caught up."""
+    """A line is older than the one before it. By seconds: written by two at once. By more: the
+    clock was set back, and time counts on from there, or a limit would not bind until the clock has
+    caught up."""
     last, now = clock.epoch(session.last_updated), clock.epoch(at)
     if now and last - now > OVERLAP:
         session.spent_seconds = session.seconds(last)
@@ -168,7 +174,8 @@ _WAKING = ("paused", "resumed", "loop_completed", "loop_failed", "loop_cancelled
 
 
 def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
-    """Apply one journal line (type, data, time stamp, author). Lines of other types only count as activity."""
+    """Apply one journal line (type, data, time stamp, author). Lines of other types only count as
+    activity."""
     if session.running_since and at < session.last_updated:
         _turn_back(session, at)
     session.last_updated = at
@@ -177,12 +184,18 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         return
     if by != "hook":
         session.hold_quiet = False
-    if session.status in verdict.FINAL and kind in _WAKING:  # written by somebody who had not seen the end
+    if (
+        session.status in verdict.FINAL and kind in _WAKING
+    ):  # written by somebody who had not seen the end
         return
     if kind == "stage_moved":
         session.stage = data.get("to", session.stage)
     elif kind == "limits_set":
-        for field, slot in (("iterations", "limit_iterations"), ("usd", "limit_usd"), ("seconds", "limit_seconds")):
+        for field, slot in (
+            ("iterations", "limit_iterations"),
+            ("usd", "limit_usd"),
+            ("seconds", "limit_seconds"),
+        ):
             if field in data:
                 setattr(session, slot, data[field])
     elif kind == "question_asked":
@@ -200,7 +213,9 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
         session.failure = None
     elif kind == "owner_changed":
         _fold_usage(session, data)  # the rest of what the old session used
-        if session.owner != data.get("session_id", ""):  # a new client of the same session goes on with its transcript
+        if session.owner != data.get(
+            "session_id", ""
+        ):  # a new client of the same session goes on with its transcript
             session.owner_since = at
         session.owner = data.get("session_id", "")
         session.owner_pid = data.get("client_pid")
@@ -220,7 +235,9 @@ def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
     elif kind == "loop_started":
         _fold_start(session, data, at)
     elif kind == "attempts_reset":
-        if session.status == verdict.FAILED:  # the person's own decision: what was impossible is tried again
+        if (
+            session.status == verdict.FAILED
+        ):  # the person's own decision: what was impossible is tried again
             _go_on(session, at)
     elif kind == "loop_completed":
         session.stage = "complete"
@@ -245,7 +262,8 @@ def _fold_start(session: Session, data: dict, at: str) -> None:
 
 
 def _fold_usage(session: Session, data: dict) -> None:
-    """What transcripts gave since they were last looked at: tokens, how far they were read, the newest messages."""
+    """What transcripts gave since they were last looked at: tokens, how far they were read, the
+    newest messages."""
     offsets = data.get("offsets")
     if offsets:
         session.offsets = {**session.offsets, **offsets}

@@ -1,4 +1,5 @@
-"""Settings that rules read, with their defaults; each is stored in the journal when a loop starts."""
+"""Settings that rules read, with their defaults; each is stored in the journal when a loop
+starts."""
 
 from __future__ import annotations
 
@@ -14,15 +15,18 @@ if TYPE_CHECKING:
 MOST_TASKS, MOST_IN_WAVE = 25, 6
 #: Attempts of one task and depth of replanning before the next dearer way out (rule: Settings).
 MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
-#: Scores from which work is approved, and from which it is revised within the same attempt (rule: Execution).
+#: Scores from which work is approved, and from which it is revised within the same attempt (rule:
+#: Execution).
 APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
-#: What completes a task besides passing evidence (core/approval): nothing, a review of its batch, a supervisor's score.
+#: What completes a task besides passing evidence (core/approval): nothing, a review of its batch, a
+#: supervisor's score.
 EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
 POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
 #: Seconds a verification may run.
 VERIFY_SECONDS = 600
-#: Revisions of a plan, those for the goal included, and what follows when they are used up without approval: go on with
-#: a warning, accept a lower score (from the revision threshold on), or pause (rule: Planning and plan review).
+#: Revisions of a plan, those for the goal included, and what follows when they are used up without
+#: approval: go on with a warning, accept a lower score (from the revision threshold on), or pause
+#: (rule: Planning and plan review).
 MAX_PLAN_REVISIONS = 3
 CONTINUE, LOWER, STOP = "continue", "lower", "stop"
 PLAN_REVIEW_FAILURES = (CONTINUE, LOWER, STOP)

@@ -6,14 +6,16 @@ import re
 import unicodedata
 
 _STOP = frozenset(
-    "a an the to of in on at for and or with by from into is are be it its this that we i you please can could should "
+    "a an the to of in on at for and or with by from into is are be it its this that we i you "
+    "please can could should "
     "make sure so as our my your not do does when where which will would".split()
 )
 LONGEST, MOST_WORDS = 40, 5
 
 
 def slug(text: str) -> str:
-    """3-5 keywords of a request in kebab-case, ASCII, at most 40 characters; `task` where nothing remains."""
+    """3-5 keywords of a request in kebab-case, ASCII, at most 40 characters; `task` where nothing
+    remains."""
     plain = unicodedata.normalize("NFKD", text[:2000]).encode("ascii", "ignore").decode().lower()
     words = [word for word in re.findall(r"[a-z0-9]+", plain) if word not in _STOP]
     result = ""

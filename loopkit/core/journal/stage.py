@@ -1,4 +1,5 @@
-"""The stage machine (intent → shape → decompose → executing → review → complete), and what every decider asks first."""
+"""The stage machine (intent → shape → decompose → executing → review → complete), and what every
+decider asks first."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def confirmation(state: LoopState) -> str | None:
-    """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by fit score)."""
+    """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by
+    fit score)."""
     return unconfirmed(state) if state.session.status == "running" else None
 
 
@@ -26,12 +28,24 @@ def unconfirmed(state: LoopState) -> str | None:
         return "shape"
     if state.stage == DECOMPOSE and not supervised.planned(state):
         return None  # it may still be replaced
-    if state.stage == DECOMPOSE and state.tasks and "tasks" not in state.confirmed and not state.session.unattended:
+    if (
+        state.stage == DECOMPOSE
+        and state.tasks
+        and "tasks" not in state.confirmed
+        and not state.session.unattended
+    ):
         return "tasks"
     if state.new_checks and state.stage in (EXECUTING, REVIEW) and not state.session.unattended:
-        if state.wave is None or not state.new_checks.isdisjoint((*state.running, *state.interrupted)):
+        if state.wave is None or not state.new_checks.isdisjoint(
+            (*state.running, *state.interrupted)
+        ):
             return "tasks"
-    if "wave" in needs and state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free:
+    if (
+        "wave" in needs
+        and state.stage in (DECOMPOSE, EXECUTING)
+        and state.wave is None
+        and state.free
+    ):
         if wave_key(state) not in state.confirmed:
             return "wave"
     return None
@@ -43,13 +57,17 @@ def wave_key(state: LoopState) -> str:
 
 
 def require(state: LoopState, *stages: str, doing: str) -> None:
-    """Raises Refused unless the loop is in one of the stages; names the stage and the next step's command."""
+    """Raises Refused unless the loop is in one of the stages; names the stage and the next step's
+    command."""
     if state.stage not in stages:
-        raise NotYet(f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}")
+        raise NotYet(
+            f"{doing} belongs to stage {' or '.join(stages)}, the loop is in {state.stage}"
+        )
 
 
 def check_seen(state: LoopState, name: str) -> None:
-    """Raises NotYet where the person has not said yes to a check as it is now: of a task, a criterion or a decision."""
+    """Raises NotYet where the person has not said yes to a check as it is now: of a task, a
+    criterion or a decision."""
     if name in state.new_checks and not state.session.unattended:
         raise NotYet(f"the check of {name} is new since the person's yes to the tasks")
 
@@ -58,7 +76,9 @@ def running(state: LoopState) -> None:
     """Raises Refused unless the loop may be worked on now."""
     session = state.session
     if session.status in verdict.FINAL:
-        raise Refused(f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>")
+        raise Refused(
+            f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>"
+        )
     if session.status == verdict.PAUSED:
         kind = LimitReached if session.verdict in verdict.LIMITS else Refused
         named = f" ({session.verdict})" if session.verdict else ""
@@ -67,7 +87,10 @@ def running(state: LoopState) -> None:
             "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
         )
     if session.question is not None:
-        raise Refused(f"a question is open: {prose.clean(session.question, 120)}", 'next: loopkit answer "<text>"')
+        raise Refused(
+            f"a question is open: {prose.clean(session.question, 120)}",
+            'next: loopkit answer "<text>"',
+        )
 
 
 def move(state: LoopState, to: str) -> Change:
@@ -76,17 +99,20 @@ def move(state: LoopState, to: str) -> Change:
 
 
 def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
-    """Raises Refused unless spec and fit let the loop go on to shape (rule: the spec gate first, then fit alone)."""
+    """Raises Refused unless spec and fit let the loop go on to shape (rule: the spec gate first,
+    then fit alone)."""
     if scores is None:
         raise Refused("not scored yet", "next: loopkit score")
     if scores["spec"] < score.SPEC_MINIMUM and not overruled:
         raise Refused(
             f"spec {scores['spec']}/10 is under {score.SPEC_MINIMUM}",
-            'clarify (skill hope:intent) and score again, or the person says: loopkit score --overrule "<why>"',
+            "clarify (skill hope:intent) and score again, or the person says: loopkit score "
+            '--overrule "<why>"',
         )
     if scores["shape"] is None:
         raise Refused(
-            f"fit {scores['fit']} is under {score.FIT_COLLEAGUE}: blocked, also when the spec was overruled",
+            f"fit {scores['fit']} is under {score.FIT_COLLEAGUE}: blocked, also when the spec was "
+            "overruled",
             "clarify (skill hope:intent) and score again",
         )
 
@@ -96,11 +122,14 @@ def check_leave_decompose(state: LoopState, most: int) -> None:
     if not state.tasks:
         raise Refused("there are no tasks", "next: loopkit task add --file -")
     if state.planned > most:
-        raise Refused(f"{state.planned} tasks, at most {most}", "remove some, or start several loops")
+        raise Refused(
+            f"{state.planned} tasks, at most {most}", "remove some, or start several loops"
+        )
     for task in state.tasks.values():
         if not task.verify and task.id in state.open:
             raise Refused(
-                f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"'
+                f"{task.id} has no verification command",
+                f'next: loopkit task set {task.id} --verify "<command>"',
             )
     if len(state.must_nots) < 2 or not state.criteria:
         raise Refused("the shape is not fixed", "next: loopkit shape --accept -")
@@ -112,4 +141,6 @@ def check_leave_executing(state: LoopState) -> None:
         raise Refused(f"wave {state.wave.number} is open", "next: loopkit wave close")
     if state.open:
         first = next(iter(state.open))
-        raise Refused(f"{len(state.open)} tasks are not completed, first {first}", "next: loopkit wave next")
+        raise Refused(
+            f"{len(state.open)} tasks are not completed, first {first}", "next: loopkit wave next"
+        )

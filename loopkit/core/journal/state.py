@@ -1,4 +1,5 @@
-"""The whole state of a loop, folded from its journal. `LoopState.apply` is the only place where a line takes effect."""
+"""The whole state of a loop, folded from its journal. `LoopState.apply` is the only place where a
+line takes effect."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Criterion = namedtuple("Criterion", "id text type command must_not")
 #: Reason of a task_reopened whose attempt was cut short: it is not counted.
 INTERRUPTED = "interrupted"
 
-#: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state, data, event) → None]}.
+#: What the parts of a state that stand for themselves fold, after the state itself: {type: [(state,
+#: data, event) → None]}.
 _FOLDS: dict = {}
 for _part in (reviewed, supervised, course, checkpointed, trail, worktrees):
     for _type, _fold in _part.FOLDS.items():
@@ -25,11 +27,13 @@ for _part in (reviewed, supervised, course, checkpointed, trail, worktrees):
 
 
 class LoopState:
-    """One loop. `tasks` keeps the ledger's order; counters are kept up line by line, so that a fold costs O(lines).
+    """One loop. `tasks` keeps the ledger's order; counters are kept up line by line, so that a fold
+    costs O(lines).
 
-    waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open: unfinished tasks in
-    order · running: tasks in progress · free: pending tasks that wait for nothing · records: everything that counts as
-    progress beside tasks (reviews, findings settled, panels, gates, criteria seen).
+    waiting: {task: unfinished blockers} · dependents: {task: tasks that wait for it} · open:
+    unfinished tasks in order · running: tasks in progress · free: pending tasks that wait for
+    nothing · records: everything that counts as progress beside tasks (reviews, findings settled,
+    panels, gates, criteria seen).
     """
 
     def __init__(self, name: str = "") -> None:
@@ -49,9 +53,12 @@ class LoopState:
         self.recall_dismissed: list = []
         self.criteria: dict[str, Criterion] = {}
         self.aspects: list = []
-        self.shape_rounds: list = []  # every shape that was handed in: size in bytes, spec score, goals
+        # every shape that was handed in: size in bytes, spec score, goals
+        self.shape_rounds: list = []
         self.confirmed: set = set()
-        self.new_checks: set[str] = set()  # tasks whose check is another since the person's yes to the tasks
+        self.new_checks: set[str] = (
+            set()
+        )  # tasks whose check is another since the person's yes to the tasks
         self.tasks: dict[str, Task] = {}
         self.highest = 0
         self.counts = dict.fromkeys(tasks.STATUSES, 0)
@@ -60,7 +67,9 @@ class LoopState:
         self.open: dict[str, None] = {}
         self.running: dict[str, None] = {}
         self.due: dict[str, None] = {}  # pending tasks whose failure no panel has looked at
-        self.narrow: dict[str, None] = {}  # pending tasks that have used up their attempts: to be split, not started
+        self.narrow: dict[
+            str, None
+        ] = {}  # pending tasks that have used up their attempts: to be split, not started
         self.bare: dict[str, None] = {}  # pending tasks without a verification command
         self.free = 0
         self.planned = 0  # tasks that the size rule counts: no subtasks, no remediation
@@ -111,12 +120,14 @@ class LoopState:
 
     @property
     def workable(self) -> int:
-        """Tasks that the session can move now: running, failed and awaiting a step, or free to start."""
+        """Tasks that the session can move now: running, failed and awaiting a step, or free to
+        start."""
         return self.counts[tasks.IN_PROGRESS] + self.counts[tasks.FAILED] + self.ready
 
     @property
     def ready(self) -> int:
-        """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open scaffold."""
+        """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open
+        scaffold."""
         if self.approval != settings.REVIEW or not self.free:
             return self.free
         first = self.scaffold_first
@@ -124,8 +135,8 @@ class LoopState:
 
     @property
     def scaffold_first(self) -> set[str]:
-        """Open scaffold tasks and all they wait for: while there are any, nothing else is begun where batches are
-        reviewed."""
+        """Open scaffold tasks and all they wait for: while there are any, nothing else is begun
+        where batches are reviewed."""
         found: set[str] = set()
         left = [one for one in self.open if self.tasks[one].scaffold]
         while left:
@@ -141,7 +152,9 @@ class LoopState:
     @property
     def interrupted(self) -> list[str]:
         """Tasks of the open wave whose attempt was cut short and that nobody has started again."""
-        own = [self.tasks[one] for one in (self.wave.tasks if self.wave else ()) if one in self.tasks]
+        own = [
+            self.tasks[one] for one in (self.wave.tasks if self.wave else ()) if one in self.tasks
+        ]
         return [one.id for one in own if one.interrupted and one.status == tasks.PENDING]
 
     def verification(self, task: Task) -> str | None:
@@ -155,7 +168,8 @@ class LoopState:
     # -- the fold
 
     def apply(self, event: Event) -> None:
-        """Take one line of the journal into account. Lines that name unknown tasks or types change nothing."""
+        """Take one line of the journal into account. Lines that name unknown tasks or types change
+        nothing."""
         self.lines += 1
         fold_session(self.session, event.type, event.data, event.at, event.by)
         held = event.type == "iteration_ended" and event.data.get("decision") == "hold"
@@ -181,8 +195,12 @@ class LoopState:
     def _on_recall_answered(self, data: dict, event: Event) -> None:
         self.recall_shown = data.get("shown", self.recall_shown)
         yes, no = data.get("confirmed", []), data.get("dismissed", [])
-        self.recall_surfaced = [one for one in dict.fromkeys([*self.recall_surfaced, *yes]) if one not in no]
-        self.recall_dismissed = [one for one in dict.fromkeys([*self.recall_dismissed, *no]) if one not in yes]
+        self.recall_surfaced = [
+            one for one in dict.fromkeys([*self.recall_surfaced, *yes]) if one not in no
+        ]
+        self.recall_dismissed = [
+            one for one in dict.fromkeys([*self.recall_dismissed, *no]) if one not in yes
+        ]
 
     def _on_scored(self, data: dict, event: Event) -> None:
         self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
@@ -190,7 +208,11 @@ class LoopState:
 
     def _on_clarified(self, data: dict, event: Event) -> None:
         answers = {**((self.clarified or {}).get("answers") or {}), **(data.get("answers") or {})}
-        self.clarified = {**data, "answers": answers, "assumptions": dict(data.get("assumptions") or {})}
+        self.clarified = {
+            **data,
+            "answers": answers,
+            "assumptions": dict(data.get("assumptions") or {}),
+        }
         self.rounds = data.get("round", self.rounds)
         self.clarified_line = self.lines
 
@@ -200,7 +222,13 @@ class LoopState:
     def _on_shape_saved(self, data: dict, event: Event) -> None:
         known = {name: one.command for name, one in self.criteria.items()}
         self.criteria = {
-            row["id"]: Criterion(row["id"], row["text"], row.get("type"), row.get("command"), bool(row.get("must_not")))
+            row["id"]: Criterion(
+                row["id"],
+                row["text"],
+                row.get("type"),
+                row.get("command"),
+                bool(row.get("must_not")),
+            )
             for row in data.get("criteria", [])
         }
         for name in [one for one in self.criterion_evidence if one in known]:
@@ -334,7 +362,9 @@ class LoopState:
         changes = {name: kind(data[name]) for name, kind in names.items() if name in data}
         if "verify" in changes and changes["verify"] != task.verify:
             changes["evidence"], changes["failing"] = None, 0
-            changes["checks_before"] = (*task.checks_before, task.verify) if task.verify else task.checks_before
+            changes["checks_before"] = (
+                (*task.checks_before, task.verify) if task.verify else task.checks_before
+            )
         self._put(task._replace(**changes))
         if "blockedBy" in data:
             self._count(self.tasks[task.id], -1)
@@ -369,11 +399,17 @@ class LoopState:
             return
         self.evidence_count += 1
         evidence = evidence_of(data, event, self.lines)
-        cycles, failing = (task.fix_cycles, 0) if evidence.passed else (task.fix_cycles + 1, task.failing + 1)
+        cycles, failing = (
+            (task.fix_cycles, 0) if evidence.passed else (task.fix_cycles + 1, task.failing + 1)
+        )
         if data.get("worktree"):  # it says nothing of the project's own tree: see worktrees
             evidence = task.evidence  # type: ignore[assignment]
         run = data.get("run", task.runs + 1)
-        self._put(task._replace(evidence=evidence, runs=run, fix_cycles=cycles, failing=failing, stale=False))
+        self._put(
+            task._replace(
+                evidence=evidence, runs=run, fix_cycles=cycles, failing=failing, stale=False
+            )
+        )
 
     def _on_task_completed(self, data: dict, event: Event) -> None:
         self._change(data, status=tasks.COMPLETED, block_kind=None, block_text="")
@@ -397,7 +433,9 @@ class LoopState:
         )
 
     def _on_task_blocked(self, data: dict, event: Event) -> None:
-        self._change(data, status=tasks.BLOCKED, block_kind=data.get("kind"), block_text=data.get("text", ""))
+        self._change(
+            data, status=tasks.BLOCKED, block_kind=data.get("kind"), block_text=data.get("text", "")
+        )
 
     def _on_task_split(self, data: dict, event: Event) -> None:
         self._change(data, status=tasks.BLOCKED, block_kind=tasks.SPLIT, block_text="", action=None)
@@ -417,7 +455,15 @@ class LoopState:
 
     def _on_attempts_reset(self, data: dict, event: Event) -> None:
         for task_id in data.get("ids", ()):
-            self._change({"id": task_id}, attempts=0, stuck_count=0, panel_for=0, fix_cycles=0, failing=0, action=None)
+            self._change(
+                {"id": task_id},
+                attempts=0,
+                stuck_count=0,
+                panel_for=0,
+                fix_cycles=0,
+                failing=0,
+                action=None,
+            )
 
     def _on_task_removed(self, data: dict, event: Event) -> None:
         task = self._task(data)
@@ -440,7 +486,14 @@ class LoopState:
 
     def _on_wave_opened(self, data: dict, event: Event) -> None:
         self.waves.append(
-            Wave(data.get("wave"), tuple(data.get("tasks", ())), bool(data.get("sequential")), False, (), ())
+            Wave(
+                data.get("wave"),
+                tuple(data.get("tasks", ())),
+                bool(data.get("sequential")),
+                False,
+                (),
+                (),
+            )
         )
 
     def _on_wave_closed(self, data: dict, event: Event) -> None:
@@ -459,7 +512,11 @@ class LoopState:
 
     def _on_baseline_recorded(self, data: dict, event: Event) -> None:
         self.records += 1
-        row = {"exit": data.get("exit", 0), "failures": data.get("failures", []), "log": data.get("log", "")}
+        row = {
+            "exit": data.get("exit", 0),
+            "failures": data.get("failures", []),
+            "log": data.get("log", ""),
+        }
         self.baselines[data.get("command", "")] = {**row, "at": event.at}
 
 

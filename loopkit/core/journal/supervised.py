@@ -1,4 +1,5 @@
-"""What supervision leaves in a loop's state: who was asked for what, the plan and its reviews, judgements of tasks."""
+"""What supervision leaves in a loop's state: who was asked for what, the plan and its reviews,
+judgements of tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +27,13 @@ APPROVED, CONTINUE, LOWER, PAUSED, ASKED = "approved", "continue", "lower", "pau
 _SETTLES = (APPROVED, CONTINUE, LOWER)
 
 #: What a line of each kind holds where it says nothing of it.
-_CODED: dict = {"kind": IMPLEMENTATION, "status": "", "summary": "", "files": (), "block_reason": ""}
+_CODED: dict = {
+    "kind": IMPLEMENTATION,
+    "status": "",
+    "summary": "",
+    "files": (),
+    "block_reason": "",
+}
 _TESTED: dict = {"passed": False, "failures": (), "coverage": None, "fix_plan": ""}
 _TESTED |= dict.fromkeys(("tests_run", "tests_passed", "tests_failed"), 0)
 _FAILURE: dict = dict.fromkeys(("testName", "error", "file", "severity"), "")
@@ -45,13 +52,14 @@ def key(kind: str, task: str | None) -> str:
 class Supervised:
     """Facts of a supervised or reviewed loop that belong to no single task; changed only by FOLDS.
 
-    asked: how often each step was handed out · out: the journal line that handed it out, while no reply is in · stopped:
-    how many subagents had ended by then · unfit:
-    what was wrong with the newest reply, while a better one is awaited · misses: how many were unfit in a row; each by
-    key. plan: the newest plan_proposed (warning, risks, assumptions, questions, replaces, line) · standing: "", DRAFT,
-    REVISE, SETTLED · review: the newest plan_reviewed · revisions: plans after the first, additions for the goal
-    included · goal: the newest goal_judged, with its line · worked: the line of the newest completion of a task that
-    is no remediation · questions: {question, answer (None while open)} in order · level: the newest escalation level.
+    asked: how often each step was handed out · out: the journal line that handed it out, while no
+    reply is in · stopped: how many subagents had ended by then · unfit: what was wrong with the
+    newest reply, while a better one is awaited · misses: how many were unfit in a row; each by key.
+    plan: the newest plan_proposed (warning, risks, assumptions, questions, replaces, line) ·
+    standing: "", DRAFT, REVISE, SETTLED · review: the newest plan_reviewed · revisions: plans after
+    the first, additions for the goal included · goal: the newest goal_judged, with its line ·
+    worked: the line of the newest completion of a task that is no remediation · questions:
+    {question, answer (None while open)} in order · level: the newest escalation level.
     """
 
     def __init__(self) -> None:
@@ -94,7 +102,9 @@ def _unfit(state: LoopState, data: dict, event: Event) -> None:
     own.out.pop(name, None)
     own.unfit[name] = data.get("error", "")
     own.misses[name] = own.misses.get(name, 0) + 1
-    if own.misses[name] >= MOST_MISSES:  # whoever goes on with the loop gives the planner another chance
+    if (
+        own.misses[name] >= MOST_MISSES
+    ):  # whoever goes on with the loop gives the planner another chance
         own.misses[name] = 0
 
 
@@ -154,7 +164,11 @@ def _started(state: LoopState, data: dict, event: Event) -> None:
     task = state.tasks.get(data.get("id", ""))
     if state.approval == settings.SUPERVISOR and task is not None:
         state.supervised.forget(task.id)
-        state._put(task._replace(turn=IMPLEMENTATION, coded=None, tested=None, judged=None, fixes=0, revisions=0))
+        state._put(
+            task._replace(
+                turn=IMPLEMENTATION, coded=None, tested=None, judged=None, fixes=0, revisions=0
+            )
+        )
 
 
 def _ended(state: LoopState, data: dict, event: Event) -> None:
@@ -183,7 +197,11 @@ def _coded(state: LoopState, data: dict, event: Event) -> None:
     fix, revision = data.get("kind") == FIX, data.get("kind") == "revision"
     state.supervised.settle(key(FIX if fix else IMPLEMENTATION, task.id))
     coded = {**_CODED, **data, "line": state.lines}
-    state._put(task._replace(coded=coded, turn=TEST, fixes=task.fixes + fix, revisions=task.revisions + revision))
+    state._put(
+        task._replace(
+            coded=coded, turn=TEST, fixes=task.fixes + fix, revisions=task.revisions + revision
+        )
+    )
 
 
 def _tested(state: LoopState, data: dict, event: Event) -> None:
@@ -235,7 +253,12 @@ def _changed(state: LoopState, data: dict, event: Event) -> None:
 def _verified(state: LoopState, data: dict, event: Event) -> None:
     """A check that fails while the supervisor judges: the tester looks again."""
     task = state.tasks.get(data.get("id", ""))
-    if task is not None and task.turn == VERIFICATION and not data.get("passed") and task.status == tasks.IN_PROGRESS:
+    if (
+        task is not None
+        and task.turn == VERIFICATION
+        and not data.get("passed")
+        and task.status == tasks.IN_PROGRESS
+    ):
         state._put(task._replace(turn=TEST))
 
 
@@ -268,11 +291,11 @@ FOLDS: dict[str, Callable] = {
 
 
 def is_out(state: LoopState, name: str) -> bool:
-    """What bears this name was handed out, and whoever has it can still be at work, or has just ended: then its reply
-    is on its way.
+    """What bears this name was handed out, and whoever has it can still be at work, or has just
+    ended: then its reply is on its way.
 
-    Reports of agents in the background arrive one by one, and a session may stop between two of them. Who has not
-    handed them over by the stop after that has lost them.
+    Reports of agents in the background arrive one by one, and a session may stop between two of
+    them. Who has not handed them over by the stop after that has lost them.
     """
     own = state.supervised
     line = own.out.get(name)
@@ -285,7 +308,8 @@ def is_out(state: LoopState, name: str) -> bool:
 
 
 def planned(state: LoopState) -> bool:
-    """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done already."""
+    """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done
+    already."""
     if state.approval == settings.EVIDENCE or state.counts[tasks.COMPLETED]:
         return True
     return state.supervised.standing == SETTLED
@@ -299,11 +323,16 @@ def undiagnosed(state: LoopState, task: tasks.Task) -> bool:
 
 
 def to_replan(state: LoopState, task: tasks.Task) -> bool:
-    """A planner is to cut it into subtasks: the clamp table said so, or it is complex and has not been split yet."""
+    """A planner is to cut it into subtasks: the clamp table said so, or it is complex and has not
+    been split yet."""
     if state.approval != settings.SUPERVISOR or undiagnosed(state, task):
         return False
     if task.status == tasks.FAILED or task.id in state.narrow:
         return task.action == "replan"
-    if task.complexity != "complex" or not state.is_free(task) or task.depth >= settings.of(state, "max_replan_depth"):
+    if (
+        task.complexity != "complex"
+        or not state.is_free(task)
+        or task.depth >= settings.of(state, "max_replan_depth")
+    ):
         return False
     return not any(one.parent == task.id for one in state.tasks.values())

@@ -5,7 +5,13 @@ from __future__ import annotations
 from .errors import Refused, UsageFault
 from .record import Record
 
-PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = "pending", "in_progress", "completed", "failed", "blocked"
+PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = (
+    "pending",
+    "in_progress",
+    "completed",
+    "failed",
+    "blocked",
+)
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED)
 COMPLEXITIES = ("simple", "medium", "complex")
 BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
@@ -31,7 +37,8 @@ MOVES = frozenset(
 
 
 class Evidence(Record):
-    """One verification that ran: exit code, log (path relative to the loop's folder), seconds, when, the tree it saw.
+    """One verification that ran: exit code, log (path relative to the loop's folder), seconds,
+    when, the tree it saw.
 
     files: {path relative to the project: digest, "" for absent} of the files it vouches for.
     """
@@ -48,7 +55,8 @@ class Evidence(Record):
 
 
 class Task(Record):
-    """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its ancestors."""
+    """A task of the ledger. Ids are `T-001`…; `verify` is one command line; `depth` counts its
+    ancestors."""
 
     id: str
     subject: str
@@ -81,9 +89,12 @@ class Task(Record):
     evidence: Evidence | None = None
     runs: int = 0  # verifications ever run: the number of the newest evidence file
     stale: bool = False
-    interrupted: bool = False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
+    interrupted: bool = (
+        False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
+    )
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
-    # under a supervisor (core/journal/supervised.py); the newest reply of each role within the present attempt, with its line
+    # under a supervisor (core/journal/supervised.py); the newest reply of each role within the
+    # present attempt, with its line
     turn: str = ""  # the kind of reply that the present attempt waits for
     coded: dict | None = None
     tested: dict | None = None
@@ -95,15 +106,22 @@ class Task(Record):
 
     @property
     def panel_due(self) -> bool:
-        """A failure stands that no panel has looked at: the next start is refused until one is recorded."""
+        """A failure stands that no panel has looked at: the next start is refused until one is
+        recorded."""
         return self.stuck_count > 0 and self.panel_for < self.attempts
 
     def metadata(self, loop: str, verification: str | None) -> dict:
         """What the native list keeps of it (rule: task record)."""
-        return {"wave": self.wave, "loopId": loop, "verification": verification, "stuckCount": self.stuck_count}
+        return {
+            "wave": self.wave,
+            "loopId": loop,
+            "verification": verification,
+            "stuckCount": self.stuck_count,
+        }
 
     def to_json(self, loop: str, verification: str | None) -> dict:
-        """The task as `--json` prints it, with the record's documented names; `verification`: its criterion's type."""
+        """The task as `--json` prints it, with the record's documented names; `verification`: its
+        criterion's type."""
         evidence = self.evidence
         return {
             "id": self.id,
@@ -121,12 +139,19 @@ class Task(Record):
             "group": self.group,
             "kind": self.kind,
             "status": self.status,
-            "block": {"kind": self.block_kind, "text": self.block_text} if self.block_kind else None,
+            "block": {"kind": self.block_kind, "text": self.block_text}
+            if self.block_kind
+            else None,
             "attempts": self.attempts,
             "history": list(self.history),
             "evidence": None
             if evidence is None
-            else {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log, "at": evidence.at},
+            else {
+                "passed": evidence.passed,
+                "exit": evidence.exit,
+                "log": evidence.log,
+                "at": evidence.at,
+            },
             "metadata": self.metadata(loop, verification),
         }
 
@@ -134,15 +159,24 @@ class Task(Record):
 def moved(task: Task, to: str, **changes: object) -> Task:
     """The task in another state. Raises Refused where the rules know no such move."""
     if (task.status, to) not in MOVES:
-        raise Refused(f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}")
+        raise Refused(
+            f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}"
+        )
     return task._replace(status=to, **changes)  # type: ignore[arg-type]
 
 
 def number(task_id: str) -> int:
     """3 for `T-003`; raises UsageFault for anything that is not a task id."""
-    if task_id[:2].upper() == "T-" and task_id[2:].isdigit() and task_id.isascii() and len(task_id) <= LONGEST_ID:
+    if (
+        task_id[:2].upper() == "T-"
+        and task_id[2:].isdigit()
+        and task_id.isascii()
+        and len(task_id) <= LONGEST_ID
+    ):
         return int(task_id[2:])
-    raise UsageFault(f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list")
+    raise UsageFault(
+        f"not a task id: {task_id[:40]!r}", "task ids look like T-003; see loopkit task list"
+    )
 
 
 def make_id(count: int) -> str:

@@ -1,7 +1,8 @@
-"""Decisions and anti-patterns of a loop, and the outline numbers of its tasks, folded from the journal.
+"""Decisions and anti-patterns of a loop, and the outline numbers of its tasks, folded from the
+journal.
 
-Decisions and anti-patterns count with one number. Outline numbers are given once: a task that is removed keeps its own,
-so that no number ever means another task of the same plan.
+Decisions and anti-patterns count with one number. Outline numbers are given once: a task that is
+removed keeps its own, so that no number ever means another task of the same plan.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ REVIEWING = "review"
 
 
 class Trail:
-    """Anti-patterns and what became of decisions; changed only by FOLDS. The decisions themselves are state.decisions.
+    """Anti-patterns and what became of decisions; changed only by FOLDS. The decisions themselves
+    are state.decisions.
 
-    superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} · checks: {number: command
-    that exits 0 when the decision no longer holds}, of live ones · checked: {number: journal line of the newest check} ·
-    kinds: categories of findings that gave an anti-pattern · patterns: what was gathered about the code, a few lines ·
-    outline: {task id: "1.2"}, ids: the same turned round.
+    superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} ·
+    checks: {number: command that exits 0 when the decision no longer holds}, of live ones ·
+    checked: {number: journal line of the newest check} · kinds: categories of findings that gave an
+    anti-pattern · patterns: what was gathered about the code, a few lines · outline: {task id:
+    "1.2"}, ids: the same turned round.
     """
 
     def __init__(self) -> None:
@@ -53,7 +56,11 @@ def next_number(state: LoopState) -> int:
 def command_of(data: dict) -> str:
     """The command that tells whether a decision still holds; "" where that is said in words."""
     words = data.get("invalidated_if", "")
-    return words[len(COMMAND) :].strip() if words.startswith(COMMAND) and len(words.splitlines()) == 1 else ""
+    return (
+        words[len(COMMAND) :].strip()
+        if words.startswith(COMMAND) and len(words.splitlines()) == 1
+        else ""
+    )
 
 
 def _decision(state: LoopState, data: dict, event: Event) -> None:
@@ -67,7 +74,11 @@ def _decision(state: LoopState, data: dict, event: Event) -> None:
         trail.checks.pop(old, None)
     if data.get("supersedes"):
         for one in list(state.findings.values()):
-            if one.contradicts and not one.breaks and all(name in trail.superseded for name in one.contradicts):
+            if (
+                one.contradicts
+                and not one.breaks
+                and all(name in trail.superseded for name in one.contradicts)
+            ):
                 how = {"how": "superseded", "text": f"decision {number:03d}"}
                 state.findings[one.id] = one._replace(resolution=how)
 
@@ -124,7 +135,12 @@ def _added(state: LoopState, data: dict, event: Event) -> None:
 
 def _removed(state: LoopState, data: dict, event: Event) -> None:
     if not state.tasks:  # another plan begins
-        for table in (state.trail.outline, state.trail.ids, state.trail.groups, state.trail.children):
+        for table in (
+            state.trail.outline,
+            state.trail.ids,
+            state.trail.groups,
+            state.trail.children,
+        ):
             table.clear()
 
 

@@ -8,7 +8,12 @@ FINAL = frozenset((COMPLETED, FAILED, ABORTED))
 
 ACHIEVED, IMPOSSIBLE, CANCELLED = "achieved", "impossible", "cancelled"
 LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET = "limit_iterations", "limit_time", "limit_budget"
-STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = "stalled", "waiting", "must_not_breached", "planner_unusable"
+STALLED, WAITING, BREACHED, PLANNER_UNUSABLE = (
+    "stalled",
+    "waiting",
+    "must_not_breached",
+    "planner_unusable",
+)
 LIMITS = frozenset((LIMIT_ITERATIONS, LIMIT_TIME, LIMIT_BUDGET))
 
 #: The reason of a pause or an end for which nobody gave one.

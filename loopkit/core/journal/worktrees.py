@@ -1,4 +1,5 @@
-"""Tasks that are worked on in git worktrees of their own: where each one is, what may be merged, what may go."""
+"""Tasks that are worked on in git worktrees of their own: where each one is, what may be merged,
+what may go."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from .state import LoopState
     from .task import Task
 
-#: A worktree. path: relative to the loop's folder · branch: its name · base: the commit it began with · tree: of its
-#: files then · passed: the task's check has passed in it · merged: the tree that was merged, "" if none was · checked:
-#: the check has run in the project's own tree since.
+#: A worktree. path: relative to the loop's folder · branch: its name · base: the commit it began
+#: with · tree: of its files then · passed: the task's check has passed in it · merged: the tree
+#: that was merged, "" if none was · checked: the check has run in the project's own tree since.
 Row = namedtuple("Row", "task path branch base tree passed merged checked")
 
-#: Seconds without a line in the journal after which a session is no longer taken to be at work, unless its client lives.
+#: Seconds without a line in the journal after which a session is no longer taken to be at work,
+#: unless its client lives.
 HEARTBEAT = 120
 #: Brings the next result into the project's own tree; says so where there is none.
 MERGE = "loopkit wave merge"
@@ -32,8 +34,8 @@ NAMED, LONGEST_NAME = 10, 300
 class Worktrees:
     """Worktrees of one loop; changed only by FOLDS.
 
-    rows: {path: Row} of those that were made and not removed · current: {task: path} while an attempt in it goes on ·
-    wave: the number of the newest wave that works in worktrees.
+    rows: {path: Row} of those that were made and not removed · current: {task: path} while an
+    attempt in it goes on · wave: the number of the newest wave that works in worktrees.
     """
 
     def __init__(self) -> None:
@@ -56,7 +58,9 @@ def _opened(state: LoopState, data: dict, event: Event) -> None:
 
 def _made(state: LoopState, data: dict, event: Event) -> None:
     own = state.worktrees
-    task, path, branch, base, tree = (data.get(name, "") for name in ("task", "path", "branch", "base", "tree"))
+    task, path, branch, base, tree = (
+        data.get(name, "") for name in ("task", "path", "branch", "base", "tree")
+    )
     row = Row(task, path, branch, base, tree, False, "", False)
     own.rows[row.path] = row
     own.current[row.task] = row.path
@@ -77,7 +81,9 @@ def _merged(state: LoopState, data: dict, event: Event) -> None:
     row = state.worktrees.of(data.get("task", ""))
     if row is not None:
         state.records += 1
-        state.worktrees.rows[row.path] = row._replace(merged=data.get("tree", "") or "-", checked=False)
+        state.worktrees.rows[row.path] = row._replace(
+            merged=data.get("tree", "") or "-", checked=False
+        )
 
 
 def _removed(state: LoopState, data: dict, event: Event) -> None:
@@ -119,7 +125,8 @@ def used(state: LoopState) -> bool:
 
 
 def apart(state: LoopState, task_id: str) -> Row | None:
-    """The worktree in which a task's check runs; None where it runs in the project's own tree: without one, or merged."""
+    """The worktree in which a task's check runs; None where it runs in the project's own tree:
+    without one, or merged."""
     row = state.worktrees.of(task_id)
     return row if row is not None and not row.merged else None
 
@@ -127,25 +134,38 @@ def apart(state: LoopState, task_id: str) -> Row | None:
 def earlier(state: LoopState, task_id: str) -> list[Row]:
     """Worktrees of a task's attempts that came to nothing."""
     now = state.worktrees.current.get(task_id)
-    return [one for one in state.worktrees.rows.values() if one.task == task_id and one.path != now and not one.merged]
+    return [
+        one
+        for one in state.worktrees.rows.values()
+        if one.task == task_id and one.path != now and not one.merged
+    ]
 
 
 def unmerged(state: LoopState) -> list[str]:
     """Running tasks whose check has passed in their worktree and that wait to be merged."""
     own = state.worktrees
-    found = [own.rows[path] for task, path in own.current.items() if path in own.rows and task in state.running]
+    found = [
+        own.rows[path]
+        for task, path in own.current.items()
+        if path in own.rows and task in state.running
+    ]
     return [row.task for row in found if row.passed and not row.merged]
 
 
 def unchecked(state: LoopState) -> list[str]:
     """Running tasks that were merged and whose check has not run in the project's own tree yet."""
     own = state.worktrees
-    found = [own.rows[path] for task, path in own.current.items() if path in own.rows and task in state.running]
+    found = [
+        own.rows[path]
+        for task, path in own.current.items()
+        if path in own.rows and task in state.running
+    ]
     return [row.task for row in found if row.merged and not row.checked]
 
 
 def command(state: LoopState) -> str | None:
-    """What brings the open wave's work together: a check that is due after a merge, then the next merge; or None."""
+    """What brings the open wave's work together: a check that is due after a merge, then the next
+    merge; or None."""
     for one in unchecked(state):
         return f"loopkit verify {one} -- {state.tasks[one].verify}"
     for one in unmerged(state):
@@ -157,7 +177,8 @@ def check_policy(state: LoopState) -> None:
     """Raises Refused where a wave cannot work in worktrees by the loop's approval policy."""
     if state.approval == settings.SUPERVISOR:
         raise Refused(
-            "worktrees are for loops in which the check decides: a tester and a supervisor would look elsewhere",
+            "worktrees are for loops in which the check decides: a tester and a supervisor would "
+            "look elsewhere",
             "next: loopkit wave next",
         )
 
@@ -170,12 +191,15 @@ def check_settled(state: LoopState) -> None:
     names, what = unchecked(state), "merged and not checked since"
     if not names:
         names, what = unmerged(state), "passed in a worktree and not merged"
-    raise Refused(f"{', '.join(names)} {what}", f"next: {step}; to give an attempt up: loopkit task fail {names[0]}")
+    raise Refused(
+        f"{', '.join(names)} {what}",
+        f"next: {step}; to give an attempt up: loopkit task fail {names[0]}",
+    )
 
 
 def check_merge(state: LoopState, task: Task) -> Row:
-    """The worktree of a task that may be merged now. Raises Refused: none, merged already, not passed, another one's
-    check is due first."""
+    """The worktree of a task that may be merged now. Raises Refused: none, merged already, not
+    passed, another one's check is due first."""
     row = state.worktrees.of(task.id)
     if row is None or task.status != tasks.IN_PROGRESS:
         raise Refused(f"{task.id} has no worktree that is worked in", "see loopkit worktree list")
@@ -202,7 +226,8 @@ def named(paths: list[str]) -> str:
 
 
 def in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
-    """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session lives or did just now.
+    """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session
+    lives or did just now.
 
     age: seconds since the newest line of the journal · alive: whether the owner's client runs.
     """

@@ -1,6 +1,8 @@
-"""Decisions and anti-patterns: recorded, superseded, found to be invalid, found again by the files they are about.
+"""Decisions and anti-patterns: recorded, superseded, found to be invalid, found again by the files
+they are about.
 
-Deciders: (state, input) → journal lines. Both kinds count with one number; a decision is superseded, never rewritten.
+Deciders: (state, input) → journal lines. Both kinds count with one number; a decision is
+superseded, never rewritten.
 """
 
 from __future__ import annotations
@@ -18,13 +20,18 @@ if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
 
-#: Characters of a title and of any other text, alternatives of a decision, at most: its file stays a short read.
+#: Characters of a title and of any other text, alternatives of a decision, at most: its file stays
+#: a short read.
 LONGEST_TITLE, LONGEST, MOST_ALTERNATIVES = 120, 600, 10
-#: How a decision that was handed in is marked; those that reviews make have other kinds (core/settling).
+#: How a decision that was handed in is marked; those that reviews make have other kinds
+#: (core/settling).
 CHOICE = "choice"
 SOURCES = ("review", "plan-review", "implement-fix", "rollback")
 KEYS = frozenset(
-    "title context choice alternatives consequences depends_on invalidated_if supersedes files".split(),
+    (
+        *("title", "context", "choice", "alternatives", "consequences"),
+        *("depends_on", "invalidated_if", "supersedes", "files"),
+    )
 )
 LESSON_KEYS = frozenset("title what why avoid source files".split())
 
@@ -49,9 +56,11 @@ def status(state: LoopState, number: int) -> str:
 
 
 def touching(state: LoopState, files: Iterable[str]) -> list[dict]:
-    """Live decisions, then anti-patterns, that are about one of these files: they name it, or a folder it lies in.
+    """Live decisions, then anti-patterns, that are about one of these files: they name it, or a
+    folder it lies in.
 
-    What names no file is about all of them, and comes last; where no file is given everything may be touched.
+    What names no file is about all of them, and comes last; where no file is given everything may
+    be touched.
     """
     paths = [one for one in map(_plain, files) if one]
     rows = [*live(state), *state.trail.anti_patterns]
@@ -73,10 +82,13 @@ def is_lesson(row: dict) -> bool:
 
 
 def line(row: dict, most: int = 200) -> str:
-    """`decision 002: title: choice` or `anti-pattern 003: what; avoid: …`, on one line of at most so many characters."""
+    """`decision 002: title: choice` or `anti-pattern 003: what; avoid: …`, on one line of at most
+    so many characters."""
     if is_lesson(row):
         words = row.get("what") or row.get("title", "")
-        text = f"anti-pattern {row['number']:03d}: {words}" + (f"; avoid: {row['avoid']}" if row.get("avoid") else "")
+        text = f"anti-pattern {row['number']:03d}: {words}" + (
+            f"; avoid: {row['avoid']}" if row.get("avoid") else ""
+        )
     else:
         title, choice = row.get("title", ""), row.get("choice", "")
         text = f"decision {row['number']:03d}: {title}" + (f": {choice}" if choice else "")
@@ -94,9 +106,14 @@ def _near(row: dict, paths: list[str]) -> bool:
 def _about(row: dict, path: str) -> bool:
     for one in row.get("files", ()):
         named = _plain(one)
-        if named and (path == named or path.startswith(named + "/") or named.startswith(path + "/")):
+        if named and (
+            path == named or path.startswith(named + "/") or named.startswith(path + "/")
+        ):
             return True
-    return any(_names(str(row.get(key, "")), path) for key in ("title", "context", "choice", "what", "avoid"))
+    return any(
+        _names(str(row.get(key, "")), path)
+        for key in ("title", "context", "choice", "what", "avoid")
+    )
 
 
 def _names(text: str, path: str) -> bool:
@@ -104,7 +121,9 @@ def _names(text: str, path: str) -> bool:
     place = text.find(path)
     while place >= 0:
         before, after = text[place - 1 : place], text[place + len(path) : place + len(path) + 1]
-        if not (before.isalnum() or before in ("/", "_", "-", ".")) and not (after.isalnum() or after in ("_", "-")):
+        if not (before.isalnum() or before in ("/", "_", "-", ".")) and not (
+            after.isalnum() or after in ("_", "-")
+        ):
             return True
         place = text.find(path, place + 1)
     return False
@@ -114,9 +133,11 @@ def _names(text: str, path: str) -> bool:
 
 
 def recorded(state: LoopState, given: dict) -> list[Change]:
-    """`decide`: one decision with the next number. At least one rejected alternative; numbers it names must exist.
+    """`decide`: one decision with the next number. At least one rejected alternative; numbers it
+    names must exist.
 
-    Raises UsageFault for a field that is missing, unknown or too long, Refused for a number that names no live decision.
+    Raises UsageFault for a field that is missing, unknown or too long, Refused for a number that
+    names no live decision.
     """
     _open(state)
     drafts.known(given, KEYS, "the decision")
@@ -153,7 +174,11 @@ def recorded(state: LoopState, given: dict) -> list[Change]:
 def dependents(state: LoopState, numbers: Iterable[int]) -> list[int]:
     """Live decisions that depend on one of these: they may fall with it."""
     names = {f"{one:03d}" for one in numbers}
-    return [one["number"] for one in live(state) if names.intersection(str(one.get("depends_on", "")).split(", "))]
+    return [
+        one["number"]
+        for one in live(state)
+        if names.intersection(str(one.get("depends_on", "")).split(", "))
+    ]
 
 
 def avoided(state: LoopState, given: dict) -> list[Change]:
@@ -175,7 +200,8 @@ def avoided(state: LoopState, given: dict) -> list[Change]:
 
 
 def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) -> list[Change]:
-    """An anti-pattern for each new category of a blocking finding. `used`: numbers that this step has given already.
+    """An anti-pattern for each new category of a blocking finding. `used`: numbers that this step
+    has given already.
 
     rows: checked findings of a review; what a decision settled teaches nothing new.
     """
@@ -183,7 +209,11 @@ def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) 
     changes: list[Change] = []
     for row in rows:
         kind = row.get("category") or "other"
-        if row["severity"] != "BLOCKER" or kind in kinds or (row.get("resolution") or {}).get("how") == "decided":
+        if (
+            row["severity"] != "BLOCKER"
+            or kind in kinds
+            or (row.get("resolution") or {}).get("how") == "decided"
+        ):
             continue
         kinds.add(kind)
         place = row.get("place", "").partition(":")[0]
@@ -215,25 +245,35 @@ def due(state: LoopState) -> list[tuple[int, str]]:
 
 
 def check_due(state: LoopState, word: str, given: list) -> tuple[int, str]:
-    """(number, command) of the decision that `D1` names. Raises Refused unless it is live and this is its command."""
+    """(number, command) of the decision that `D1` names. Raises Refused unless it is live and this
+    is its command."""
     _open(state)
     number = int(word[1:10])
     row = find(state, number)
     if row is None:
         raise Refused(f"there is no decision {number:03d}", f"there are: {_listed(state)}")
     if number in state.trail.superseded:
-        raise Refused(f"decision {number:03d} is {status(state, number)}", "it needs no check any more")
+        raise Refused(
+            f"decision {number:03d} is {status(state, number)}", "it needs no check any more"
+        )
     line = state.trail.checks.get(number)
     if line is None:
-        raise Refused(f"decision {number:03d} has no command", "its Invalidated If is in words: judge it yourself")
+        raise Refused(
+            f"decision {number:03d} has no command",
+            "its Invalidated If is in words: judge it yourself",
+        )
     if not command.same(line, given):
-        raise Refused(f"not the stored command of decision {number:03d}", f"next: loopkit verify D{number} -- {line}")
+        raise Refused(
+            f"not the stored command of decision {number:03d}",
+            f"next: loopkit verify D{number} -- {line}",
+        )
     stage.check_seen(state, f"D{number}")
     return number, line
 
 
 def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
-    """What follows a check that ran: exit 0 means that its `Invalidated If` has come true, and gives a finding."""
+    """What follows a check that ran: exit 0 means that its `Invalidated If` has come true, and
+    gives a finding."""
     _open(state)
     data = {"number": number, **{key: outcome[key] for key in ("exit", "log", "seconds", "head")}}
     changes: list[Change] = [("decision_checked", data)]
@@ -257,12 +297,14 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
 
 
 def contradicted(state: LoopState, value: object, severity: str, what: str) -> list[int]:
-    """The live decisions that a finding contradicts. Refused for others, and for a finding that does not block."""
+    """The live decisions that a finding contradicts. Refused for others, and for a finding that
+    does not block."""
     numbers = _numbers(state, value, f"contradicts of {what}")
     if numbers and severity != "BLOCKER":
         named = ", ".join(f"{one:03d}" for one in numbers)
         raise Refused(
-            f"{what} contradicts decision {named}, as {severity}", "what contradicts a live decision is a BLOCKER"
+            f"{what} contradicts decision {named}, as {severity}",
+            "what contradicts a live decision is a BLOCKER",
         )
     return numbers
 
@@ -271,7 +313,15 @@ def number_of(word: object) -> int | None:
     """2 for 2, `002`, `D2` and `decision 2`; None for anything else."""
     if isinstance(word, int) and not isinstance(word, bool):
         return word if 0 < word < 10**6 else None
-    text = str(word).strip().lower().removeprefix("decision").strip().removeprefix("d").removeprefix("-")
+    text = (
+        str(word)
+        .strip()
+        .lower()
+        .removeprefix("decision")
+        .strip()
+        .removeprefix("d")
+        .removeprefix("-")
+    )
     return int(text) if text.isdigit() and text.isascii() and len(text) <= 6 else None
 
 
@@ -286,28 +336,39 @@ def _numbers(state: LoopState, value: object, what: str) -> list[int]:
     for word in words:
         number = number_of(word)
         if number is None:
-            raise UsageFault(f"{what} names {str(word)[:40]!r}", "give numbers of decisions, like [1, 3]")
+            raise UsageFault(
+                f"{what} names {str(word)[:40]!r}", "give numbers of decisions, like [1, 3]"
+            )
         if find(state, number) is None:
             lesson = any(one["number"] == number for one in state.trail.anti_patterns)
             raise Refused(
-                f"{what}: {number:03d} is an anti-pattern" if lesson else f"{what}: there is no decision {number:03d}",
+                f"{what}: {number:03d} is an anti-pattern"
+                if lesson
+                else f"{what}: there is no decision {number:03d}",
                 f"there are: {_listed(state)}",
             )
         if number in state.trail.superseded:
-            raise Refused(f"{what}: decision {number:03d} is {status(state, number)}", "name that one")
+            raise Refused(
+                f"{what}: decision {number:03d} is {status(state, number)}", "name that one"
+            )
         found.append(number)
     return list(dict.fromkeys(found))
 
 
 def _listed(state: LoopState, most: int = 12) -> str:
     rows = [f"{one['number']:03d}" for one in live(state)]
-    return (", ".join(rows[-most:]) or "none") + (f" and {len(rows) - most} before" if len(rows) > most else "")
+    return (", ".join(rows[-most:]) or "none") + (
+        f" and {len(rows) - most} before" if len(rows) > most else ""
+    )
 
 
 def _open(state: LoopState) -> None:
     """Reasons may be recorded while a loop waits or is paused, not once it is over."""
     if state.session.status in verdict.FINAL:
-        raise Refused(f"loop {state.name} is over ({state.session.verdict})", "start another: /loop:start <task>")
+        raise Refused(
+            f"loop {state.name} is over ({state.session.verdict})",
+            "start another: /loop:start <task>",
+        )
 
 
 def _text(given: dict, key: str, most: int = LONGEST, needed: str = "") -> str:
@@ -325,7 +386,8 @@ def _text(given: dict, key: str, most: int = LONGEST, needed: str = "") -> str:
 
 
 def _alternatives(value: object) -> list[str]:
-    """`name: why not` lines; YAML reads an unquoted one as a record of one entry, which is taken for what it means."""
+    """`name: why not` lines; YAML reads an unquoted one as a record of one entry, which is taken
+    for what it means."""
     rows = value if isinstance(value, list) else [] if value is None else [value]
     found = []
     for row in rows:
@@ -334,14 +396,21 @@ def _alternatives(value: object) -> list[str]:
             row = f"{name}: {why}"
         text = " ".join(row.split()) if isinstance(row, str) else ""
         if not text:
-            raise UsageFault("an alternative is no text", 'give alternatives: with `- "name: why not"` lines')
+            raise UsageFault(
+                "an alternative is no text", 'give alternatives: with `- "name: why not"` lines'
+            )
         if len(text) > LONGEST:
-            raise UsageFault(f"an alternative has {len(text)} characters", f"at most {LONGEST}: give the gist")
+            raise UsageFault(
+                f"an alternative has {len(text)} characters", f"at most {LONGEST}: give the gist"
+            )
         found.append(text)
     if not found:
         raise Refused(
-            "no rejected alternative", "a decision had another way: alternatives: with `name: why not`, one at least"
+            "no rejected alternative",
+            "a decision had another way: alternatives: with `name: why not`, one at least",
         )
     if len(found) > MOST_ALTERNATIVES:
-        raise UsageFault(f"{len(found)} alternatives", f"at most {MOST_ALTERNATIVES}: leave out the far-fetched")
+        raise UsageFault(
+            f"{len(found)} alternatives", f"at most {MOST_ALTERNATIVES}: leave out the far-fetched"
+        )
     return found

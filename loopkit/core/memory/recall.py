@@ -1,4 +1,5 @@
-"""Finding what was learnt: the words of a text, which of them to look for, and the order of what was found."""
+"""Finding what was learnt: the words of a text, which of them to look for, and the order of what
+was found."""
 
 from __future__ import annotations
 
@@ -20,38 +21,48 @@ SHOWN = 5
 FRESH = 30 * 86400
 #: From where on a discovery is sure, and a failure has come back.
 SURE, AGAIN = 0.8, 2
-#: What is as good as this share of the best match may come before it (fresh, sure, repeated); the rest comes after.
+#: What is as good as this share of the best match may come before it (fresh, sure, repeated); the
+#: rest comes after.
 CLOSE = 0.25
 #: What a word counts in context, in applies_to and in body.
 _WEIGHTS = (3.0, 2.0, 0.5)
-#: BM25: how soon a word that comes again counts for less, how much a long learning counts for less, and what a word
-#: counts at least that most learnings have.
+#: BM25: how soon a word that comes again counts for less, how much a long learning counts for less,
+#: and what a word counts at least that most learnings have.
 _DAMPED, _LENGTH, _LEAST = 1.2, 0.75, 1e-6
-#: Words of one text that are looked for, the rarest; how often these may occur together, where they are several; matches
-#: that are put in order, the most relevant.
+#: Words of one text that are looked for, the rarest; how often these may occur together, where they
+#: are several; matches that are put in order, the most relevant.
 MOST_WORDS, OCCURRENCES, CONSIDERED = 16, 4000, 400
 
-#: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds; sure, again: bool; place:
-#: where it stands among all, later is newer; what: whatever the caller keeps with it.
+#: A learning that was found. relevance: how well it fits, higher is better; at: POSIX seconds;
+#: sure, again: bool; place: where it stands among all, later is newer; what: whatever the caller
+#: keeps with it.
 Match = namedtuple("Match", "relevance at sure again place what")
 
 _STOP = frozenset(
-    "a an the to of in on at for and or not no nor but with without by from into onto as is are was were be been being "
-    "it its this that these those there here then than so if else when where which who what how why we i you he she they "
-    "our my your their his her us me them please can could should would will shall may might must do does did done has "
-    "have had make makes made let use uses used using get gets set add adds added new change changes changed need needs "
-    "want also all any each every some such only very just more most other up out about after before over under".split()
+    "a an the to of in on at for and or not no nor but with without by from into onto as is are "
+    "was were be been being "
+    "it its this that these those there here then than so if else when where which who what how "
+    "why we i you he she they "
+    "our my your their his her us me them please can could should would will shall may might must "
+    "do does did done has "
+    "have had make makes made let use uses used using get gets set add adds added new change "
+    "changes changed need needs "
+    "want also all any each every some such only very just more most other up out about after "
+    "before over under".split()
 )
-# Patterns as texts: compiling them costs more than a short text, and most texts need only the first.
+# Patterns as texts: compiling them costs more than a short text, and most texts need only the
+# first.
 _ASCII_WORD = "[a-z0-9]+"
 _ACCENTS = "[\u0300-\u036f]+"
-#: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of India, Thai, Lao, Burmese.
+#: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of
+#: India, Thai, Lao, Burmese.
 _MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0981-\u0983\u09bc-\u09e3\u0a01-\u0ddf"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3"
 )
 _WORD = f"(?:[^\\W_]|[{_MARKS}])+"
-#: Letters of scripts that put no blanks between words, and those of Korean, which hangs its particles on them.
+#: Letters of scripts that put no blanks between words, and those of Korean, which hangs its
+#: particles on them.
 _UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff]+"
@@ -59,10 +70,15 @@ _UNSPACED = (
 
 
 def words(text: str) -> list[str]:
-    """What a text is found by, in its order: words in small letters without accents, English stop words and single
-    letters left out; where a script has no blanks between words, the pairs of neighbouring letters."""
+    """What a text is found by, in its order: words in small letters without accents, English stop
+    words and single letters left out; where a script has no blanks between words, the pairs of
+    neighbouring letters."""
     if text.isascii():
-        return [word for word in re.findall(_ASCII_WORD, text.lower()) if len(word) > 1 and word not in _STOP]
+        return [
+            word
+            for word in re.findall(_ASCII_WORD, text.lower())
+            if len(word) > 1 and word not in _STOP
+        ]
     found = []
     for word in re.findall(_WORD, _plain(text)):
         last = 0
@@ -85,16 +101,19 @@ def _spaced(word: str) -> list[str]:
 
 
 def wanted(text: str) -> list[str]:
-    """The different words of a text, the most frequent first, at most 4 times those that are looked for in the end."""
+    """The different words of a text, the most frequent first, at most 4 times those that are looked
+    for in the end."""
     return [word for word, _ in Counter(words(text[:100_000])).most_common(4 * MOST_WORDS)]
 
 
 def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
-    """The words to look for: the rarest of those that learnings have (`known`: how many have it), and those that may stand
-    there in another form."""
+    """The words to look for: the rarest of those that learnings have (`known`: how many have it),
+    and those that may stand there in another form."""
     there: list[str] = []
     total = 0
-    for word in sorted((word for word in candidates if word in known), key=lambda word: known[word]):
+    for word in sorted(
+        (word for word in candidates if word in known), key=lambda word: known[word]
+    ):
         total += known[word]
         if there and (total > OCCURRENCES or len(there) == MOST_WORDS):
             break
@@ -104,8 +123,8 @@ def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
 
 
 def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
-    """The rows that share a word with a request, in any of its forms: at most CONSIDERED, the most relevant first by BM25,
-    of two alike the later one. A match's place is that in `rows`."""
+    """The rows that share a word with a request, in any of its forms: at most CONSIDERED, the most
+    relevant first by BM25, of two alike the later one. A match's place is that in `rows`."""
     candidates = wanted(request)
     stems = {stem(word) for word in candidates}
     lengths, counts = [], []
@@ -113,17 +132,24 @@ def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
         fields = [words(text) for text in (row.context, row.applies_to, row.body)]
         lengths.append(sum(map(len, fields)))
         counts.append(_counted(fields, stems))
-    looked_for = [stem(word) for word in chosen(candidates, Counter(word for count in counts for word in count))]
+    looked_for = [
+        stem(word)
+        for word in chosen(candidates, Counter(word for count in counts for word in count))
+    ]
     counts = [_of_stems(count, looked_for) for count in counts]
     having = Counter(word for count in counts for word in count)
-    rarity = {word: max(math.log((len(rows) - n + 0.5) / (n + 0.5)), _LEAST) for word, n in having.items()}
+    rarity = {
+        word: max(math.log((len(rows) - n + 0.5) / (n + 0.5)), _LEAST) for word, n in having.items()
+    }
     average = sum(lengths) / max(len(rows), 1)
     found = []
     for place, (row, count, length) in enumerate(zip(rows, counts, lengths)):
         if count:
             damped = _DAMPED * (1 - _LENGTH + _LENGTH * length / average)
             said = [word for word in looked_for if word in count]
-            relevance = sum(rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped) for word in said)
+            relevance = sum(
+                rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped) for word in said
+            )
             found.append(Match(relevance, row.at, row.sure, row.seen >= AGAIN, place, row))
     return sorted(found, key=lambda match: (-match.relevance, -match.place))[:CONSIDERED]
 
@@ -148,8 +174,9 @@ def _of_stems(count: dict[str, float], stems: list[str]) -> dict[str, float]:
 
 
 def ordered(found: list[Match], now: float) -> list[Match]:
-    """The matches, best first: those close to the most relevant one by how many of fresh, sure and repeated they are, then
-    the others; each group by relevance, the newest first where all is the same (rule: Recall). `now`: POSIX seconds."""
+    """The matches, best first: those close to the most relevant one by how many of fresh, sure and
+    repeated they are, then the others; each group by relevance, the newest first where all is the
+    same (rule: Recall). `now`: POSIX seconds."""
     if not found:
         return []
     bound = max(one.relevance for one in found) * CLOSE

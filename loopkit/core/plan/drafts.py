@@ -1,4 +1,5 @@
-"""Tasks as they are handed in: each checked and completed, then given the next ids. Faults name the place and the field."""
+"""Tasks as they are handed in: each checked and completed, then given the next ids. Faults name the
+place and the field."""
 
 from __future__ import annotations
 
@@ -36,11 +37,15 @@ def known(given: dict, keys: frozenset, what: str) -> None:
     """Raises UsageFault where a record that was handed in, `what`, has other fields than these."""
     unknown = sorted(str(key) for key in given if key not in keys)
     if unknown:
-        raise UsageFault(f"{what} has unknown fields: {', '.join(unknown)[:200]}", "known: " + ", ".join(sorted(keys)))
+        raise UsageFault(
+            f"{what} has unknown fields: {', '.join(unknown)[:200]}",
+            "known: " + ", ".join(sorted(keys)),
+        )
 
 
 def draft(row: object, place: int) -> dict:
-    """A task description as handed in, checked and completed. UsageFault names the place (1-based) and field."""
+    """A task description as handed in, checked and completed. UsageFault names the place (1-based)
+    and field."""
     if not isinstance(row, dict):
         raise UsageFault(f"task {place} is no record", "each has subject: and verify:")
     known(row, KEYS, f"task {place}")
@@ -61,7 +66,9 @@ def draft(row: object, place: int) -> dict:
     command.accept(verify)
     complexity = row.get("complexity") or "medium"
     if complexity not in tasks.COMPLEXITIES:
-        raise UsageFault(f"complexity {complexity!r} of task {place}", "use " + ", ".join(tasks.COMPLEXITIES))
+        raise UsageFault(
+            f"complexity {complexity!r} of task {place}", "use " + ", ".join(tasks.COMPLEXITIES)
+        )
     return {
         "subject": subject,
         "verify": verify,
@@ -95,20 +102,25 @@ def texts(value: object, what: str) -> list[str]:
 
 
 def paths(value: object, what: str) -> list[str]:
-    """Paths of files inside the project, relative to it, each in its shortest form. Raises UsageFault for any other."""
+    """Paths of files inside the project, relative to it, each in its shortest form. Raises
+    UsageFault for any other."""
     found = texts(value, f"files of {what}")
     for one in found:
         parts = one.replace("\\", "/").split("/")
         if not one.strip() or "\0" in one or parts[0] == "" or parts[0][1:] == ":" or ".." in parts:
             raise UsageFault(
-                f"{one!r} in files of {what} is no path inside the project", "give it relative to its root"
+                f"{one!r} in files of {what} is no path inside the project",
+                "give it relative to its root",
             )
     return list(dict.fromkeys(map(posixpath.normpath, found)))
 
 
 def _blockers(value: object, what: str) -> list[str]:
     if isinstance(value, list):  # a bare number is a place in the same list
-        value = [f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one for one in value]
+        value = [
+            f"#{one}" if isinstance(one, int) and not isinstance(one, bool) else one
+            for one in value
+        ]
     return texts(value, f"blocked_by of {what}")
 
 
@@ -118,12 +130,14 @@ def check_criteria(state: LoopState, drafts: list[dict]) -> None:
         for name in row["criteria"]:
             if name not in state.criteria:
                 raise Refused(
-                    f"there is no criterion {name}", f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added"
+                    f"there is no criterion {name}",
+                    f"SHAPE.md has: {', '.join(state.criteria)}; nothing was added",
                 )
 
 
 def check_size(state: LoopState, more: int) -> None:
-    """Raises Refused where the loop would have too many tasks (subtasks and remediation do not count)."""
+    """Raises Refused where the loop would have too many tasks (subtasks and remediation do not
+    count)."""
     total = state.planned + more
     if total > settings.MOST_TASKS:
         raise Refused(
@@ -133,7 +147,8 @@ def check_size(state: LoopState, more: int) -> None:
 
 
 def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
-    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set on each.
+    """New tasks with the next ids. `#2` in `blockedBy` is the second of these rows; `common` is set
+    on each.
 
     Raises Refused for an unknown blocker or a circle, by name.
     """
@@ -141,7 +156,14 @@ def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
     made = []
     for place, row in enumerate(rows):
         blockers = [_blocker(state, word, first, len(rows)) for word in row.get("blockedBy", ())]
-        made.append({**row, "id": tasks.make_id(first + place), "blockedBy": list(dict.fromkeys(blockers)), **common})
+        made.append(
+            {
+                **row,
+                "id": tasks.make_id(first + place),
+                "blockedBy": list(dict.fromkeys(blockers)),
+                **common,
+            }
+        )
     waits = graph.waits(state.tasks) if common.get("parent") else {}
     for row in made:
         waits[row["id"]] = row["blockedBy"]
@@ -150,7 +172,9 @@ def added(state: LoopState, rows: list[dict], **common: object) -> list[Change]:
     for row in made:
         circle = graph.cycle_from(row["id"], waits)
         if circle:
-            raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added")
+            raise Refused(
+                "cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was added"
+            )
     return [("task_added", {"task": row}) for row in made]
 
 
@@ -159,12 +183,15 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
         place = int(word[1:9])
         if not 1 <= place <= count:
             raise Refused(
-                f"blocked by {word[:20]}, but {count} tasks were handed in", "count from #1; nothing was added"
+                f"blocked by {word[:20]}, but {count} tasks were handed in",
+                "count from #1; nothing was added",
             )
         return tasks.make_id(first + place - 1)
     known = outline.named(state, word) if outline.is_number(word) else word
     number = 0 if known is None else tasks.number(known)
     wanted = word if known is None else tasks.make_id(number)
     if wanted not in state.tasks and not first <= number < first + count:
-        raise Refused(f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added")
+        raise Refused(
+            f"blocked by {wanted}, which does not exist", "see loopkit task list; nothing was added"
+        )
     return wanted

@@ -19,7 +19,8 @@ def waits(tasks: Mapping[str, Task]) -> dict[str, list[str]]:
 
 
 def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """A circle through `start`, as `[start, …, start]` along blockers, or None. Iterative: depth is no limit."""
+    """A circle through `start`, as `[start, …, start]` along blockers, or None. Iterative: depth is
+    no limit."""
     came_from: dict[str, str] = {}
     stack = [start]
     while stack:
@@ -39,7 +40,8 @@ def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str]
 def waves(blocked_by: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Tasks in layers: each task stands in the first layer in which all its blockers are behind it.
 
-    Blockers that are no key count as done. Raises ValueError naming a cycle. O(tasks + dependencies).
+    Blockers that are no key count as done. Raises ValueError naming a cycle. O(tasks +
+    dependencies).
     """
     waiting: dict[str, int] = {}
     dependents: dict[str, list[str]] = {}

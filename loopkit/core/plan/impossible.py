@@ -1,4 +1,5 @@
-"""Why a loop ends as impossible, in one text: goal, chain of tasks, attempts, last error, what had been completed."""
+"""Why a loop ends as impossible, in one text: goal, chain of tasks, attempts, last error, what had
+been completed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from ..journal.state import LoopState
     from ..journal.task import Task
 
-#: Characters of the goal, a subject, the last error, a reasoning at most; completed tasks that are named.
+#: Characters of the goal, a subject, the last error, a reasoning at most; completed tasks that are
+#: named.
 _GOAL, _SUBJECT, _ERROR, _REASONING, _NAMED = 200, 60, 300, 1000, 8
 
 
@@ -27,23 +29,36 @@ def goal(state: LoopState) -> str:
 
 
 def of_task(
-    state: LoopState, task: Task, attempts: int, error: str, reasoning: str = "", blockers: Iterable[str] = ()
+    state: LoopState,
+    task: Task,
+    attempts: int,
+    error: str,
+    reasoning: str = "",
+    blockers: Iterable[str] = (),
 ) -> str:
-    """A task failed for the last time and cannot be split any further; `attempts`: those of the task itself."""
+    """A task failed for the last time and cannot be split any further; `attempts`: those of the
+    task itself."""
     chain: list[str] = []
     one: Task | None = task
     while one is not None:
         tried = prose.count(attempts if one.id == task.id else one.attempts, "attempt")
         chain.insert(0, f"{one.id} {_line(one.subject, _SUBJECT)} ({tried})")
         one = state.tasks.get(one.parent or "")
-    parts = [f"goal: {goal(state)}", " → ".join(chain), f"last error: {_line(error[-_ERROR:], _ERROR)}"]
+    parts = [
+        f"goal: {goal(state)}",
+        " → ".join(chain),
+        f"last error: {_line(error[-_ERROR:], _ERROR)}",
+    ]
     return "; ".join([*parts, *_said(reasoning, blockers), _completed(state)])
 
 
 def of_goal(state: LoopState, score: int | None, feedback: str, missing: Iterable[str]) -> str:
     """Everything is completed, the goal is not reached, and no revision of the plan is left."""
     said = "cannot be judged" if score is None else f"judged with {score}"
-    parts = [f"goal: {goal(state)}", f"{said} after {prose.count(state.supervised.revisions, 'plan revision')}"]
+    parts = [
+        f"goal: {goal(state)}",
+        f"{said} after {prose.count(state.supervised.revisions, 'plan revision')}",
+    ]
     parts.append(f"feedback: {_line(feedback, _REASONING)}")
     lacking = [_line(one, _SUBJECT) for one in missing]
     if lacking:

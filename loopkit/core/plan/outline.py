@@ -1,7 +1,7 @@
 """The plan as people see it: outline numbers of its tasks, its phase, its status.
 
-A number is group and position, `1.2`; groups count in the order of their first task, a subtask of 1.2 is 1.2.1. It is
-given once (core/trail) and stands for the task's id wherever one is taken.
+A number is group and position, `1.2`; groups count in the order of their first task, a subtask of
+1.2 is 1.2.1. It is given once (core/trail) and stands for the task's id wherever one is taken.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def is_number(word: str) -> bool:
 
 
 def named(state: LoopState, word: str) -> str | None:
-    """The id of the task that an outline number stands for, removed ones included; None for an unknown number."""
+    """The id of the task that an outline number stands for, removed ones included; None for an
+    unknown number."""
     return state.trail.ids.get(word.strip())
 
 

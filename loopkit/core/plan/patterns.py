@@ -16,8 +16,8 @@ MOST, LONGEST = 10, 200
 
 
 def gathered(state: LoopState, text: str) -> list[Change]:
-    """A gatherer's answer: its lines that say something, without list marks and fences, the first ones. They take the
-    place of those before; no line once the loop is over."""
+    """A gatherer's answer: its lines that say something, without list marks and fences, the first
+    ones. They take the place of those before; no line once the loop is over."""
     if state.session.status in verdict.FINAL:
         return []
     rows = (" ".join(row.strip().lstrip("-*• ").split()) for row in text.splitlines())

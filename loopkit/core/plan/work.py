@@ -1,4 +1,5 @@
-"""Work on tasks: add, start, verify, fail, block, split. Deciders: (state, input) → journal lines; refusals raise."""
+"""Work on tasks: add, start, verify, fail, block, split. Deciders: (state, input) → journal lines;
+refusals raise."""
 
 from __future__ import annotations
 
@@ -21,18 +22,25 @@ NO_ERROR = "no error given"
 
 
 def find(state: LoopState, task_id: str) -> Task:
-    """The task of an id as typed (`t-3` too), or of an outline number (`1.2`). Raises UsageFault for neither, Refused for
-    an unknown one."""
-    wanted = outline.named(state, task_id) if outline.is_number(task_id) else tasks.make_id(tasks.number(task_id))
+    """The task of an id as typed (`t-3` too), or of an outline number (`1.2`). Raises UsageFault
+    for neither, Refused for an unknown one."""
+    wanted = (
+        outline.named(state, task_id)
+        if outline.is_number(task_id)
+        else tasks.make_id(tasks.number(task_id))
+    )
     task = state.tasks.get(wanted or "")
     if task is None:
         last = tasks.make_id(state.highest) if state.highest else "none"
-        raise Refused(f"there is no task {wanted or task_id}", f"the newest is {last}; see loopkit task list")
+        raise Refused(
+            f"there is no task {wanted or task_id}", f"the newest is {last}; see loopkit task list"
+        )
     return task
 
 
 def hand_in(state: LoopState, rows: list) -> list[Change]:
-    """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back to its waves."""
+    """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back
+    to its waves."""
     stage.running(state)
     stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="adding tasks")
     if not rows:
@@ -47,13 +55,16 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
 
 
 def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list[Change]:
-    """`task add --replace`: another plan in place of the present one, whose ids stay used; before the first attempt only.
+    """`task add --replace`: another plan in place of the present one, whose ids stay used; before
+    the first attempt only.
 
     proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
     """
     stage.running(state)
     stage.require(state, stages.DECOMPOSE, doing="replacing the plan")
-    begun = next((one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None)
+    begun = next(
+        (one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None
+    )
     if begun is not None or state.waves:
         what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
         raise Refused(f"{what}, so the plan is not replaced", "add, remove or split single tasks")
@@ -65,7 +76,9 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     for row in checked:
         for one in row["blockedBy"]:
             if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
-                raise Refused(f"blocked by {one}, which is replaced", "count from #1; nothing was changed")
+                raise Refused(
+                    f"blocked by {one}, which is replaced", "count from #1; nothing was changed"
+                )
     given = proposed or {}
     lists = {name: list(given.get(name) or ()) for name in ("risks", "assumptions", "questions")}
     old = list(state.tasks)
@@ -77,7 +90,8 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
 def changed(
     state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None
 ) -> list[Change]:
-    """`task set`: another command, other blockers, other files. Raises Refused for a circle, by name."""
+    """`task set`: another command, other blockers, other files. Raises Refused for a circle, by
+    name."""
     stage.running(state)
     task = find(state, task_id)
     if task.status == tasks.COMPLETED:
@@ -91,10 +105,16 @@ def changed(
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
         waits = graph.waits(state.tasks)
-        waits[task.id] = [*wanted, *(one.id for one in state.tasks.values() if one.parent == task.id)]
+        waits[task.id] = [
+            *wanted,
+            *(one.id for one in state.tasks.values() if one.parent == task.id),
+        ]
         circle = graph.cycle_from(task.id, waits)
         if circle:
-            raise Refused("cycle: " + " → ".join(circle), "drop one of these dependencies; nothing was changed")
+            raise Refused(
+                "cycle: " + " → ".join(circle),
+                "drop one of these dependencies; nothing was changed",
+            )
         data["blockedBy"] = wanted
     if len(data) == 1:
         raise UsageFault("nothing to set", "give --verify, --blocked-by or --files")
@@ -106,18 +126,26 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.PENDING, tasks.BLOCKED):
-        raise Refused(f"{task.id} is {task.status}", "only pending and blocked tasks can be removed")
+        raise Refused(
+            f"{task.id} is {task.status}", "only pending and blocked tasks can be removed"
+        )
     changes: list[Change] = [("task_removed", {"id": task.id})]
     parent = state.tasks.get(task.parent or "")
     if parent is not None and parent.block_kind == tasks.SPLIT:
         if any(one.parent == parent.id and one.id != task.id for one in state.tasks.values()):
             return changes + completed(state, task)[1:]
-        changes.append(("task_reopened", {"id": parent.id, "reason": "no subtask is left", "keep_evidence": True}))
+        changes.append(
+            (
+                "task_reopened",
+                {"id": parent.id, "reason": "no subtask is left", "keep_evidence": True},
+            )
+        )
     return changes
 
 
 def check_start(state: LoopState, task: Task) -> None:
-    """Raises Refused where a task may not start: a blocker is open, a panel is due, no command, or a new one."""
+    """Raises Refused where a task may not start: a blocker is open, a panel is due, no command, or
+    a new one."""
     tasks.moved(task, tasks.IN_PROGRESS)
     open_blockers = [one for one in task.blocked_by if one in state.open]
     if open_blockers:
@@ -127,37 +155,58 @@ def check_start(state: LoopState, task: Task) -> None:
     if supervised.to_replan(state, task):
         raise Refused(f"{task.id} is split before it is worked on", "next: loopkit wave next")
     if task.id in state.narrow:
-        raise Refused(f"{task.id} has used up its attempts", f"next: loopkit task split {task.id} --file -")
+        raise Refused(
+            f"{task.id} has used up its attempts", f"next: loopkit task split {task.id} --file -"
+        )
     if task.panel_due:
-        raise Refused(f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}")
+        raise Refused(
+            f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}"
+        )
     if not task.verify:
         raise Refused(
-            f"{task.id} has no verification command", f'next: loopkit task set {task.id} --verify "<command>"'
+            f"{task.id} has no verification command",
+            f'next: loopkit task set {task.id} --verify "<command>"',
         )
     stage.check_seen(state, task.id)
 
 
 def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
-    """The task that a verification is about. Refused unless it runs (or is looked at again) with its own command."""
+    """The task that a verification is about. Refused unless it runs (or is looked at again) with
+    its own command."""
     stage.running(state)
     task = find(state, task_id)
     late = task.id in state.interrupted  # its agent was not gone after all
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
         raise Refused(f"{task.id} is {task.status}, not in progress", "next: loopkit wave next")
     if not command.same(task.verify, given):
-        raise Refused(f"not the stored command of {task.id}", f"next: loopkit verify {task.id} -- {task.verify}")
+        raise Refused(
+            f"not the stored command of {task.id}",
+            f"next: loopkit verify {task.id} -- {task.verify}",
+        )
     stage.check_seen(state, task.id)
     return task
 
 
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
-    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files, output (last lines).
+    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
+    output (last lines).
 
-    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it is merged.
+    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it
+    is merged.
     """
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    row = {"id": task.id, "run": task.runs + 1, "command": task.verify, "tier": tiers.due(task.failing), **data}
-    mark = {} if outcome["passed"] else {"signature": outcome.get("signature") or _signature(outcome["output"])}
+    row = {
+        "id": task.id,
+        "run": task.runs + 1,
+        "command": task.verify,
+        "tier": tiers.due(task.failing),
+        **data,
+    }
+    mark = (
+        {}
+        if outcome["passed"]
+        else {"signature": outcome.get("signature") or _signature(outcome["output"])}
+    )
     apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
     changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
     if task.id in state.interrupted:
@@ -171,13 +220,22 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
                 changes.append(stage.move(state, stages.EXECUTING))
         return changes
     if outcome["passed"]:
-        return [*changes, *completed(state, task)] if approval.on_evidence(state) and not apart else changes
+        return (
+            [*changes, *completed(state, task)]
+            if approval.on_evidence(state) and not apart
+            else changes
+        )
     cycles = task.fix_cycles + 1
-    if state.approval == approval.SUPERVISOR:  # the tester's reply decides, and counts its own fixes
+    if (
+        state.approval == approval.SUPERVISOR
+    ):  # the tester's reply decides, and counts its own fixes
         return changes
     if cycles > settings.of(state, "max_fix_cycles"):
         changes += failure(
-            state, task, f"verification exits {outcome['exit']} after {cycles - 1} fixes", outcome["output"]
+            state,
+            task,
+            f"verification exits {outcome['exit']} after {cycles - 1} fixes",
+            outcome["output"],
         )
     return changes
 
@@ -201,15 +259,22 @@ def waiting_again(state: LoopState, again: Iterable[str]) -> list[Change]:
     return changes
 
 
-def completed(state: LoopState, task: Task, before: Iterable[str] = (), again: Collection[str] = ()) -> list[Change]:
-    """Completion of a task and of every parent whose last subtask it was. `before`: tasks that the same step completes,
-    `again`: those that it opens again."""
+def completed(
+    state: LoopState, task: Task, before: Iterable[str] = (), again: Collection[str] = ()
+) -> list[Change]:
+    """Completion of a task and of every parent whose last subtask it was. `before`: tasks that the
+    same step completes, `again`: those that it opens again."""
     changes: list[Change] = [("task_completed", {"id": task.id})]
     done = {task.id, *before}
     parent = state.tasks.get(task.parent or "")
-    while parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT:
+    while (
+        parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT
+    ):
         children = [one for one in state.tasks.values() if one.parent == parent.id]
-        if any(one.id in again or one.status != tasks.COMPLETED and one.id not in done for one in children):
+        if any(
+            one.id in again or one.status != tasks.COMPLETED and one.id not in done
+            for one in children
+        ):
             break
         changes.append(("task_completed", {"id": parent.id}))
         done.add(parent.id)
@@ -218,10 +283,12 @@ def completed(state: LoopState, task: Task, before: Iterable[str] = (), again: C
 
 
 def belated(state: LoopState) -> list[Change]:
-    """What should have been recorded with the line before it: whoever wrote that was killed, or the machine went down.
+    """What should have been recorded with the line before it: whoever wrote that was killed, or the
+    machine went down.
 
-    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried again, since a person
-    gave them all attempts anew; completions of split tasks with that of their last subtask.
+    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried
+    again, since a person gave them all attempts anew; completions of split tasks with that of their
+    last subtask.
     """
     for name in state.open if state.counts[tasks.FAILED] else ():
         task = state.tasks[name]
@@ -247,12 +314,18 @@ def belated(state: LoopState) -> list[Change]:
 
 
 def failure(
-    state: LoopState, task: Task, result: str, error: str, suggested: str | None = None, **judged: object
+    state: LoopState,
+    task: Task,
+    result: str,
+    error: str,
+    suggested: str | None = None,
+    **judged: object,
 ) -> list[Change]:
-    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule: Clamp-down escalation).
+    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule:
+    Clamp-down escalation).
 
-    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken. Under a supervisor the loop ends with
-    the diagnosis of the failure, whatever that says.
+    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken. Under a
+    supervisor the loop ends with the diagnosis of the failure, whatever that says.
     """
     attempts = task.attempts + 1
     most, deep = settings.of(state, "max_step_attempts"), settings.of(state, "max_replan_depth")
@@ -280,7 +353,8 @@ def failure(
 
 
 def escalated(state: LoopState, task_id: str, data: dict) -> dict:
-    """What is told of a recorded failure as a record: action, clamped, raised, attempts, depth, their maxima, level."""
+    """What is told of a recorded failure as a record: action, clamped, raised, attempts, depth,
+    their maxima, level."""
     task = state.tasks[task_id]
     return {
         "task": task.id,
@@ -311,13 +385,17 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
-    """`task block`: the task waits for something outside the loop; `kind` says for what, `text` tells a person."""
+    """`task block`: the task waits for something outside the loop; `kind` says for what, `text`
+    tells a person."""
     stage.running(state)
     task = find(state, task_id)
     if kind not in tasks.BLOCK_KINDS:
         raise UsageFault(f"block kind {kind!r}", "use " + ", ".join(tasks.BLOCK_KINDS))
     if not text.strip():
-        raise UsageFault("no reason given", f'loopkit task block {task.id} --kind {kind} --reason "<what is needed>"')
+        raise UsageFault(
+            "no reason given",
+            f'loopkit task block {task.id} --kind {kind} --reason "<what is needed>"',
+        )
     tasks.moved(task, tasks.BLOCKED)
     return [("task_blocked", {"id": task.id, "kind": kind, "text": text.strip()})]
 
@@ -328,12 +406,16 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
     if state.session.status in verdict.FINAL:
         stage.running(state)  # says so; a pause may be for the very thing that is there now
     if task.status != tasks.BLOCKED or task.block_kind == tasks.SPLIT:
-        raise Refused(f"{task.id} is {task.block_kind or task.status}, nothing to unblock", "see loopkit task list")
+        raise Refused(
+            f"{task.id} is {task.block_kind or task.status}, nothing to unblock",
+            "see loopkit task list",
+        )
     return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
 
 
 def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
-    """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none is given."""
+    """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none
+    is given."""
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.FAILED, tasks.PENDING):
@@ -352,8 +434,11 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     return [*changes, ("task_split", {"id": task.id, "subtasks": subtasks})]
 
 
-def remediation(state: LoopState, subject: str, verify: str, description: str, files: list, first: int) -> Change:
-    """A task that mends what a review or the gate found; `first` is how many ids this step has used already."""
+def remediation(
+    state: LoopState, subject: str, verify: str, description: str, files: list, first: int
+) -> Change:
+    """A task that mends what a review or the gate found; `first` is how many ids this step has used
+    already."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),
         "subject": subject[: drafts.LONGEST_SUBJECT],
@@ -366,7 +451,8 @@ def remediation(state: LoopState, subject: str, verify: str, description: str, f
 
 
 def unproven(state: LoopState) -> list[Task]:
-    """Completed tasks without passing evidence, those apart that were completed by their subtasks."""
+    """Completed tasks without passing evidence, those apart that were completed by their
+    subtasks."""
     parents = {task.parent for task in state.tasks.values()}
     return [
         task
@@ -378,7 +464,8 @@ def unproven(state: LoopState) -> list[Task]:
 
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
-    """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's present digest."""
+    """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's
+    present digest."""
     found = []
     for task in state.tasks.values():
         if task.status == tasks.COMPLETED and task.evidence is not None and task.files:
@@ -389,11 +476,17 @@ def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
 
 def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
     """A result that began at another commit than it was given: one attempt, both commits named."""
-    error = f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
+    error = (
+        f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
+    )
     return failure(state, task, "began at another commit than it was given", error)
 
 
 def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
-    """A result that contradicts what others have done meanwhile: one attempt, the paths as its error."""
-    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of what is there now"
+    """A result that contradicts what others have done meanwhile: one attempt, the paths as its
+    error."""
+    error = (
+        f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of "
+        "what is there now"
+    )
     return failure(state, task, "cannot be merged", error)

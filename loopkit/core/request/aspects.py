@@ -1,4 +1,5 @@
-"""Aspects of a request: which sides of the work a shape has to cover, who anchors each, what proves it (rule: Shape)."""
+"""Aspects of a request: which sides of the work a shape has to cover, who anchors each, what proves
+it (rule: Shape)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ LEAST, MOST = 2, 5
 CONFLICTS = ("simplicity", "changeability", "fewer dependencies")
 BUILD, DEBUG, REFACTOR = "build", "debug", "refactor"
 
-#: anchor: the expert profile whose view the aspect is seen from; proof: the strongest verification type that is usually
-#: within reach; brings: the aspect that always comes with it.
+#: anchor: the expert profile whose view the aspect is seen from; proof: the strongest verification
+#: type that is usually within reach; brings: the aspect that always comes with it.
 Aspect = namedtuple("Aspect", "name anchor proof brings")
 
 ASPECTS = {
@@ -41,20 +42,27 @@ _ALWAYS = ("testing", "error")
 _TELLING = 10
 _KINDS = {
     BUILD: "add build create write implement introduce support provide send deploy",
-    DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang hangs leak leaks leaking "
-    "regression wrong wrongly why kaputt исправь behebe beheben repariere fehler corrige corriger arregla 修正 修复 直す",
-    REFACTOR: "refactor restructure rename extract inline deduplicate simplify cleanup clean untangle decouple split merge "
-    "move reorganise reorganize refaktoriere umbenennen renommer refactorise refactoriza 重构 リファクタ",
+    DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang "
+    "hangs leak leaks leaking "
+    "regression wrong wrongly why kaputt исправь behebe beheben repariere fehler corrige corriger "
+    "arregla 修正 修复 直す",
+    REFACTOR: "refactor restructure rename extract inline deduplicate simplify cleanup clean "
+    "untangle decouple split merge "
+    "move reorganise reorganize refaktoriere umbenennen renommer refactorise refactoriza "
+    "重构 リファクタ",
 }
 
 
 def chosen(text: str) -> list[str]:
     """The 2 to 5 aspects of a request: those it names most and first, each with the one it brings.
 
-    A request that names too few gets testing and error beside them. The same text gives the same choice.
+    A request that names too few gets testing and error beside them. The same text gives the same
+    choice.
     """
     named = {name: places for name, places in topics.mentions(text).items() if name in ASPECTS}
-    ranked = sorted(named, key=lambda name: (-len(named[name]), named[name][0], topics.TOPICS.index(name)))
+    ranked = sorted(
+        named, key=lambda name: (-len(named[name]), named[name][0], topics.TOPICS.index(name))
+    )
     found: list[str] = []
     for name in ranked:
         more = [one for one in (name, ASPECTS[name].brings) if one and one not in found]
@@ -68,7 +76,11 @@ def chosen(text: str) -> list[str]:
 
 def faults(names: list[str]) -> list[str]:
     """What is wrong with a list of aspects that somebody chose; empty where nothing is."""
-    wrong = [f"unknown aspect {name!r}; there are {', '.join(ASPECTS)}" for name in names if name not in ASPECTS]
+    wrong = [
+        f"unknown aspect {name!r}; there are {', '.join(ASPECTS)}"
+        for name in names
+        if name not in ASPECTS
+    ]
     if len(set(names)) < len(names):
         wrong.append("an aspect stands twice")
     if not LEAST <= len(names) <= MOST:
@@ -81,7 +93,8 @@ def faults(names: list[str]) -> list[str]:
 
 
 def kind_of(text: str) -> str:
-    """The kind of work a request asks for, by the first word of its beginning that tells: build, debug or refactor.
+    """The kind of work a request asks for, by the first word of its beginning that tells: build,
+    debug or refactor.
 
     Where none tells it is a build, or a refactoring if what is there has to stay as it is.
     """
@@ -93,6 +106,8 @@ def kind_of(text: str) -> str:
             found = re.search(pattern, plain)
             if found:
                 best = min(best, (found.start(), kind))
-    if best[1] == BUILD and re.search(r"\bunchanged\b|\bas they are\b|\bsame behaviou?r\b", text.lower()):
+    if best[1] == BUILD and re.search(
+        r"\bunchanged\b|\bas they are\b|\bsame behaviou?r\b", text.lower()
+    ):
         return REFACTOR
     return best[1]

@@ -1,4 +1,5 @@
-"""From a vague request to a clear one: answers, marked assumptions, an echo, for a clear one the full order.
+"""From a vague request to a clear one: answers, marked assumptions, an echo, for a clear one the
+full order.
 
 Deciders as elsewhere: (state, input) → journal lines (rule: Recall, spec score, fit score).
 """
@@ -22,14 +23,21 @@ _NEEDED = FIELDS[:3]
 MOST_ECHO = 400
 #: The full order of a request that is nearly explicit: what it holds, least and most of each list.
 ORDER_FROM = 8
-_ORDER = {"non_goals": (3, 5), "constraints": (1, None), "acceptance": (7, 12), "stop_conditions": (3, 5)}
+_ORDER = {
+    "non_goals": (3, 5),
+    "constraints": (1, None),
+    "acceptance": (7, 12),
+    "stop_conditions": (3, 5),
+}
 _ORDER_MUST_NOTS = 2
-#: What a dimension may be scored at most while it rests on an assumption: explicit is what was said.
+#: What a dimension may be scored at most while it rests on an assumption: explicit is what was
+#: said.
 MOST_ASSUMED = 1
 
 
 def open_dimensions(state: LoopState) -> list[str]:
-    """Dimensions of the rubric that are not explicit yet, by the last score; all where nothing was scored."""
+    """Dimensions of the rubric that are not explicit yet, by the last score; all where nothing was
+    scored."""
     values = (state.scores or {}).get("values") or {}
     return [name for name in score.DIMENSIONS if values.get(name, 0) < 2]
 
@@ -40,22 +48,31 @@ def assumed(state: LoopState) -> dict:
 
 
 def words(state: LoopState) -> str:
-    """The request with what its clarification made of it: what aspects and experts are chosen by."""
+    """The request with what its clarification made of it: what aspects and experts are chosen
+    by."""
     told = state.clarified or {}
     answers = (told.get("answers") or {}).values()
-    return "\n".join([state.text, *(told[name] for name in ("echo", "task") if told.get(name)), *answers])
+    return "\n".join(
+        [state.text, *(told[name] for name in ("echo", "task") if told.get(name)), *answers]
+    )
 
 
 def told(state: LoopState) -> list[tuple[str, str]]:
-    """(what, words) of the clarification that a shape has to keep to; empty where nothing had to be clarified."""
+    """(what, words) of the clarification that a shape has to keep to; empty where nothing had to be
+    clarified."""
     if state.clarified is None:
         return []
     order = state.clarified.get("order") or {}
     rows = [("clarified", state.clarified["echo"])]
     rows += [(f"assumed, {name}", text) for name, text in assumed(state).items()]
-    rows += [("must not", text) for text in [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]]
+    rows += [
+        ("must not", text)
+        for text in [*state.clarified.get("must_nots", ()), *order.get("must_nots", ())]
+    ]
     rows += [(name.replace("_", " "), text) for name in _ORDER for text in order.get(name, ())]
-    return rows + [(f"answered, {name}", text) for name, text in (state.clarified.get("answers") or {}).items()]
+    return rows + [
+        (f"answered, {name}", text) for name, text in (state.clarified.get("answers") or {}).items()
+    ]
 
 
 def due(state: LoopState) -> bool:
@@ -69,10 +86,11 @@ def rounds_left(state: LoopState) -> int:
 
 
 def clarified(state: LoopState, given: dict) -> list:
-    """`clarify --file`: recorded with its round. Raises UsageFault and Refused; then nothing is recorded.
+    """`clarify --file`: recorded with its round. Raises UsageFault and Refused; then nothing is
+    recorded.
 
-    given: echo, the FIELDS, answers {dimension: what the person chose}, assumptions {dimension: text}, approved, and
-    optionally must_nots and order.
+    given: echo, the FIELDS, answers {dimension: what the person chose}, assumptions {dimension:
+    text}, approved, and optionally must_nots and order.
     """
 
     stage.running(state)
@@ -87,9 +105,13 @@ def clarified(state: LoopState, given: dict) -> list:
         raise UsageFault("echo is no single sentence", f"one, of at most {MOST_ECHO} characters")
     answers, guesses = _by_dimension(given, "answers"), _by_dimension(given, "assumptions")
     _check_sources(state, answers, guesses)
-    guesses = {name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in guesses.items()}
+    guesses = {
+        name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in guesses.items()
+    }
     if not state.session.unattended and given.get("approved") not in (True, "true", "yes"):
-        raise Refused("the echo is not approved", "show it to the person and ask; then approved: yes")
+        raise Refused(
+            "the echo is not approved", "show it to the person and ask; then approved: yes"
+        )
     data = {
         "echo": echo,
         **{name: text for name, text in texts.items() if text},
@@ -106,7 +128,9 @@ def clarified(state: LoopState, given: dict) -> list:
 
 def _check_sources(state: LoopState, answers: dict, guesses: dict) -> None:
     if state.session.unattended and answers:
-        raise Refused("nobody could be asked, so nothing was answered", "give these as assumptions:")
+        raise Refused(
+            "nobody could be asked, so nothing was answered", "give these as assumptions:"
+        )
     if answers and not rounds_left(state):
         raise Refused(
             f"{prose.count(MOST_ROUNDS, 'round')} of questions were asked",
@@ -119,14 +143,18 @@ def _check_sources(state: LoopState, answers: dict, guesses: dict) -> None:
     missing = [name for name in open_dimensions(state) if name not in kept]
     if missing:
         raise Refused(
-            f"{', '.join(missing)}: neither answered nor assumed", "give each under answers: or under assumptions:"
+            f"{', '.join(missing)}: neither answered nor assumed",
+            "give each under answers: or under assumptions:",
         )
 
 
 def order(given: object) -> dict:
-    """A full order, checked: objective, non-goals, constraints, acceptance criteria, mustNots, stop conditions."""
+    """A full order, checked: objective, non-goals, constraints, acceptance criteria, mustNots, stop
+    conditions."""
     if not isinstance(given, dict):
-        raise UsageFault("order is no record", "give objective, " + ", ".join([*_ORDER, "must_nots"]))
+        raise UsageFault(
+            "order is no record", "give objective, " + ", ".join([*_ORDER, "must_nots"])
+        )
     found: dict = {"objective": _text(given, "objective", True)}
     for name, (least, most) in _ORDER.items():
         rows = _list(given, name)
@@ -136,7 +164,9 @@ def order(given: object) -> dict:
         found[name] = rows
     found["must_nots"] = _list(given, "must_nots")
     if len(found["must_nots"]) < _ORDER_MUST_NOTS:
-        raise Refused(f"order has {len(found['must_nots'])} must_nots", f"give at least {_ORDER_MUST_NOTS}")
+        raise Refused(
+            f"order has {len(found['must_nots'])} must_nots", f"give at least {_ORDER_MUST_NOTS}"
+        )
     return found
 
 
@@ -163,15 +193,21 @@ def _text(given: dict, name: str, needed: bool) -> str:
 def _by_dimension(given: dict, name: str) -> dict:
     rows = given.get(name) or {}
     if not isinstance(rows, dict):
-        raise UsageFault(f"{name} is no record", "one line a dimension: " + ", ".join(score.DIMENSIONS))
+        raise UsageFault(
+            f"{name} is no record", "one line a dimension: " + ", ".join(score.DIMENSIONS)
+        )
     for key in rows:
         if key not in score.DIMENSIONS:
-            raise UsageFault(f"{name} names {str(key)[:40]!r}", "use " + ", ".join(score.DIMENSIONS))
+            raise UsageFault(
+                f"{name} names {str(key)[:40]!r}", "use " + ", ".join(score.DIMENSIONS)
+            )
     return {key: _text(rows, key, True) for key in rows}
 
 
 def _list(given: dict, name: str) -> list[str]:
     rows = given.get(name) or []
-    if not isinstance(rows, list) or not all(isinstance(one, (str, int, float)) and str(one).strip() for one in rows):
+    if not isinstance(rows, list) or not all(
+        isinstance(one, (str, int, float)) and str(one).strip() for one in rows
+    ):
         raise UsageFault(f"{name} is no list of sentences", "each begins with `- `")
     return [" ".join(str(one).split()) for one in rows]

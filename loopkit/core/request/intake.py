@@ -1,4 +1,5 @@
-"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders: (state, input) → journal lines."""
+"""From a request to a shape: recall, scores, SHAPE.md, confirmations. Deciders: (state, input) →
+journal lines."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
     stage.require(state, stages.INTENT, doing="recall")
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
-            raise Refused(f"there is no learning {place}", f"see loopkit recall, it shows {len(titles)}")
+            raise Refused(
+                f"there is no learning {place}", f"see loopkit recall, it shows {len(titles)}"
+            )
     both = sorted(set(confirm) & set(dismiss))
     if both:
         raise Refused(f"learning {both[0]} is both confirmed and dismissed", "give it once")
@@ -32,8 +35,13 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     """Scores of the request; the loop goes on to shape where spec and fit suffice."""
     stage.running(state)
     stage.require(state, stages.INTENT, doing="scoring")
-    known = (state.scores or {}).get("values") or {}  # what was scored before stands unless it is given again
-    values = {name: known.get(name) if values.get(name) is None else values[name] for name in score.DIMENSIONS}
+    known = (state.scores or {}).get(
+        "values"
+    ) or {}  # what was scored before stands unless it is given again
+    values = {
+        name: known.get(name) if values.get(name) is None else values[name]
+        for name in score.DIMENSIONS
+    }
     clarify.check_scores(state, values)
     result = score.score(values, len(state.recall_surfaced))
     row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
@@ -41,7 +49,9 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     try:
         stage.check_leave_intent(row, state.overruled)
     except Refused as error:
-        if state.session.unattended and state.clarified is not None:  # assumptions were made, they do not suffice
+        if (
+            state.session.unattended and state.clarified is not None
+        ):  # assumptions were made, they do not suffice
             low = ", ".join(name for name in score.DIMENSIONS if values[name] < 2)
             why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
             changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
@@ -77,7 +87,9 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
     row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(clarify.words(state))
     if state.tasks and state.stage in (stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW):
-        return [("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})]
+        return [
+            ("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})
+        ]
     stage.require(state, stages.SHAPE, stages.DECOMPOSE, doing="shaping")
     changes: list[Change] = [("shape_saved", row)]
     needs = score.needs(state.shape)
@@ -94,8 +106,9 @@ def shaped(state: LoopState, text: str) -> list[Change]:
 
 
 def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
-    """The line that drops the person's yes to the tasks, and to the next wave, where these changes bring a check that it
-    was not given to. Where nobody can be asked it stands, as the default that it is."""
+    """The line that drops the person's yes to the tasks, and to the next wave, where these changes
+    bring a check that it was not given to. Where nobody can be asked it stands, as the default that
+    it is."""
     held = [what for what in ("tasks", stage.wave_key(state)) if what in state.confirmed]
     if state.session.unattended or not held and not state.new_checks:
         return []
@@ -121,7 +134,9 @@ def confirmed(state: LoopState, what: str) -> list[Change]:
     stage.running(state)
     open_now = stage.confirmation(state)
     if open_now != what:
-        raise Refused(f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status")
+        raise Refused(
+            f"nothing to confirm as {what}", f"open: {open_now or 'nothing'}; see loopkit status"
+        )
     key = stage.wave_key(state) if what == "wave" else what
     changes: list[Change] = [("confirmed", {"what": key, "default": False})]
     if what == "shape" and state.stage == stages.SHAPE:

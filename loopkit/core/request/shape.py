@@ -43,7 +43,8 @@ class ShapeFaults(Refused):
         rows = [f"line {number}: {reason}" for number, reason in faults]
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         super().__init__(
-            "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more, "mend it and hand it in again; the form: loopkit shape"
+            "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more,
+            "mend it and hand it in again; the form: loopkit shape",
         )
 
 
@@ -122,7 +123,10 @@ class _Reader:
         elif found[1] in self.rows:
             self.fault(number, f"{found[1]} stands twice, first in line {self.lines[found[1]]}")
         elif len(found[2]) > MOST_TEXT:
-            self.fault(number, f"{found[1]} has {len(found[2])} characters, at most {MOST_TEXT}: one fact each")
+            self.fault(
+                number,
+                f"{found[1]} has {len(found[2])} characters, at most {MOST_TEXT}: one fact each",
+            )
         else:
             self.rows[found[1]] = {
                 "id": found[1],
@@ -144,7 +148,9 @@ class _Reader:
         if len(cells) not in (2, 3):
             self.fault(number, f"{len(cells)} columns instead of criterion, type, command")
             return
-        self._take_proof(number, cells[0], cells[1], (cells[2] if len(cells) == 3 else "").strip("`").strip())
+        self._take_proof(
+            number, cells[0], cells[1], (cells[2] if len(cells) == 3 else "").strip("`").strip()
+        )
 
     def _take_proof(self, number: int, name: str, given: str, text: str) -> None:
         kind = given.lower()
@@ -162,7 +168,9 @@ class _Reader:
                 self.fault(number, error.what)
                 return
         if name in self.verified:
-            self.fault(number, f"{name} stands twice in the table, first in line {self.verified[name][0]}")
+            self.fault(
+                number, f"{name} stands twice in the table, first in line {self.verified[name][0]}"
+            )
         else:
             self.verified[name] = (number, kind, text or None)
 
@@ -180,18 +188,28 @@ class _Reader:
         if self.title is None:
             self.fault(1, "no title: `# Shape: …`")
         if not any(not row["must_not"] for row in self.rows.values()):
-            self.fault(self.heads.get("criteria", last), "no criterion: at least one `- C1: …` under criteria:")
+            self.fault(
+                self.heads.get("criteria", last),
+                "no criterion: at least one `- C1: …` under criteria:",
+            )
         count = sum(row["must_not"] for row in self.rows.values())
         if count < LEAST_MUST_NOTS:
             where = self.heads.get("mustNot", last)
-            self.fault(where, f"{count} mustNot, at least {LEAST_MUST_NOTS}: `- M1: …` under mustNot:")
+            self.fault(
+                where, f"{count} mustNot, at least {LEAST_MUST_NOTS}: `- M1: …` under mustNot:"
+            )
         if self.faults:
             raise ShapeFaults(sorted(self.faults, key=lambda one: one[0]))
-        return {"title": self.title, "aspects": self.aspects or [], "criteria": list(self.rows.values())}
+        return {
+            "title": self.title,
+            "aspects": self.aspects or [],
+            "criteria": list(self.rows.values()),
+        }
 
 
 def stronger(known: dict, rows: list[dict]) -> list[str]:
-    """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot gets a command.
+    """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot
+    gets a command.
 
     known: {id: Criterion} of the shape that stands. Raises Refused where anything else is changed.
     """
@@ -202,7 +220,8 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
         if old is None or new is None or old.text != new["text"] or old.must_not != new["must_not"]:
             raise Refused(
                 f"{name} is {'new' if old is None else 'gone' if new is None else 'another'}",
-                "once there are tasks only a proof may grow stronger; start fresh to change the shape",
+                "once there are tasks only a proof may grow stronger; start fresh to change the "
+                "shape",
             )
         if (old.type, old.command) == (new["type"], new["command"]):
             continue
@@ -210,7 +229,8 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
         if not (seen and (old.type is None or old.type in UNSEEN)):
             raise Refused(
                 f"the proof of {name} is another, not a stronger one",
-                f"it was {old.type}: {old.command or 'no command'}; only what rests on {' or '.join(UNSEEN)} may change",
+                f"it was {old.type}: {old.command or 'no command'}; only what rests on "
+                f"{' or '.join(UNSEEN)} may change",
             )
         found.append(name)
     if not found:

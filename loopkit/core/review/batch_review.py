@@ -1,7 +1,8 @@
-"""Reviews that decide, in loops whose policy is `review`: of the plan, of the scaffold batch, of every batch.
+"""Reviews that decide, in loops whose policy is `review`: of the plan, of the scaffold batch, of
+every batch.
 
-Deciders: (state, what was handed in) → journal lines. Nothing is completed but by a verdict here, and nothing is approved
-without a passing check, with a failed build or tests, or against a blocker.
+Deciders: (state, what was handed in) → journal lines. Nothing is completed but by a verdict here,
+and nothing is approved without a passing check, with a failed build or tests, or against a blocker.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def check_plan(state: LoopState) -> None:
 
 
 def planned(state: LoopState, given: dict) -> list[Change]:
-    """`review --plan --file`: approved where nothing blocks; else the planner revises, at most max_plan_revisions times,
-    then the person is asked. The planner is told findings, missing elements and the summary."""
+    """`review --plan --file`: approved where nothing blocks; else the planner revises, at most
+    max_plan_revisions times, then the person is asked. The planner is told findings, missing
+    elements and the summary."""
     check_plan(state)
     drafts.known(given, _PLAN_KEYS, "the review")
     if "findings" not in given:
@@ -60,7 +62,11 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     if claimed(given) not in STATUSES:
         raise UsageFault(f"status is {given.get('status')!r}", "use " + ", ".join(STATUSES))
     rows = review.findings(state, given["findings"])
-    missing = [" ".join(one.split()) for one in drafts.texts(given.get("missing"), "missing") if one.strip()]
+    missing = [
+        " ".join(one.split())
+        for one in drafts.texts(given.get("missing"), "missing")
+        if one.strip()
+    ]
     blocking = [row for row in rows if row["severity"] == review.BLOCKER]
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
     outcome = supervised.REVISE if done < most else supervised.ASKED
@@ -74,7 +80,10 @@ def planned(state: LoopState, given: dict) -> list[Change]:
         "missing": missing,
         "outcome": outcome if blocking else supervised.APPROVED,
     }
-    changes: list[Change] = [("plan_reviewed", data), *decisions.lessons(state, rows, "plan-review")]
+    changes: list[Change] = [
+        ("plan_reviewed", data),
+        *decisions.lessons(state, rows, "plan-review"),
+    ]
     if data["outcome"] == supervised.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes
@@ -86,7 +95,9 @@ def claimed(given: dict) -> str:
 
 
 def _question(done: int, blocking: list[dict]) -> str:
-    lines = [f"The plan is not approved after {prose.count(done, 'revision')}. What still blocks it:"]
+    lines = [
+        f"The plan is not approved after {prose.count(done, 'revision')}. What still blocks it:"
+    ]
     lines += [f"- {prose.clean(_told(row), 300)}" for row in blocking[:8]]
     if len(blocking) > 8:
         lines.append(f"- and {len(blocking) - 8} more")
@@ -98,7 +109,9 @@ def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
     _policy(state, "loopkit review --plan")
     own = state.supervised
-    asked = state.session.question is not None and (own.review or {}).get("outcome") == supervised.ASKED
+    asked = (
+        state.session.question is not None and (own.review or {}).get("outcome") == supervised.ASKED
+    )
     if not asked:
         check_plan(state)
     if not why.strip():
@@ -135,7 +148,8 @@ def line(state: LoopState) -> str:
 
 
 def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
-    """The tasks that wait for a verdict. Raises Refused unless the open wave is the one that is meant.
+    """The tasks that wait for a verdict. Raises Refused unless the open wave is the one that is
+    meant.
 
     number: the wave as named, None where it is not · kind: SCAFFOLD or BATCH.
     """
@@ -165,20 +179,24 @@ def at_review(state: LoopState) -> bool:
 
 
 def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
-    """`review --wave N` without a file: the batch is given to its reviewer; no line while one is at it."""
+    """`review --wave N` without a file: the batch is given to its reviewer; no line while one is at
+    it."""
     check_batch(state, number, kind)
     if at_review(state):
         return []
     count = state.supervised.asked.get(trail.REVIEWING, 0) + 1
-    return [("role_asked", {"role": "review", "kind": trail.REVIEWING, "task": None, "number": count})]
+    return [
+        ("role_asked", {"role": "review", "kind": trail.REVIEWING, "task": None, "number": count})
+    ]
 
 
 def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list[Change]:
-    """`review --wave N --file` and `review --scaffold --file`: one verdict for each task of the batch that waits for one.
+    """`review --wave N --file` and `review --scaffold --file`: one verdict for each task of the
+    batch that waits for one.
 
-    Approved and proven: completed. Changes: the attempt has failed, its findings are the error. A failed build or failed
-    tests approve nothing, whatever the verdicts say. A BLOCKER about a task that is completed opens it again: it counts as
-    failed in this batch (rule: Detectors).
+    Approved and proven: completed. Changes: the attempt has failed, its findings are the error. A
+    failed build or failed tests approve nothing, whatever the verdicts say. A BLOCKER about a task
+    that is completed opens it again: it counts as failed in this batch (rule: Detectors).
     """
     waiting = check_batch(state, number, kind)
     drafts.known(given, _BATCH_KEYS, "the review")
@@ -209,7 +227,12 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     }
     changes: list[Change] = [("review_light", data), *decisions.lessons(state, rows, "review")]
     for task_id, mark in again.items():
-        changes.append(("task_reopened", {"id": task_id, "reason": "the review finds it broken", "signature": mark}))
+        changes.append(
+            (
+                "task_reopened",
+                {"id": task_id, "reason": "the review finds it broken", "signature": mark},
+            )
+        )
     changes += work.waiting_again(state, again)
     done: set[str] = set()
     for task_id in waiting:
@@ -255,7 +278,10 @@ def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> N
                         "say changes, or lower the severity",
                     )
         elif not own:
-            raise Refused(f"{task_id} is to be changed and no finding says how", f"add one with task: {task_id}")
+            raise Refused(
+                f"{task_id} is to be changed and no finding says how",
+                f"add one with task: {task_id}",
+            )
     again = _again(state, rows, about)
     for row in rows:
         if row["severity"] == review.BLOCKER and not any(
@@ -276,9 +302,14 @@ def _verdicts(state: LoopState, value: object, waiting: list[str]) -> dict[str, 
         task = work.find(state, str(name))
         verdict = str(text or "").strip().lower()
         if verdict not in VERDICTS:
-            raise UsageFault(f"the verdict of {task.id} is {str(text)[:40]!r}", "use " + ", ".join(VERDICTS))
+            raise UsageFault(
+                f"the verdict of {task.id} is {str(text)[:40]!r}", "use " + ", ".join(VERDICTS)
+            )
         if task.id not in batch:
-            raise Refused(f"{task.id} is not in wave {state.wave.number if state.wave else 0}", _wants(waiting))
+            raise Refused(
+                f"{task.id} is not in wave {state.wave.number if state.wave else 0}",
+                _wants(waiting),
+            )
         if task.id in found:
             raise UsageFault(f"{task.id} has two verdicts", "give one")
         if task.id not in waiting:
@@ -288,7 +319,9 @@ def _verdicts(state: LoopState, value: object, waiting: list[str]) -> dict[str, 
         found[task.id] = verdict
     left = [one for one in waiting if one not in found]
     if left:
-        raise Refused(f"no verdict for {', '.join(left)}", "the whole batch is judged in one review")
+        raise Refused(
+            f"no verdict for {', '.join(left)}", "the whole batch is judged in one review"
+        )
     return {one: found[one] for one in waiting}
 
 
@@ -296,29 +329,48 @@ def _wants(waiting: list[str]) -> str:
     return f"a verdict is wanted for {', '.join(waiting)}"
 
 
-def _findings(state: LoopState, value: object, broken: list[str]) -> tuple[list[dict], dict[str, list[str]]]:
-    """(checked findings, {finding: the tasks of the batch that it is about}); a failed build or tests are one of them."""
+def _findings(
+    state: LoopState, value: object, broken: list[str]
+) -> tuple[list[dict], dict[str, list[str]]]:
+    """(checked findings, {finding: the tasks of the batch that it is about}); a failed build or
+    tests are one of them."""
     given = [] if value is None else value
     if not isinstance(given, list):
         raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
-    plain = [{key: one for key, one in row.items() if key != "task"} if isinstance(row, dict) else row for row in given]
+    plain = [
+        {key: one for key, one in row.items() if key != "task"} if isinstance(row, dict) else row
+        for row in given
+    ]
     rows = review.findings(state, plain)
     batch = approval.undecided(state)
     about: dict[str, list[str]] = {}
     for row, source in zip(rows, given, strict=True):
         if source.get("task"):
             task = work.find(state, str(source["task"]))
-            if task.id not in (state.wave.tasks if state.wave else ()) and task.status != tasks.COMPLETED:
-                raise Refused(f"{row['id']} is about {task.id}, which is not in this batch", _wants(batch))
+            if (
+                task.id not in (state.wave.tasks if state.wave else ())
+                and task.status != tasks.COMPLETED
+            ):
+                raise Refused(
+                    f"{row['id']} is about {task.id}, which is not in this batch", _wants(batch)
+                )
             about[row["id"]] = [task.id]
             continue
         paths = {*row["files"], row["place"].partition(":")[0]} - {""}
-        about[row["id"]] = [one for one in batch if paths.intersection(state.tasks[one].files)] or batch
+        about[row["id"]] = [
+            one for one in batch if paths.intersection(state.tasks[one].files)
+        ] or batch
     again = _again(state, rows, about) if broken else {}
-    blocking = [row for row in rows if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]]
+    blocking = [
+        row
+        for row in rows
+        if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]
+    ]
     for name in broken if not blocking else ():
         what = "the build fails" if name == "build" else "tests fail"
-        (row,) = review.findings(state, [{"severity": review.BLOCKER, "issue": what, "category": "correctness"}])
+        (row,) = review.findings(
+            state, [{"severity": review.BLOCKER, "issue": what, "category": "correctness"}]
+        )
         row["id"] = f"F-{len(state.findings) + len(rows) + 1:03d}"
         rows.append(row)
         about[row["id"]] = batch
@@ -347,7 +399,9 @@ def _result(given: dict, name: str) -> str:
     value = given.get(name)
     text = str(value or "none").strip().lower()
     if name in _FATAL and value is None:
-        raise UsageFault(f"{name} is missing", f"run it and say {name}: {', '.join(RESULTS[:2])}, or none")
+        raise UsageFault(
+            f"{name} is missing", f"run it and say {name}: {', '.join(RESULTS[:2])}, or none"
+        )
     if text not in RESULTS:
         raise UsageFault(f"{name} is {str(value)[:40]!r}", "use " + ", ".join(RESULTS))
     return text
@@ -360,5 +414,6 @@ def _summary(given: dict) -> str:
 def _policy(state: LoopState, what: str) -> None:
     if state.approval != approval.REVIEW:
         raise Refused(
-            f"{what} decides in loops with approval = review, this one has {state.approval}", "see loopkit status"
+            f"{what} decides in loops with approval = review, this one has {state.approval}",
+            "see loopkit status",
         )

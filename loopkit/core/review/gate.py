@@ -45,7 +45,8 @@ SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
 
 
 def check_criterion(state: LoopState, name: str, given: list) -> str:
-    """The stored command of a criterion or mustNot. Raises Refused for an unknown one or another command."""
+    """The stored command of a criterion or mustNot. Raises Refused for an unknown one or another
+    command."""
 
     stage.running(state)
     criterion = state.criteria.get(name)
@@ -54,10 +55,14 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
         raise Refused(f"there is no criterion or mustNot {name}", f"SHAPE.md has: {known}")
     if not criterion.command:
         raise Refused(
-            f"{name} has no command ({criterion.type or 'not verified'})", "answer for it in loopkit gate --file -"
+            f"{name} has no command ({criterion.type or 'not verified'})",
+            "answer for it in loopkit gate --file -",
         )
     if not command.same(criterion.command, given):
-        raise Refused(f"not the stored command of {name}", f"next: loopkit verify {name} -- {criterion.command}")
+        raise Refused(
+            f"not the stored command of {name}",
+            f"next: loopkit verify {name} -- {criterion.command}",
+        )
     stage.check_seen(state, name)
     if stage.unconfirmed(state) == "shape" and not state.session.unattended:
         raise Refused("the person has not confirmed the shape", "next: loopkit confirm shape")
@@ -65,14 +70,17 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
-    """What follows the verification of a criterion; a mustNot that has come true pauses the loop at once."""
+    """What follows the verification of a criterion; a mustNot that has come true pauses the loop at
+    once."""
 
     stage.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
     changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
     criterion = state.criteria[name]
     if criterion.must_not and not outcome["passed"]:
-        reason = f"{name} has come true: {criterion.text} ({criterion.command} exits {outcome['exit']})"
+        reason = (
+            f"{name} has come true: {criterion.text} ({criterion.command} exits {outcome['exit']})"
+        )
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
     return changes
 
@@ -80,10 +88,11 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
 def open_points(
     state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
 ) -> list[tuple[str, str | None]]:
-    """(what is missing, command) of everything the gate still waits for, in the order in which to do it; None where the
-    loop's own next step is meant.
+    """(what is missing, command) of everything the gate still waits for, in the order in which to
+    do it; None where the loop's own next step is meant.
 
-    digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence file is gone.
+    digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence
+    file is gone.
     """
     rows: list[tuple[str, str | None]] = []
     for task_id in state.open:
@@ -91,18 +100,39 @@ def open_points(
         break
     for task in state.tasks.values():
         if task.id in lost:
-            rows.append((f"{task.id}: its evidence file is gone", f"loopkit verify {task.id} -- {task.verify}"))
+            rows.append(
+                (
+                    f"{task.id}: its evidence file is gone",
+                    f"loopkit verify {task.id} -- {task.verify}",
+                )
+            )
     for task in work.unproven(state):
-        rows.append((f"{task.id} has no passing evidence", f"loopkit verify {task.id} -- {task.verify}"))
+        rows.append(
+            (f"{task.id} has no passing evidence", f"loopkit verify {task.id} -- {task.verify}")
+        )
     for task in work.stale(state, digest):
-        rows.append((f"{task.id}: its files changed after its evidence", f"loopkit verify {task.id} -- {task.verify}"))
+        rows.append(
+            (
+                f"{task.id}: its files changed after its evidence",
+                f"loopkit verify {task.id} -- {task.verify}",
+            )
+        )
     if not review.passed(state):
         rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
         if row.type in proofs.UNSEEN and not row.must_not:
-            rows.append((f"{row.id} rests on {row.type} alone: give it a stronger proof", "loopkit shape --accept -"))
+            rows.append(
+                (
+                    f"{row.id} rests on {row.type} alone: give it a stronger proof",
+                    "loopkit shape --accept -",
+                )
+            )
         elif row.command:
-            why = "has lost its evidence file" if row.id in lost else _evidence_fault(state, row.id, digest)
+            why = (
+                "has lost its evidence file"
+                if row.id in lost
+                else _evidence_fault(state, row.id, digest)
+            )
             if why:
                 rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
     return rows
@@ -129,21 +159,26 @@ def told(state: LoopState) -> list:
 
 
 def watched(state: LoopState) -> list:
-    """The mustNots that no command verifies: the thorough review looks at them, the gate may be told of them."""
+    """The mustNots that no command verifies: the thorough review looks at them, the gate may be
+    told of them."""
     return [row for row in state.criteria.values() if not row.command and row.must_not]
 
 
 def _came_true(state: LoopState, name: str) -> bool:
-    """A review or the gate has said once that this mustNot had come true: the gate wants to hear how it is now."""
+    """A review or the gate has said once that this mustNot had come true: the gate wants to hear
+    how it is now."""
     said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
     return said.startswith("FAIL") or any(name in one.breaks for one in state.findings.values())
 
 
-def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
-    """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a remediation task.
+def decided(
+    state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+) -> list:
+    """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a
+    remediation task.
 
-    A mustNot that is said to have come true pauses the loop beside that. Raises Refused where something was not
-    answered or verified yet (nothing is recorded then).
+    A mustNot that is said to have come true pauses the loop beside that. Raises Refused where
+    something was not answered or verified yet (nothing is recorded then).
     """
 
     stage.running(state)
@@ -159,7 +194,10 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     for name, meaning in POINTS[kind].items():
         good, words = _answer(points.get(name), f"point {name} ({meaning})")
         if not good:
-            why = f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: {words}."
+            why = (
+                f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: "
+                f"{words}."
+            )
             faults.append(_Fault(name, f"{meaning}: {words}", why, checks.get(name, "")))
     breached = ""
     for row in state.criteria.values():
@@ -173,7 +211,14 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
             what = f"{what}: {words}"
         if good:
             continue
-        faults.append(_Fault(row.id, what, f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}.", proof))
+        faults.append(
+            _Fault(
+                row.id,
+                what,
+                f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}.",
+                proof,
+            )
+        )
         if row.must_not and not row.command:
             breached = breached or f"{row.id} has come true: {row.text} ({words})"
     card = _card_fields(given)
@@ -196,7 +241,8 @@ def decided(state: LoopState, given: dict, digest: Callable[[str], str], lost: f
     return changes
 
 
-#: name: the point or criterion · what: in a few words · why: what the one who mends it has to know · verify: a command
+#: name: the point or criterion · what: in a few words · why: what the one who mends it has to know
+#: · verify: a command
 _Fault = namedtuple("_Fault", "name what why verify")
 
 
@@ -205,20 +251,32 @@ def _noun(row: Criterion) -> str:
 
 
 def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict]:
-    """The three records of an answer: points, criteria, verify. Raises UsageFault where one is none, or names nothing."""
-    points, criteria, checks = given.get("points"), given.get("criteria") or {}, given.get("verify") or {}
+    """The three records of an answer: points, criteria, verify. Raises UsageFault where one is
+    none, or names nothing."""
+    points, criteria, checks = (
+        given.get("points"),
+        given.get("criteria") or {},
+        given.get("verify") or {},
+    )
     if not isinstance(points, dict):
         raise UsageFault(
             "points is no record",
-            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is wrong",
+            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is "
+            "wrong",
         )
     if not isinstance(criteria, dict):
-        raise UsageFault("criteria is no record", 'give criteria: with C2: "PASS what was seen" lines')
+        raise UsageFault(
+            "criteria is no record", 'give criteria: with C2: "PASS what was seen" lines'
+        )
     if not isinstance(checks, dict):
-        raise UsageFault("verify is no record", "give verify: with lines like edge_cases: <command>")
+        raise UsageFault(
+            "verify is no record", "give verify: with lines like edge_cases: <command>"
+        )
     for name, text in checks.items():
         if name not in POINTS[kind] and name not in state.criteria:
-            raise UsageFault(f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}")
+            raise UsageFault(
+                f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}"
+            )
         if not isinstance(text, str):
             raise UsageFault(f"verify of {name} is no text", "give one command line")
         command.accept(text)
@@ -226,8 +284,9 @@ def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict
 
 
 def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
-    """(changes, ids): a remediation task for each fault. One that was made for the very same fault is opened again: its
-    check passed and the fault is still there, so that it needs another check, unless the check is the criterion's own.
+    """(changes, ids): a remediation task for each fault. One that was made for the very same fault
+    is opened again: its check passed and the fault is still there, so that it needs another check,
+    unless the check is the criterion's own.
     """
     changes: list = []
     ids = []
@@ -237,11 +296,15 @@ def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
         same = [
             one
             for one in state.tasks.values()
-            if one.kind == "remediation" and one.subject == subject and one.status == tasks.COMPLETED
+            if one.kind == "remediation"
+            and one.subject == subject
+            and one.status == tasks.COMPLETED
         ]
         if same:
             old = same[-1]
-            changes.append(("task_reopened", {"id": old.id, "reason": "the gate found the same again"}))
+            changes.append(
+                ("task_reopened", {"id": old.id, "reason": "the gate found the same again"})
+            )
             row = state.criteria.get(fault.name)
             if row is None or not row.command:
                 other = "" if old.verify == fault.verify else fault.verify
@@ -250,7 +313,10 @@ def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
             continue
         why = fault.why
         if not fault.verify:
-            why += " First write a check that fails as long as this is so, and set it as the task's command."
+            why += (
+                " First write a check that fails as long as this is so, and set it as the task's "
+                "command."
+            )
         made = work.remediation(state, subject, fault.verify, why, [], first)
         if fault.name in state.criteria and not state.criteria[fault.name].must_not:
             made[1]["task"]["criteria"] = [fault.name]
@@ -270,8 +336,16 @@ def _answer(text: object, what: str) -> tuple[bool, str]:
 
 
 def _card_fields(given: dict) -> dict:
-    confidence, reversal, size = given.get("confidence"), str(given.get("reversal", "")), given.get("size")
-    if not isinstance(confidence, int) or isinstance(confidence, bool) or not 0 <= confidence <= 100:
+    confidence, reversal, size = (
+        given.get("confidence"),
+        str(given.get("reversal", "")),
+        given.get("size"),
+    )
+    if (
+        not isinstance(confidence, int)
+        or isinstance(confidence, bool)
+        or not 0 <= confidence <= 100
+    ):
         raise UsageFault(f"confidence is {confidence!r}", "give 0 to 100")
     if reversal not in REVERSALS:
         known = ", ".join(f"{name}: {text}" for name, text in REVERSALS.items())
@@ -295,7 +369,9 @@ def card_kind(state: LoopState, card: dict) -> str:
     return SHIP
 
 
-def completed(state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()) -> list:
+def completed(
+    state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+) -> list:
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
 
     stage.running(state)
@@ -328,5 +404,8 @@ def card(state: LoopState) -> dict:
         "verified": ", ".join(types) or "nothing",
         "done": state.counts["completed"],
         "total": len(state.tasks),
-        **{key: gate.get(key, "") for key in ("confidence", "reversal", "size", "alternative", "risk")},
+        **{
+            key: gate.get(key, "")
+            for key in ("confidence", "reversal", "size", "alternative", "risk")
+        },
     }

@@ -19,13 +19,14 @@ WEAK, SILENT = 6, 3
 #: Readings that a panel on an unclear dimension gives to choose from.
 OPTIONS = (2, 4)
 
-#: A profile as data: name, title, viewpoint, asks, evidence, blind spots, and topics by how well it knows them.
+#: A profile as data: name, title, viewpoint, asks, evidence, blind spots, and topics by how well it
+#: knows them.
 Profile = namedtuple("Profile", "name title viewpoint asks evidence blind_spots depth core current")
 
 
 def confidence(profile: Profile | None, topics: list) -> int:
-    """How sure an expert may be about these topics, 0-9: 6 with a profile, 4 without; +2 for a topic in `depth`, +1 in
-    `core`, +1 in `current`, −2 in none (rule: Panel)."""
+    """How sure an expert may be about these topics, 0-9: 6 with a profile, 4 without; +2 for a
+    topic in `depth`, +1 in `core`, +1 in `current`, −2 in none (rule: Panel)."""
     value = 6 if profile is not None else 4
     known = False
     if profile is not None:
@@ -44,13 +45,14 @@ def standing(value: int) -> str:
 
 
 def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
-    """The experts for these topics, the most important topic first: those who know it best, those that add a topic of
-    their own before those that repeat one, nobody who would have to be silent. The same input gives the same panel.
+    """The experts for these topics, the most important topic first: those who know it best, those
+    that add a topic of their own before those that repeat one, nobody who would have to be silent.
+    The same input gives the same panel.
     """
 
     def rank(one: Profile) -> tuple:
-        """A topic known in depth weighs more than two at the edge, the first topic more than the second, and the one
-        that a profile names first is its own field."""
+        """A topic known in depth weighs more than two at the edge, the first topic more than the
+        second, and the one that a profile names first is its own field."""
         fit = 0.0
         for place, topic in enumerate(topics, 1):
             if topic in one.depth:
@@ -58,7 +60,10 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
             fit += ((topic in one.core) + (topic in one.current) / 2) / place
         return (-fit, -confidence(one, topics), one.name)
 
-    own = {one.name: {name for name in topics if name in (*one.depth, *one.core, *one.current)} for one in profiles}
+    own = {
+        one.name: {name for name in topics if name in (*one.depth, *one.core, *one.current)}
+        for one in profiles
+    }
     ranked = sorted(profiles, key=rank)
     chosen: list = []
     covered: set = set()
@@ -75,12 +80,14 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
 
 
 def allowed(profiles: list, state: LoopState) -> list:
-    """The profiles that this project lets speak: all but those of its blocklist (setting `panel.blocklist`)."""
+    """The profiles that this project lets speak: all but those of its blocklist (setting
+    `panel.blocklist`)."""
     blocked = set(state.settings.get("blocklist") or ())
     return [one for one in profiles if one.name not in blocked]
 
 
-# -- the calls: stuck on a task, clarify a dimension, wave strategy (the two reviews are review.py's)
+# -- the calls: stuck on a task, clarify a dimension, wave strategy (the two reviews are
+# review.py's)
 
 
 def stuck_topics(task: Task) -> list:
@@ -96,13 +103,19 @@ def clarify_topics(state: LoopState) -> list:
 
 def wave_topics(state: LoopState) -> list:
     """What a panel on the strategy of the next wave is about."""
-    return topics_in(" ".join(state.tasks[one].subject for one in list(state.open)[:20]), "concurrency", "simplicity")
+    return topics_in(
+        " ".join(state.tasks[one].subject for one in list(state.open)[:20]),
+        "concurrency",
+        "simplicity",
+    )
 
 
 def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None = None) -> list:
-    """`panel T-003 --file`: error, a diagnosis per expert, ranked recommendations, consensus, dissent, fallback.
+    """`panel T-003 --file`: error, a diagnosis per expert, ranked recommendations, consensus,
+    dissent, fallback.
 
-    profiles: what is known of experts; None or empty where no profile can be read (then nobody's standing is checked).
+    profiles: what is known of experts; None or empty where no profile can be read (then nobody's
+    standing is checked).
     """
     stage.running(state)
     task = work.find(state, task_id)
@@ -111,20 +124,29 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
         if earlier.get("task") == task.id and earlier.get("attempt", 0) < task.attempts:
             if _plain(earlier.get("consensus", "")) == _plain(data["consensus"]):
                 raise Refused(
-                    f"this consensus stood before attempt {earlier.get('attempt', 0) + 1}, which failed",
+                    f"this consensus stood before attempt {earlier.get('attempt', 0) + 1}, which "
+                    "failed",
                     "find another approach, or take that panel's fallback",
                 )
     error = task.history[-1]["error"] if task.history else ""
-    return [("panel_recorded", {"call": "stuck", "task": task.id, "attempt": task.attempts, "error": error, **data})]
+    return [
+        (
+            "panel_recorded",
+            {"call": "stuck", "task": task.id, "attempt": task.attempts, "error": error, **data},
+        )
+    ]
 
 
 def clarified(state: LoopState, dimension: str, given: dict, profiles: list | None = None) -> list:
-    """`panel --clarify outcome --file`: the readings of an unclear dimension as ranked options; the first is proposed."""
+    """`panel --clarify outcome --file`: the readings of an unclear dimension as ranked options; the
+    first is proposed."""
 
     stage.running(state)
     stage.require(state, stages.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
-        raise UsageFault(f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS))
+        raise UsageFault(
+            f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS)
+        )
     data = _record(state, given, profiles, clarify_topics(state))
     if not OPTIONS[0] <= len(data["recommendations"]) <= OPTIONS[1]:
         count = prose.count(len(data["recommendations"]), "option")
@@ -133,7 +155,8 @@ def clarified(state: LoopState, dimension: str, given: dict, profiles: list | No
 
 
 def planned(state: LoopState, given: dict, profiles: list | None = None) -> list:
-    """`panel --wave --file`: how the next wave is worked; `sequential: true` makes it one task at a time."""
+    """`panel --wave --file`: how the next wave is worked; `sequential: true` makes it one task at a
+    time."""
 
     stage.running(state)
     if state.wave is not None or not state.open:
@@ -144,15 +167,20 @@ def planned(state: LoopState, given: dict, profiles: list | None = None) -> list
 
 
 def _record(state: LoopState, given: dict, profiles: list | None, topics: list) -> dict:
-    """What every panel holds. An expert's confidence is computed; no recommendation claims more than its experts may."""
+    """What every panel holds. An expert's confidence is computed; no recommendation claims more
+    than its experts may."""
     experts = _experts(state, given.get("experts"), profiles, topics)
     ranked = given.get("recommendations")
     if (
         not isinstance(ranked, list)
         or not ranked
-        or not all(isinstance(one, dict) and str(one.get("approach") or "").strip() for one in ranked)
+        or not all(
+            isinstance(one, dict) and str(one.get("approach") or "").strip() for one in ranked
+        )
     ):
-        raise UsageFault("recommendations is missing", "each begins with `- approach:`, then confidence:")
+        raise UsageFault(
+            "recommendations is missing", "each begins with `- approach:`, then confidence:"
+        )
     for key in ("consensus", "fallback"):
         if not str(given.get(key, "")).strip():
             raise UsageFault(f"{key} is missing", "one consensus and one fallback, a sentence each")
@@ -161,7 +189,9 @@ def _record(state: LoopState, given: dict, profiles: list | None, topics: list) 
     for one in ranked:
         claimed, by = _number(one.get("confidence")), str(one.get("by") or "").strip()
         if by and by not in [expert["name"] for expert in experts]:
-            raise UsageFault(f"a recommendation is by {by[:40]!r}", "name one of the panel's experts, or nobody")
+            raise UsageFault(
+                f"a recommendation is by {by[:40]!r}", "name one of the panel's experts, or nobody"
+            )
         most = sure.get(by, max(sure.values(), default=9))
         row = {"approach": str(one["approach"]).strip(), "confidence": min(claimed, most)}
         rows.append({**row, "by": by} if by else row)
@@ -177,17 +207,28 @@ def _record(state: LoopState, given: dict, profiles: list | None, topics: list) 
 
 def _experts(state: LoopState, experts: object, profiles: list | None, topics: list) -> list[dict]:
     if not isinstance(experts, list) or not all(isinstance(one, dict) for one in experts):
-        raise UsageFault("experts is no list of objects", "each begins with `- name:`, then question: and diagnosis:")
+        raise UsageFault(
+            "experts is no list of objects",
+            "each begins with `- name:`, then question: and diagnosis:",
+        )
     if not LEAST <= len(experts) <= MOST:
-        raise Refused(prose.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}")
+        raise Refused(
+            prose.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}"
+        )
     for place, one in enumerate(experts, 1):
         for key in ("name", "question", "diagnosis"):
             if not str(one.get(key) or "").strip():
-                raise UsageFault(f"expert {place} has no {key}", "each has name, question and diagnosis")
-    rows: list[dict] = [{key: str(one[key]).strip() for key in ("name", "question", "diagnosis")} for one in experts]
+                raise UsageFault(
+                    f"expert {place} has no {key}", "each has name, question and diagnosis"
+                )
+    rows: list[dict] = [
+        {key: str(one[key]).strip() for key in ("name", "question", "diagnosis")} for one in experts
+    ]
     for key, what in (("question", "the same question"), ("name", "the same name")):
         if len({_plain(one[key]) for one in rows}) < len(rows):
-            raise Refused(f"two experts have {what}", "each is another role and asks a question of its own")
+            raise Refused(
+                f"two experts have {what}", "each is another role and asks a question of its own"
+            )
     if not profiles:
         return rows
     blocked = set(state.settings.get("blocklist") or ())
@@ -195,10 +236,15 @@ def _experts(state: LoopState, experts: object, profiles: list | None, topics: l
     known = {one.name: one for one in free}
     for row in rows:
         if row["name"] in blocked:
-            raise Refused(f"{row['name']} is on the blocklist", f"ask: {_names(choose(free, topics, MOST))}")
+            raise Refused(
+                f"{row['name']} is on the blocklist", f"ask: {_names(choose(free, topics, MOST))}"
+            )
         value = confidence(known.get(row["name"]), topics)
         if standing(value) == "silent":
-            raise Refused(f"{row['name'][:40]} has no profile: silent", f"ask: {_names(choose(free, topics, MOST))}")
+            raise Refused(
+                f"{row['name'][:40]} has no profile: silent",
+                f"ask: {_names(choose(free, topics, MOST))}",
+            )
         row.update(confidence=value, standing=standing(value))
     return rows
 

@@ -27,27 +27,34 @@ LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 
 #: What findings are about, with words that tell; the most hits count, then the order.
 CATEGORIES = {
-    "security": "security injection secret token password auth escape escaping xss csrf forge forged spoof spoofed permission "
+    "security": "security injection secret token password auth escape escaping xss csrf forge "
+    "forged spoof spoofed permission "
     "credential vulnerable vulnerability leak leaks",
     "performance": "performance slow latency memory quadratic speed throughput n+1 cache cached",
     "tests": "test tests untested coverage assertion mock fixture",
     "docs": "doc docs documentation docstring readme comment comments changelog undocumented",
     "naming": "name names naming named rename renamed misnamed",
-    "style": "style tab tabs space spaces indent indentation format formatting lint quotes whitespace trailing idiom idiomatic",
-    "structure": "extract inline split duplicate duplicated duplication long module class coupling layer abstraction structure "
+    "style": "style tab tabs space spaces indent indentation format formatting lint quotes "
+    "whitespace trailing idiom idiomatic",
+    "structure": "extract inline split duplicate duplicated duplication long module class "
+    "coupling layer abstraction structure "
     "refactor nested",
     "dependencies": "dependency dependencies package packages library libraries pinned lockfile",
-    "correctness": "wrong crash crashes bug fails error errors incorrect race off-by-one exception loses lost missing raises "
+    "correctness": "wrong crash crashes bug fails error errors incorrect race off-by-one "
+    "exception loses lost missing raises "
     "breaks broken",
 }
 OTHER = "other"
 _KEYS = frozenset(
-    "severity issue place reason guidance alternative violates breaks contradicts category verify files reverses expert".split()
+    "severity issue place reason guidance alternative violates breaks contradicts category verify "
+    "files reverses expert".split()
 )
-#: A file with a line, or a file; compiled where it is first looked for, since most commands never do.
+#: A file with a line, or a file; compiled where it is first looked for, since most commands never
+#: do.
 _PLACE = (
     r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)(?!\w)"
-    r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs|java|kt|rb|php|cs|c|h|cpp|sql|toml"
+    r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs"
+    r"|java|kt|rb|php|cs|c|h|cpp|sql|toml"
     r"|ya?ml|json|cfg|ini|sh|html|css|txt))(?![\w/])"
 )
 
@@ -61,7 +68,9 @@ def place_in(text: str) -> str:
 def category_of(text: str) -> str:
     """The category whose words a finding uses most; `other` where it uses none."""
     words = re.findall(r"[\w+-]+", text.lower())
-    hits = {name: sum(word in known.split() for word in words) for name, known in CATEGORIES.items()}
+    hits = {
+        name: sum(word in known.split() for word in words) for name, known in CATEGORIES.items()
+    }
     best = max(hits, key=lambda name: hits[name])
     return best if hits[best] else OTHER
 
@@ -69,8 +78,8 @@ def category_of(text: str) -> str:
 def findings(state: LoopState, rows: object) -> list[dict]:
     """Checked findings of a review, numbered after those there are: `F-003`.
 
-    Raises UsageFault naming the row and field; Refused for guidance that would break a mustNot, and for a criterion,
-    mustNot or finding that does not exist.
+    Raises UsageFault naming the row and field; Refused for guidance that would break a mustNot, and
+    for a criterion, mustNot or finding that does not exist.
     """
     if not isinstance(rows, list):
         raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
@@ -85,16 +94,32 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
     severity = str(row.get("severity", "")).strip().upper()
     severity = READ_AS.get(severity, severity)
     if severity not in SEVERITIES:
-        raise UsageFault(f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES))
-    texts = {key: str(row.get(key) or "").strip() for key in ("issue", "reason", "guidance", "alternative", "verify")}
+        raise UsageFault(
+            f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES)
+        )
+    texts = {
+        key: str(row.get(key) or "").strip()
+        for key in ("issue", "reason", "guidance", "alternative", "verify")
+    }
     files = drafts.paths(row.get("files"), what)
     breaks = _ids(state, row.get("breaks"), f"breaks of {what}")
     if severity != BLOCKER and any(state.criteria[name].must_not for name in breaks):
-        raise Refused(f"{what} says that {', '.join(breaks)} is broken, as {severity}", "a broken mustNot is a BLOCKER")
-    category = str(row.get("category") or category_of(f"{texts['issue']} {texts['guidance']}")).lower()
+        raise Refused(
+            f"{what} says that {', '.join(breaks)} is broken, as {severity}",
+            "a broken mustNot is a BLOCKER",
+        )
+    category = str(
+        row.get("category") or category_of(f"{texts['issue']} {texts['guidance']}")
+    ).lower()
     if category not in (*CATEGORIES, OTHER):
-        raise UsageFault(f"{what} has category {row.get('category')!r}", "use " + ", ".join((*CATEGORIES, OTHER)))
-    found = str(row.get("place") or "").strip() or place_in(texts["issue"]) or (files[0] if len(files) == 1 else "")
+        raise UsageFault(
+            f"{what} has category {row.get('category')!r}", "use " + ", ".join((*CATEGORIES, OTHER))
+        )
+    found = (
+        str(row.get("place") or "").strip()
+        or place_in(texts["issue"])
+        or (files[0] if len(files) == 1 else "")
+    )
     result: dict = {
         "id": f"F-{len(state.findings) + place:03d}",
         "severity": severity,
@@ -121,25 +146,31 @@ def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> 
     known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
     for name in names:
         if name not in known:
-            raise Refused(f"{what}: there is no {name[:20]}", f"SHAPE.md has: {', '.join(known) or 'none'}")
+            raise Refused(
+                f"{what}: there is no {name[:20]}", f"SHAPE.md has: {', '.join(known) or 'none'}"
+            )
     return names
 
 
 def _reversed(state: LoopState, name: str, what: str) -> str:
     finding = state.findings.get(name.strip().upper())
     if finding is None:
-        raise Refused(f"reverses of {what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}")
+        raise Refused(
+            f"reverses of {what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}"
+        )
     if not settling.mended(state, finding):
         raise Refused(f"reverses of {what}: {finding.id} has not been mended", "leave reverses out")
     return finding.id
 
 
 def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what: str) -> dict:
-    """The constraint check: guidance that would break a mustNot is replaced by the alternative, or refused."""
+    """The constraint check: guidance that would break a mustNot is replaced by the alternative, or
+    refused."""
     guidance, broken = finding["guidance"], finding["violates"]
     if alternative and not broken:
         raise UsageFault(
-            f"{what} has an alternative but violates nothing", "say violates: [M1], or put it into guidance"
+            f"{what} has an alternative but violates nothing",
+            "say violates: [M1], or put it into guidance",
         )
     if row.get("violates") is None:
         for one in state.must_nots:
@@ -166,7 +197,9 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
 
 def _listed(names: Iterable[str], most: int = 12) -> str:
     rows = list(names)
-    return (", ".join(rows[-most:]) or "none") + (f" and {len(rows) - most} before" if len(rows) > most else "")
+    return (", ".join(rows[-most:]) or "none") + (
+        f" and {len(rows) - most} before" if len(rows) > most else ""
+    )
 
 
 def needs_new_round(state: LoopState) -> bool:
@@ -175,12 +208,18 @@ def needs_new_round(state: LoopState) -> bool:
 
 
 def unsettled(finding: Finding, state: LoopState) -> bool:
-    """A finding that still keeps the gate shut: of the thorough review, of a decision that no longer holds, or of any
-    review if it says that a mustNot has come true."""
+    """A finding that still keeps the gate shut: of the thorough review, of a decision that no
+    longer holds, or of any review if it says that a mustNot has come true."""
     how = (finding.resolution or {}).get("how")
-    if how and not (how == "task" and finding.severity == "BLOCKER") or finding.severity == "SUGGESTION":
+    if (
+        how
+        and not (how == "task" and finding.severity == "BLOCKER")
+        or finding.severity == "SUGGESTION"
+    ):
         return False
-    if finding.source not in ("thorough", "decision") and not any(one.id in finding.breaks for one in state.must_nots):
+    if finding.source not in ("thorough", "decision") and not any(
+        one.id in finding.breaks for one in state.must_nots
+    ):
         return False
     task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED
@@ -192,14 +231,16 @@ def blockers_left(state: LoopState) -> int:
 
 
 def passed(state: LoopState) -> bool:
-    """The thorough review has been held on this state of the work, with no blocker left and every warning settled."""
+    """The thorough review has been held on this state of the work, with no blocker left and every
+    warning settled."""
     if state.thorough is None or needs_new_round(state):
         return False
     return not any(unsettled(one, state) for one in state.findings.values())
 
 
 def summary(state: LoopState) -> dict:
-    """`reviews` of the snapshot: `wave_N {score, issues, blockers}` and `thorough {passed, blockers_remaining, …}`."""
+    """`reviews` of the snapshot: `wave_N {score, issues, blockers}` and `thorough {passed,
+    blockers_remaining, …}`."""
     rows = dict(state.reviews)
     if state.thorough is not None:
         rows["thorough"] = {
@@ -213,12 +254,15 @@ def summary(state: LoopState) -> dict:
 
 
 def light(state: LoopState, wave: int, given: dict) -> list:
-    """`review --wave N`: recorded, never blocks. `given`: score, experts, and findings or the two counts."""
+    """`review --wave N`: recorded, never blocks. `given`: score, experts, and findings or the two
+    counts."""
 
     stage.running(state)
     closed = [one.number for one in state.waves if one.closed]
     if wave not in closed:
-        raise Refused(f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}")
+        raise Refused(
+            f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}"
+        )
     rows = findings(state, given.get("findings") or [])
     issues = count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
     blockers = count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
@@ -239,7 +283,10 @@ def breach(state: LoopState, rows: list[dict]) -> list:
         for name in row["breaks"]:
             if state.criteria[name].must_not:
                 where = f" ({row['place']})" if row["place"] else ""
-                reason = f"{name} has come true: {state.criteria[name].text}; {row['id']}{where}: {row['issue'][:300]}"
+                reason = (
+                    f"{name} has come true: {state.criteria[name].text}; {row['id']}{where}: "
+                    f"{row['issue'][:300]}"
+                )
                 return [("paused", {"verdict": verdict.BREACHED, "reason": reason})]
     return []
 
@@ -261,11 +308,17 @@ def score_of(value: object) -> int:
 
 def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
     names = given.get("experts") or []
-    if not isinstance(names, list) or not all(isinstance(one, str) and one.strip() for one in names):
-        raise UsageFault("experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names")
+    if not isinstance(names, list) or not all(
+        isinstance(one, str) and one.strip() for one in names
+    ):
+        raise UsageFault(
+            "experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names"
+        )
     blocked = sorted(set(names) & set(state.settings.get("blocklist") or ()))
     if blocked:
-        raise Refused(f"{blocked[0]} is on the blocklist", "ask another: loopkit review --thorough names some")
+        raise Refused(
+            f"{blocked[0]} is on the blocklist", "ask another: loopkit review --thorough names some"
+        )
     if not bounds[0] <= len(set(names)) <= bounds[1]:
         raise Refused(
             prose.count(len(set(names)), "expert"),
@@ -275,7 +328,8 @@ def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
 
 
 def check_due(state: LoopState) -> None:
-    """Raises Refused unless the thorough review may be held now: every task completed, the last wave closed."""
+    """Raises Refused unless the thorough review may be held now: every task completed, the last
+    wave closed."""
 
     stage.running(state)
     if state.stage == stages.EXECUTING:
@@ -285,13 +339,15 @@ def check_due(state: LoopState) -> None:
 
 
 def asked(state: LoopState, experts: list[str]) -> list:
-    """`review --thorough` without a file: whom it is given to. No line while those who were asked may be at work."""
+    """`review --thorough` without a file: whom it is given to. No line while those who were asked
+    may be at work."""
     check_due(state)
     return [] if at_work(state) else [("review_asked", {"experts": experts})]
 
 
 def at_work(state: LoopState) -> bool:
-    """The thorough review is with its experts, or their reports are with the session: nobody has to be asked again.
+    """The thorough review is with its experts, or their reports are with the session: nobody has to
+    be asked again.
 
     After a hold nobody is at work any more, yet whoever has reported by then need not look twice.
     """
@@ -306,14 +362,18 @@ def still_out(state: LoopState) -> int:
     """How many of those who were asked have not reported."""
     if state.asked is None:
         return 0
-    return max(0, len(state.asked["experts"]) - (len(state.session.subagents) - state.asked["reported"]))
+    return max(
+        0, len(state.asked["experts"]) - (len(state.session.subagents) - state.asked["reported"])
+    )
 
 
 def thorough(state: LoopState, given: dict, size: int = 0) -> list:
-    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait for an answer.
+    """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait
+    for an answer.
 
-    size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify` command for its task.
-    What goes round in circles is decided instead; a mustNot that has come true pauses the loop after all is recorded.
+    size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify`
+    command for its task. What goes round in circles is decided instead; a mustNot that has come
+    true pauses the loop after all is recorded.
     """
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS)
@@ -333,14 +393,19 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
                     'give verify: "<command that exits 0 when it is mended>"',
                 )
             command.accept(row["verify"])
-            change = work.remediation(state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made)
+            change = work.remediation(
+                state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made
+            )
             row["task"] = change[1]["task"]["id"]
             changes.append(change)
             made += 1
         elif row["severity"] == WARNING and state.session.unattended:
             row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
-    review = ("review_thorough", {"round": number, "experts": experts, "size": size, "score": score, "findings": rows})
+    review = (
+        "review_thorough",
+        {"round": number, "experts": experts, "size": size, "score": score, "findings": rows},
+    )
     if state.stage == stages.EXECUTING:
         changes.insert(0, stage.move(state, stages.REVIEW))
     decided = sum(kind == "decision_recorded" for kind, _ in changes)
@@ -352,30 +417,47 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
 
 def _told(row: dict) -> str:
     """What the one who mends a finding has to know."""
-    parts = (row["guidance"], row["reason"] and f"why: {row['reason']}", row["place"] and f"where: {row['place']}")
+    parts = (
+        row["guidance"],
+        row["reason"] and f"why: {row['reason']}",
+        row["place"] and f"where: {row['place']}",
+    )
     return "\n".join(part for part in parts if part)
 
 
-def resolved(state: LoopState, finding_id: str | Sequence[str], how: str, text: str, verify: str) -> list:
-    """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's waiver.
+def resolved(
+    state: LoopState, finding_id: str | Sequence[str], how: str, text: str, verify: str
+) -> list:
+    """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's
+    waiver.
 
     finding_id: one id or several; all are settled in the same way, or none is.
     """
     stage.running(state)
-    names = [finding_id] if isinstance(finding_id, str) else list(dict.fromkeys(one.upper() for one in finding_id))
+    names = (
+        [finding_id]
+        if isinstance(finding_id, str)
+        else list(dict.fromkeys(one.upper() for one in finding_id))
+    )
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
         return [("finding_resolved", {"id": one.id, "how": how, "text": text}) for one in chosen]
     if not verify:
         raise UsageFault(
-            "a task needs a verification command", f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
+            "a task needs a verification command",
+            f'loopkit review resolve {chosen[0].id} --task --verify "<command>"',
         )
     command.accept(verify)
     changes: list = []
     for place, one in enumerate(chosen):
-        change = work.remediation(state, f"Mend: {one.issue}", verify, _told(one._asdict()), list(one.files), place)
+        change = work.remediation(
+            state, f"Mend: {one.issue}", verify, _told(one._asdict()), list(one.files), place
+        )
         task_id = change[1]["task"]["id"]
-        changes += [change, ("finding_resolved", {"id": one.id, "how": how, "text": text, "task": task_id})]
+        changes += [
+            change,
+            ("finding_resolved", {"id": one.id, "how": how, "text": text, "task": task_id}),
+        ]
     if state.stage == stages.REVIEW:
         changes.append(stage.move(state, stages.EXECUTING))
     return changes
@@ -392,7 +474,10 @@ def _settleable(state: LoopState, name: str, how: str, text: str) -> Finding:
             if finding.task
             else "a task of its own (--task), or the person"
         )
-        raise Refused(f"{finding.id} is a blocker", f'{who}: loopkit review resolve {finding.id} --waive "<why>"')
+        raise Refused(
+            f"{finding.id} is a blocker",
+            f'{who}: loopkit review resolve {finding.id} --waive "<why>"',
+        )
     if how == "waive" and not text.strip():
         raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
     return finding

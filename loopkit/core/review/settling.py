@@ -1,8 +1,9 @@
 """Reviews that do not settle: recognised from their rounds, decided once, not raised again.
 
-Three ways of going round in circles: a finding that takes back what an earlier finding had asked and the work has done,
-the same category for the third round running, and text that grows while nothing gets better. What is decided makes no
-task and blocks nothing; a finding that names a criterion or mustNot it breaks changes the outcome and is never decided.
+Three ways of going round in circles: a finding that takes back what an earlier finding had asked
+and the work has done, the same category for the third round running, and text that grows while
+nothing gets better. What is decided makes no task and blocks nothing; a finding that names a
+criterion or mustNot it breaks changes the outcome and is never decided.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
     from ..journal.reviewed import Finding
     from ..journal.state import LoopState
 
-#: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which a place is the same one.
+#: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which
+#: a place is the same one.
 ROUNDS, GROWTH, NEAR = 3, 10, 5
 REVERSAL, CATEGORY, GROWING = KINDS = "reversal", "category", "growth"
 #: How a settled finding is marked.
 DECIDED = "decided"
 _LONGEST = 300
 
-#: Opposite ways to have a thing: naming one in an issue is a complaint, in guidance a wish. The first ones say enough by
-#: themselves, with the others both findings must name the same object.
+#: Opposite ways to have a thing: naming one in an issue is a complaint, in guidance a wish. The
+#: first ones say enough by themselves, with the others both findings must name the same object.
 _MANNERS = (
     ("tab tabs", "space spaces"),
     ("single-quotes single-quoted", "double-quotes double-quoted"),
@@ -49,7 +51,8 @@ _STATES = (
 _ACTS = (
     (
         "add introduce insert missing lacks lack needs need",
-        "remove delete drop strip needless unneeded unnecessary superfluous redundant useless pointless overkill noise",
+        "remove delete drop strip needless unneeded unnecessary superfluous redundant useless "
+        "pointless overkill noise",
     ),
     ("inline", "extract"),
     ("split separate", "merge join combine"),
@@ -59,23 +62,38 @@ _ACTS = (
     ("abstract generalise generalize", "specialise specialize simplify"),
     ("cache memoise memoize", "recompute"),
 )
-_DONE = ("added inserted", "removed deleted dropped", "inlined", "extracted", "merged joined combined")
+_DONE = (
+    "added inserted",
+    "removed deleted dropped",
+    "inlined",
+    "extracted",
+    "merged joined combined",
+)
 _UNWANTED = frozenset(
-    "not no without avoid never instead-of rather-than than replace from remove drop over stop".split()
+    ("not", "no", "without", "avoid", "never", "instead-of", "rather-than", "than", "replace")
+    + ("from", "remove", "drop", "over", "stop")
 )
 _WANTED = frozenset("use prefer should must want wants make".split())
 #: What follows these is wanted where something is to be changed: `replace tabs with spaces`.
-_TARGETS, _CHANGES = frozenset(("with", "to", "into", "by")), frozenset("replace change convert turn move from".split())
+_TARGETS, _CHANGES = (
+    frozenset(("with", "to", "into", "by")),
+    frozenset("replace change convert turn move from".split()),
+)
 #: Words with which a finding asks for the way back.
 _BACK = frozenset(
-    "revert undo restore back remove drop delete unnecessary unneeded needless superfluous redundant overkill pointless "
+    "revert undo restore back remove drop delete unnecessary unneeded needless superfluous "
+    "redundant overkill pointless "
     "useless instead without".split()
 )
 _EMPTY = frozenset(
-    "the and that this these those with from into for has have had was were are been being its not you your but can could "
-    "should would must may might will shall when where which while what who why how all any each every some more most less "
-    "than then there here only also just very too use uses used using make makes made does did done get gets one two new "
-    "line lines file files code still again instead rather without after before between about over under und der die das "
+    "the and that this these those with from into for has have had was were are been being its "
+    "not you your but can could "
+    "should would must may might will shall when where which while what who why how all any each "
+    "every some more most less "
+    "than then there here only also just very too use uses used using make makes made does did "
+    "done get gets one two new "
+    "line lines file files code still again instead rather without after before between about "
+    "over under und der die das "
     "nicht ist les des une que los las".split()
 )
 
@@ -119,7 +137,13 @@ def same_place(one: str, other: str) -> bool:
 
 def _said(one: dict | Finding) -> _Said:
     if isinstance(one, dict):
-        return _Said(one["id"], one.get("place", ""), one["issue"], one.get("guidance", ""), one.get("reverses"))
+        return _Said(
+            one["id"],
+            one.get("place", ""),
+            one["issue"],
+            one.get("guidance", ""),
+            one.get("reverses"),
+        )
     return _Said(one.id, one.place, one.issue, one.guidance, one.reverses)
 
 
@@ -127,7 +151,11 @@ def _words(said: _Said, text: str) -> list[str]:
     """The words of a text without the place it is about; `instead of` and the like are one word."""
     plain = text.lower().replace(said.place.lower(), " ") if said.place else text.lower()
     plain = re.sub(r"[\w./-]+\.\w{1,5}(?::\d+)?", " ", plain)
-    plain = re.sub(r"\b(instead of|rather than|single quotes|double quotes|needs no|need no)\b", _one_word, plain)
+    plain = re.sub(
+        r"\b(instead of|rather than|single quotes|double quotes|needs no|need no)\b",
+        _one_word,
+        plain,
+    )
     return re.findall(r"[\w-]+", plain)
 
 
@@ -144,9 +172,15 @@ def _sides(said: _Said) -> dict[tuple, int]:
             before = words[max(0, place - 3) : place]
             for pair, side, act in _meanings(word):
                 wish = 1 if act or not in_issue else -1
-                if _UNWANTED.intersection(before[-2:]) and not (act and pair == _ACTS[0] and "no" in before[-2:]):
+                if _UNWANTED.intersection(before[-2:]) and not (
+                    act and pair == _ACTS[0] and "no" in before[-2:]
+                ):
                     wish = -1
-                elif _WANTED.intersection(before) or _TARGETS.intersection(before) and _CHANGES.intersection(words):
+                elif (
+                    _WANTED.intersection(before)
+                    or _TARGETS.intersection(before)
+                    and _CHANGES.intersection(words)
+                ):
                     wish = 1
                 elif act and in_issue and any(word in done.split() for done in _DONE):
                     wish = -1  # it has been done, and that is the complaint
@@ -172,7 +206,12 @@ def _meanings(word: str) -> list[tuple]:
 
 def _object(said: _Said) -> set:
     """What a finding is about: its content words without those that say what to do, or where."""
-    words = {word for text in (said.issue, said.guidance) for word in _words(said, text) if not _meanings(word)}
+    words = {
+        word
+        for text in (said.issue, said.guidance)
+        for word in _words(said, text)
+        if not _meanings(word)
+    }
     return content(" ".join(words))
 
 
@@ -222,14 +261,18 @@ def reversed_by(state: LoopState, row: dict) -> Finding | None:
 
 
 def growing(rounds: Sequence[dict]) -> bool:
-    """Growth without gain: in the last rounds the size rose each time, the score did not, and no goal changed.
+    """Growth without gain: in the last rounds the size rose each time, the score did not, and no
+    goal changed.
 
     rounds: {size in bytes (0 where unknown), score or None, goals}, oldest first.
     """
     last = rounds[-ROUNDS:]
     if len(last) < ROUNDS or any(not one.get("size") for one in last):
         return False
-    if any(after["size"] * 100 < before["size"] * (100 + GROWTH) for before, after in zip(last, last[1:])):
+    if any(
+        after["size"] * 100 < before["size"] * (100 + GROWTH)
+        for before, after in zip(last, last[1:])
+    ):
         return False
     if any(one.get("goals") != last[0].get("goals") for one in last):
         return False
@@ -238,9 +281,11 @@ def growing(rounds: Sequence[dict]) -> bool:
 
 
 def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> list:
-    """Settle what goes round in circles among the new findings of a thorough review: their `resolution` is set.
+    """Settle what goes round in circles among the new findings of a thorough review: their
+    `resolution` is set.
 
-    Gives the decisions to record first. rows: checked findings; size: bytes of shape and task files now, 0 if unknown.
+    Gives the decisions to record first. rows: checked findings; size: bytes of shape and task files
+    now, 0 if unknown.
     """
     goals = tuple((one.id, one.text) for one in state.criteria.values())
     grown = growing([*state.review_rounds, {"size": size, "score": score, "goals": goals}])
@@ -256,7 +301,10 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
             continue
         if known not in state.decisions and known not in made:
             made.append(known)
-        row["resolution"] = {"how": DECIDED, "text": f"decision {known['number']:03d}: {known['title']}"}
+        row["resolution"] = {
+            "how": DECIDED,
+            "text": f"decision {known['number']:03d}: {known['title']}",
+        }
     return [("decision_recorded", one) for one in made]
 
 
@@ -273,7 +321,11 @@ def _covers(decision: dict, row: dict, said: dict[str, _Said]) -> bool:
         old = said.get(name)
         if old is None or old.id == new.id:
             continue
-        if new.reverses == name or same_place(new.place, old.place) and (_opposes(new, old) or _agrees(new, old)):
+        if (
+            new.reverses == name
+            or same_place(new.place, old.place)
+            and (_opposes(new, old) or _agrees(new, old))
+        ):
             return True
     return False
 
@@ -285,7 +337,9 @@ def _decision(state: LoopState, row: dict, number: int, grown: bool) -> dict | N
     if row["severity"] == "SUGGESTION":
         return None
     before = state.review_rounds[-(ROUNDS - 1) :]
-    habit = len(before) == ROUNDS - 1 and all(row["category"] in one["categories"] for one in before)
+    habit = len(before) == ROUNDS - 1 and all(
+        row["category"] in one["categories"] for one in before
+    )
     if habit and row["category"] != "other":
         return {**_habit(state, row), "number": number}
     return {**_growth(state, row), "number": number} if grown else None
@@ -304,11 +358,18 @@ def _reversal(state: LoopState, row: dict, old: Finding) -> dict:
     return {
         "title": _line(f"Settled once: {old.guidance or old.issue}", 80),
         "context": _line(
-            f"round {old.round}, {old.id} at {old.place or 'no place'}: {old.issue} ({done}); now {row['id']} wants the "
+            f"round {old.round}, {old.id} at {old.place or 'no place'}: {old.issue} ({done}); now "
+            f"{row['id']} wants the "
             f"way back: {row['issue']}"
         ),
-        "choice": _line(f"it stays as {old.id} left it" + (f": {old.guidance}" if old.guidance else "")),
-        "alternatives": [_line(f"{new}: takes back what {old.id} asked, and the next review would ask for it again")],
+        "choice": _line(
+            f"it stays as {old.id} left it" + (f": {old.guidance}" if old.guidance else "")
+        ),
+        "alternatives": [
+            _line(
+                f"{new}: takes back what {old.id} asked, and the next review would ask for it again"
+            )
+        ],
         "consequences": "findings for either side at this place make no task and block nothing",
         "depends_on": f"{old.id}" + (f" ({old.task})" if old.task else ""),
         "invalidated_if": _CHANGES_THE_OUTCOME,
@@ -320,13 +381,22 @@ def _reversal(state: LoopState, row: dict, old: Finding) -> dict:
 
 def _habit(state: LoopState, row: dict) -> dict:
     name = row["category"]
-    earlier = [one.id for one in state.findings.values() if one.category == name and one.source == "thorough"]
+    earlier = [
+        one.id
+        for one in state.findings.values()
+        if one.category == name and one.source == "thorough"
+    ]
     return {
         "title": f"Settled once: {name} in reviews",
-        "context": _line(f"{name} findings in {ROUNDS} rounds running, now {row['id']}: {row['issue']}"),
+        "context": _line(
+            f"{name} findings in {ROUNDS} rounds running, now {row['id']}: {row['issue']}"
+        ),
         "choice": f"the {name} of this work is good enough as it is; no further task for it",
         "alternatives": [
-            _line(f"{row['guidance'] or row['issue']}: the next round would find the next one of its kind")
+            _line(
+                f"{row['guidance'] or row['issue']}: the next round would find the next one of "
+                "its kind"
+            )
         ],
         "consequences": f"later findings about {name} make no task and block nothing",
         "depends_on": ", ".join(earlier[-6:]) or "none",
@@ -343,12 +413,16 @@ def _growth(state: LoopState, row: dict) -> dict:
     return {
         "title": "Settled once: growth without gain",
         "context": _line(
-            f"since round {first['round']} each round let shape and files grow by a tenth or more ({first['size']} bytes "
+            f"since round {first['round']} each round let shape and files grow by a tenth or more "
+            f"({first['size']} bytes "
             "then), no score rose and no criterion or mustNot changed"
         ),
         "choice": "what the reviews still ask is left; only findings that change the outcome block",
         "alternatives": [
-            _line(f"{row['guidance'] or row['issue']}: more text, and nothing that was asked for gets better")
+            _line(
+                f"{row['guidance'] or row['issue']}: more text, and nothing that was asked for "
+                "gets better"
+            )
         ],
         "consequences": "the review ends unless a criterion is missed or a mustNot broken",
         "depends_on": "none",

@@ -1,4 +1,5 @@
-"""What a session is told: the hold, the pause, the announcement at its start. Bounded whatever the tasks are called."""
+"""What a session is told: the hold, the pause, the announcement at its start. Bounded whatever the
+tasks are called."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
 SHOWN = 3
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
-#: What a hold keeps to where the next command lets it: it stays in the conversation each time. A longer command than
-#: the last is not cut, since nobody could run it: `loopkit status` prints it whole.
+#: What a hold keeps to where the next command lets it: it stays in the conversation each time. A
+#: longer command than the last is not cut, since nobody could run it: `loopkit status` prints it
+#: whole.
 USUAL_HOLD, LONGEST_NEXT = 224, 200
 
 
 def _open(work: dict, each: int) -> str:
-    """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they stand in quotes."""
+    """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they
+    stand in quotes."""
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
     named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
@@ -26,12 +29,16 @@ def _open(work: dict, each: int) -> str:
 
 
 def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
-    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤ 500 characters.
+    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤
+    500 characters.
 
-    tokens: those of the whole loop where some have no price, so that no sum of money would be true; else 0.
+    tokens: those of the whole loop where some have no price, so that no sum of money would be true;
+    else 0.
     """
     most = session.limit_iterations
-    money = f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
+    money = (
+        f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
+    )
     money = f", {tokens} tokens" if tokens else money
     head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
     head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
@@ -48,7 +55,8 @@ def unpriced(models: list, limit: float) -> str:
     """What the person reads once, when the first tokens without a price were counted."""
     names = prose.clean(", ".join(models), 120)
     return (
-        f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; iterations and time are. "
+        f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; "
+        "iterations and time are. "
         "Tokens are shown instead. For later loops: [prices] in .loop/config.toml"
     )
 
@@ -67,19 +75,25 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
     rows = []
     for name, row in snapshot["reviews"].items():
         if name == "thorough":
-            rows.append(f"thorough {'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers'}")
+            rows.append(
+                "thorough "
+                f"{'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers'}"
+            )
         else:
             score = "–" if row["score"] is None else row["score"]
             rows.append(f"{name} {score}/10 ({row['issues']} issues, {row['blockers']} blockers)")
     if len(rows) > 4:
         rows = [f"{len(rows) - 3} earlier", *rows[-3:]]
     step = snapshot["next"] if mine and session.status == verdict.RUNNING else "loopkit resume"
-    known = {key: "–" if snapshot[key] is None else snapshot[key] for key in ("spec_score", "fit_score")}
+    known = {
+        key: "–" if snapshot[key] is None else snapshot[key] for key in ("spec_score", "fit_score")
+    }
     return "\n".join(
         (
             "[LOOP RESUME] Active loop detected",
             f"Stage: {session.stage} | Spec: {known['spec_score']}/10 | Fit: {known['fit_score']}",
-            f"Progress: {work['completed']}/{work['total']} tasks | Wave: {snapshot['wave']['number']}",
+            f"Progress: {work['completed']}/{work['total']} tasks | Wave: "
+            f"{snapshot['wave']['number']}",
             f"Reviews: {', '.join(rows) or 'none'}",
             f"Next: {prose.clean(step or 'loopkit status', 200)}",
         )

@@ -1,7 +1,9 @@
-"""One attempt under a supervisor: what the replies of coder, tester and supervisor change, and the diagnosis after it.
+"""One attempt under a supervisor: what the replies of coder, tester and supervisor change, and the
+diagnosis after it.
 
-Deciders: (state, task, reply) → journal lines. What a reply claims is never believed: the check has to have run since
-the coder's last reply, and a score is compared with the thresholds whatever stands beside it.
+Deciders: (state, task, reply) → journal lines. What a reply claims is never believed: the check has
+to have run since the coder's last reply, and a score is compared with the thresholds whatever
+stands beside it.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 
 
 class Misfit(Exception):
-    """A reply that can be read and says what the rules cannot take; its role is asked again, with these words."""
+    """A reply that can be read and says what the rules cannot take; its role is asked again, with
+    these words."""
 
 
 def coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
-    """The coder's report. One that is blocked has failed: the chain of attempts comes to an end without a person."""
+    """The coder's report. One that is blocked has failed: the chain of attempts comes to an end
+    without a person."""
     status, reason = reply["status"], reply.get("blockReason") or ""
     if kind == supervised.IMPLEMENTATION and task.judged is not None:
         kind = "revision"
@@ -38,12 +42,15 @@ def coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_coded", data)]
     if status in ("blocked", "needs_clarification"):
         said = {"approach": reply["summary"][:500]}
-        changes += work.failure(state, task, f"the coder answers {status}", reason or reply["summary"], **said)
+        changes += work.failure(
+            state, task, f"the coder answers {status}", reason or reply["summary"], **said
+        )
     return changes
 
 
 def is_verified(task: Task) -> bool | None:
-    """Whether the task's check passed since the coder's last reply; None where it has not run since."""
+    """Whether the task's check passed since the coder's last reply; None where it has not run
+    since."""
     if task.evidence is None or task.evidence.line <= (task.coded or {}).get("line", 0):
         return None
     return task.evidence.passed
@@ -54,18 +61,30 @@ def _check(task: Task) -> str:
 
 
 def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The tester's report. Passed: it says so, and the task's check exited 0 since the coder's last reply.
+    """The tester's report. Passed: it says so, and the task's check exited 0 since the coder's last
+    reply.
 
     Raises Refused where it says passed and the check has not run since.
     """
     status, failures = reply["status"], [dict(one) for one in reply.get("failures") or ()]
     verified = is_verified(task)
     if status == "passed" and verified is None:
-        raise Refused(f"passed, it says, but the check of {task.id} has not run since the coder's reply", _check(task))
+        raise Refused(
+            f"passed, it says, but the check of {task.id} has not run since the coder's reply",
+            _check(task),
+        )
     passed = status == "passed" and verified is True
     if status == "passed" and not passed and task.evidence is not None:
         what = f"exits {task.evidence.exit}, see {task.evidence.log}"
-        failures.append({"testName": task.verify, "error": what, "file": "", "stackTrace": "", "severity": "critical"})
+        failures.append(
+            {
+                "testName": task.verify,
+                "error": what,
+                "file": "",
+                "stackTrace": "",
+                "severity": "critical",
+            }
+        )
     data = {
         "id": task.id,
         "passed": passed,
@@ -82,7 +101,9 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
         return changes + work.failure(state, task, "the tester answers blocked", why)
     if not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
         fixes = prose.count(task.fixes, "fix", "fixes")
-        changes += work.failure(state, task, f"not passed after {fixes}", _errors(failures, data["fix_plan"]))
+        changes += work.failure(
+            state, task, f"not passed after {fixes}", _errors(failures, data["fix_plan"])
+        )
     return changes
 
 
@@ -92,7 +113,8 @@ def _errors(failures: list[dict], plan: str) -> str:
 
 
 def judgement(state: LoopState, reply: dict) -> dict:
-    """What is kept of a verification: score, level, feedback, issues, missing. Its own verdict is not."""
+    """What is kept of a verification: score, level, feedback, issues, missing. Its own verdict is
+    not."""
     issues = list(reply.get("issues") or ())
     return {
         "score": reply["score"],
@@ -104,17 +126,25 @@ def judgement(state: LoopState, reply: dict) -> dict:
 
 
 def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The supervisor's score of a task whose check has passed: completed, revised within the attempt, or failed."""
+    """The supervisor's score of a task whose check has passed: completed, revised within the
+    attempt, or failed."""
     data = judgement(state, reply)
-    approve, revise = settings.of(state, "approval_threshold"), settings.of(state, "revision_threshold")
+    approve, revise = (
+        settings.of(state, "approval_threshold"),
+        settings.of(state, "revision_threshold"),
+    )
     band = escalation.band(data["score"], approve, revise)
     changes: list[Change] = [("task_judged", {"id": task.id, **data, "band": band})]
     if band == escalation.APPROVE:
         if not is_verified(task):
-            raise Refused(f"the check of {task.id} has not passed since the coder's reply", _check(task))
+            raise Refused(
+                f"the check of {task.id} has not passed since the coder's reply", _check(task)
+            )
         return changes + work.completed(state, task)
     said = {key: data[key] for key in ("score", "feedback", "level")}
-    error = "\n".join([data["feedback"], *data["issues"], *data["missing"]]).strip() or "no feedback"
+    error = (
+        "\n".join([data["feedback"], *data["issues"], *data["missing"]]).strip() or "no feedback"
+    )
     score = "without a score" if data["score"] is None else f"with {data['score']}"
     if band == escalation.REJECT:
         return changes + work.failure(state, task, f"rejected {score}", error, **said)
@@ -125,7 +155,8 @@ def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
 
 
 def diagnosed(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The supervisor's diagnosis of a failed attempt. The action stands already; where it is impossible, the loop ends."""
+    """The supervisor's diagnosis of a failed attempt. The action stands already; where it is
+    impossible, the loop ends."""
     suggested, blockers = reply["decision"], list(reply.get("blockers") or ())
     clamped, raised = escalation.weigh(task.action or escalation.RETRY, suggested)
     data = {

@@ -1,5 +1,5 @@
-"""What a role is told for a step: facts by scope and none beyond. Texts are as somebody wrote them, uncut; whoever
-renders them quotes and cuts."""
+"""What a role is told for a step: facts by scope and none beyond. Texts are as somebody wrote them,
+uncut; whoever renders them quotes and cuts."""
 
 from __future__ import annotations
 
@@ -21,22 +21,65 @@ if TYPE_CHECKING:
 SCAFFOLD = "scaffold"
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
-#: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a subtask against its
-#: parent without the goal, a task by its own criteria, a plan without evidence, the goal by what was completed.
+#: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a
+#: subtask against its parent without the goal, a task by its own criteria, a plan without evidence,
+#: the goal by what was completed.
 FACTS: dict[str, tuple[str, ...]] = {
-    "plan": ("goal", "success", "must_nots", "review", "answers", "short", "plan_tasks", "done", "reasons", "sizes"),
+    "plan": (
+        "goal",
+        "success",
+        "must_nots",
+        "review",
+        "answers",
+        "short",
+        "plan_tasks",
+        "done",
+        "reasons",
+        "sizes",
+    ),
     "replan": (
-        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "advice", "said", "place", "reasons", "sizes"),
+        *(
+            "goal",
+            "item",
+            "parent",
+            "must_nots",
+            "history",
+            "diagnosis",
+            "advice",
+            "said",
+            "place",
+            "reasons",
+            "sizes",
+        ),
     ),
     "implementation": (
-        *("goal", "item", "parent", "must_nots", "history", "diagnosis", "judged", "advice", "said", "reasons"),
+        *(
+            "goal",
+            "item",
+            "parent",
+            "must_nots",
+            "history",
+            "diagnosis",
+            "judged",
+            "advice",
+            "said",
+            "reasons",
+        ),
     ),
     "fix": ("item", "parent", "must_nots", "work", "cycles", "advice", "said", "reasons"),
     "test": ("item", "parent", "must_nots", "work"),
     "diagnosis": ("goal", "item", "parent", "history", "work", "counts", "place", "late"),
     "verification subtask": ("item", "parent", "work", "bands"),
     "verification task": ("item", "goal", "work", "bands"),
-    "verification plan": ("goal", "success", "must_nots", "plan_tasks", "proposed", "reasons", "bands"),
+    "verification plan": (
+        "goal",
+        "success",
+        "must_nots",
+        "plan_tasks",
+        "proposed",
+        "reasons",
+        "bands",
+    ),
     "verification goal": ("goal", "success", "done", "bands"),
 }
 
@@ -62,8 +105,9 @@ def scope(state: LoopState, step: Step) -> str:
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
     """All that a brief of this step may hold, by name; what is out of its scope has no name here.
 
-    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), unfit (what was wrong with
-    the last reply, or ""), check (the line that verifies the task, or ""), and what `extra` brings.
+    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), unfit
+    (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""), and
+    what `extra` brings.
     """
     about = scope(state, step)
     name = f"{step.kind} {about}" if step.kind == supervised.VERIFICATION else step.kind
@@ -93,7 +137,12 @@ def number(state: LoopState, step: Step) -> int:
 
 def asked(state: LoopState, step: Step) -> Change:
     """The journal line that a step is handed out."""
-    row = {"role": role(state, step), "kind": step.kind, "task": step.task, "number": number(state, step)}
+    row = {
+        "role": role(state, step),
+        "kind": step.kind,
+        "task": step.task,
+        "number": number(state, step),
+    }
     return ("role_asked", row)
 
 
@@ -103,9 +152,14 @@ def reply(step: Step) -> str:
 
 
 def role(state: LoopState, step: Step) -> str:
-    """The agent that does a step: its role, scaffold where a coder lays the ground for all others."""
+    """The agent that does a step: its role, scaffold where a coder lays the ground for all
+    others."""
     task = state.tasks.get(step.task or "")
-    return SCAFFOLD if step.kind == supervised.IMPLEMENTATION and task is not None and task.scaffold else step.role
+    return (
+        SCAFFOLD
+        if step.kind == supervised.IMPLEMENTATION and task is not None and task.scaffold
+        else step.role
+    )
 
 
 def agent(state: LoopState, step: Step, brief: str) -> str:
@@ -159,7 +213,9 @@ def _about(state: LoopState, task: Task) -> dict:
         "id": task.id,
         "subject": task.subject,
         "description": task.description,
-        "criteria": [(one, state.criteria[one].text) for one in task.criteria if one in state.criteria],
+        "criteria": [
+            (one, state.criteria[one].text) for one in task.criteria if one in state.criteria
+        ],
         "files": list(task.files),
         "verify": task.verify,
         "complexity": task.complexity,
@@ -222,14 +278,15 @@ def _done(state: LoopState, task: Task | None) -> list[dict]:
 
 
 def _history(state: LoopState, task: Task | None) -> list[dict]:
-    """Every failed attempt: attempt, approach, result, error, at; score and feedback where it was judged."""
+    """Every failed attempt: attempt, approach, result, error, at; score and feedback where it was
+    judged."""
     rows = task.history if task else ()
     return [{"score": None, "feedback": "", **one} for one in rows]
 
 
 def _work(state: LoopState, task: Task | None) -> dict:
-    """What the present (or, once it has failed, the newest) attempt left: what the coder says, what the tester saw, the
-    newest check that ran; `fresh`: since the coder's report."""
+    """What the present (or, once it has failed, the newest) attempt left: what the coder says, what
+    the tester saw, the newest check that ran; `fresh`: since the coder's report."""
     if task is None:
         return {"coded": None, "tested": None, "evidence": None}
     since = (task.coded or {}).get("line", 0)
@@ -273,12 +330,17 @@ def _said(state: LoopState, task: Task | None) -> str:
 def _counts(state: LoopState, task: Task | None) -> dict:
     """completed, failed, pending, total."""
     done, failed = state.counts[tasks.COMPLETED], state.counts[tasks.FAILED]
-    return {"completed": done, "failed": failed, "pending": state.counts[tasks.PENDING], "total": len(state.tasks)}
+    return {
+        "completed": done,
+        "failed": failed,
+        "pending": state.counts[tasks.PENDING],
+        "total": len(state.tasks),
+    }
 
 
 def _place(state: LoopState, task: Task | None) -> dict:
-    """depth: number of the task's own ancestors · most: where no replan follows · attempts: failed ones so far, and
-    most_attempts of them on one level."""
+    """depth: number of the task's own ancestors · most: where no replan follows · attempts: failed
+    ones so far, and most_attempts of them on one level."""
     return {
         "depth": task.depth if task else 0,
         "most": settings.of(state, "max_replan_depth"),
@@ -314,7 +376,8 @@ def _bands(state: LoopState, task: Task | None) -> dict:
 
 
 def _reasons(state: LoopState, task: Task | None) -> list[str]:
-    """Live decisions and anti-patterns that touch the files of the task, a line each; all of them for a plan."""
+    """Live decisions and anti-patterns that touch the files of the task, a line each; all of them
+    for a plan."""
     if task is None:
         rows = [*decisions.live(state), *state.trail.anti_patterns]
     else:
@@ -323,7 +386,8 @@ def _reasons(state: LoopState, task: Task | None) -> list[str]:
 
 
 def _sizes(state: LoopState, task: Task | None) -> dict:
-    """How many tasks a plan has without and with a warning, and how many subtasks a replan: (least, most) each."""
+    """How many tasks a plan has without and with a warning, and how many subtasks a replan: (least,
+    most) each."""
     wide = (planning.LEAST, planning.MOST)
     return {"expected": (planning.FEW, planning.MANY), "accepted": wide, "subtasks": wide}
 

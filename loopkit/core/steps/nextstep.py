@@ -1,4 +1,5 @@
-"""The next step of a loop as runnable lines: every command ends with them, the hold and the announcement quote the first."""
+"""The next step of a loop as runnable lines: every command ends with them, the hold and the
+announcement quote the first."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ WAVE_NEXT = "loopkit wave next"
 
 
 def command(state: LoopState) -> str | None:
-    """The one command that comes next, or None when the loop is over. No scan over all tasks: hooks' snapshots hold it."""
+    """The one command that comes next, or None when the loop is over. No scan over all tasks:
+    hooks' snapshots hold it."""
     session = state.session
     if session.status in verdict.FINAL:
         return None
@@ -65,15 +67,21 @@ def _end(state: LoopState) -> str:
 
 
 def unreviewed(state: LoopState) -> bool:
-    """The newest wave brought something and no expert has looked at it yet (the review is offered, it never blocks).
+    """The newest wave brought something and no expert has looked at it yet (the review is offered,
+    it never blocks).
 
     Under a supervisor, or where batches are reviewed, every task has been judged already.
     """
-    return approval.on_evidence(state) and _brought(state) and f"wave_{len(state.waves)}" not in state.reviews
+    return (
+        approval.on_evidence(state)
+        and _brought(state)
+        and f"wave_{len(state.waves)}" not in state.reviews
+    )
 
 
 def _brought(state: LoopState) -> bool:
-    """The newest wave is closed, something of it stands, and no thorough review has looked at that."""
+    """The newest wave is closed, something of it stands, and no thorough review has looked at
+    that."""
     if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
         return False
     wave = state.waves[-1]
@@ -82,7 +90,8 @@ def _brought(state: LoopState) -> bool:
 
 
 def _after_wave(state: LoopState) -> str:
-    """MustNots and decisions that a command can show are looked at once after each wave, then the wave is reviewed."""
+    """MustNots and decisions that a command can show are looked at once after each wave, then the
+    wave is reviewed."""
     return _shown(state) or light_review(len(state.waves))
 
 
@@ -97,14 +106,17 @@ def _shown(state: LoopState) -> str | None:
 
 
 def _judged(state: LoopState) -> str | None:
-    """Between waves where tasks are judged one by one: the checks of the newest wave, then what a role has to do."""
+    """Between waves where tasks are judged one by one: the checks of the newest wave, then what a
+    role has to do."""
     shown = _shown(state) if _brought(state) else None
     return shown or (WAVE_NEXT if supervision.wanted(state) else None)
 
 
 def light_review(number: int) -> str:
     """The call that records a light review of a wave, its judgement left open."""
-    return f"loopkit review --wave {number} --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
+    return (
+        f"loopkit review --wave {number} --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
+    )
 
 
 def _work(state: LoopState) -> str:
@@ -114,7 +126,12 @@ def _work(state: LoopState) -> str:
             together = worktrees.command(state)
             if together is not None:
                 return together
-        if state.approval == approval.REVIEW and state.running and not _goes_on(state) and not approval.at_work(state):
+        if (
+            state.approval == approval.REVIEW
+            and state.running
+            and not _goes_on(state)
+            and not approval.at_work(state)
+        ):
             return batch_review.line(state)
         return "loopkit wave next" if state.running or _goes_on(state) else "loopkit wave close"
     play = recovery.command(state)
@@ -129,7 +146,9 @@ def _work(state: LoopState) -> str:
     if state.counts[tasks.FAILED]:
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
-                cut_off = task.action == IMPOSSIBLE or not task.attempts  # the loop's end, or the way back
+                cut_off = (
+                    task.action == IMPOSSIBLE or not task.attempts
+                )  # the loop's end, or the way back
                 return WAVE_NEXT if cut_off else f"loopkit task split {task.id} --file -"
     if state.narrow:
         return f"loopkit task split {next(iter(state.narrow))} --file -"
@@ -146,7 +165,8 @@ def _work(state: LoopState) -> str:
 
 
 def _goes_on(state: LoopState) -> bool:
-    """A task of the open wave whose attempt was cut short can be started again; one may wait for another by now."""
+    """A task of the open wave whose attempt was cut short can be started again; one may wait for
+    another by now."""
     cut = state.interrupted
     if not cut:
         return False
@@ -161,26 +181,43 @@ def _review(state: LoopState) -> str:
     for finding in state.findings.values():
         if review.unsettled(finding, state):
             if finding.severity == "BLOCKER" and not finding.task:
-                return f"loopkit review resolve {finding.id} <--task --verify COMMAND | --waive WHY>"
+                return (
+                    f"loopkit review resolve {finding.id} <--task --verify COMMAND | --waive WHY>"
+                )
             if finding.severity == "BLOCKER":
                 return f'loopkit review resolve {finding.id} --waive "<why>"'
-            return f"loopkit review resolve {finding.id} <--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
-    if state.gate is None or not state.gate.get("passed") or state.gate["line"] < state.last_completion:
+            return (
+                f"loopkit review resolve {finding.id} <--approve | --task --verify COMMAND | "
+                "--discuss TEXT | --skip TEXT>"
+            )
+    if (
+        state.gate is None
+        or not state.gate.get("passed")
+        or state.gate["line"] < state.last_completion
+    ):
         return "loopkit gate"
     # RESEARCH does not complete: more has to be found out, then the gate is answered anew
-    return "loopkit gate --file -" if state.gate.get("card") == verdict.RESEARCH else "loopkit complete"
+    return (
+        "loopkit gate --file -"
+        if state.gate.get("card") == verdict.RESEARCH
+        else "loopkit complete"
+    )
 
 
 def agent(task: Task, role: str = "coder", place: str = "") -> str:
-    """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from the project's root."""
+    """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from
+    the project's root."""
     subject = prose.subject(task.subject, 100)
     where = f" in `{place}`, a worktree of its own" if place else ""
-    return f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` first."
+    return (
+        f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` "
+        "first."
+    )
 
 
 def hand_out(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
-    """The lines that give these tasks to agents, and what follows when all have reported. folder: the loop's, as agents
-    are told it."""
+    """The lines that give these tasks to agents, and what follows when all have reported. folder:
+    the loop's, as agents are told it."""
     judged = state.approval == approval.REVIEW
     lines = []
     for task in (state.tasks[one] for one in ids):
@@ -193,7 +230,8 @@ def hand_out(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
-    """The lines that give the thorough review to agents, and what follows when all have reported; (expert, question)."""
+    """The lines that give the thorough review to agents, and what follows when all have reported;
+    (expert, question)."""
     number = 1 + (state.thorough or {}).get("round", 0)
     return [
         *[

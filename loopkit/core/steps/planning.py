@@ -1,4 +1,5 @@
-"""Plans under review: what the replies of planner and plan review change, and the judgement of the goal at the end.
+"""Plans under review: what the replies of planner and plan review change, and the judgement of the
+goal at the end.
 
 Deciders: (state, reply) → journal lines.
 """
@@ -22,34 +23,47 @@ if TYPE_CHECKING:
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8
-#: Characters of a subject that is made from a description, of all questions together, and lines of these, at most.
+#: Characters of a subject that is made from a description, of all questions together, and lines of
+#: these, at most.
 _SUBJECT, _QUESTIONS, _LINES = 120, 4000, 20
 
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
-    """A plan. While tasks are decided on it replaces the former one; later it adds what is missing for the goal.
+    """A plan. While tasks are decided on it replaces the former one; later it adds what is missing
+    for the goal.
 
     Without tasks its questions are put to the person. Raises Misfit where it cannot be taken.
     """
-    rows, questions = list(reply.get("tasks") or ()), [one for one in reply.get("questions") or () if one.strip()]
+    rows, questions = (
+        list(reply.get("tasks") or ()),
+        [one for one in reply.get("questions") or () if one.strip()],
+    )
     if not rows and questions:
         if state.session.unattended:
-            raise Misfit("nobody can be asked: name the tasks, and put what you assume into assumptions")
+            raise Misfit(
+                "nobody can be asked: name the tasks, and put what you assume into assumptions"
+            )
         text = "\n".join(questions)
         if len(text) > _QUESTIONS:
             raise Misfit(
-                f"questions: {len(text):,} characters, at most {_QUESTIONS:,}; ask what only a person can answer"
+                f"questions: {len(text):,} characters, at most {_QUESTIONS:,}; ask what only a "
+                "person can answer"
             )
         if len(text.splitlines()) > _LINES:
             raise Misfit(
-                f"questions: {len(text.splitlines())} lines, at most {_LINES}; ask what only a person can answer"
+                f"questions: {len(text.splitlines())} lines, at most {_LINES}; ask what only a "
+                "person can answer"
             )
         return [("question_asked", {"text": text})]
     more = state.stage != stages.DECOMPOSE
     warning = "" if more else _size(len(rows))
     if not rows or more and len(rows) > MOST:
         raise Misfit(f"tasks: {len(rows)} are no plan; give {FEW} to {MANY}, at most {MOST}")
-    said = {"warning": warning, "questions": questions, **{key: reply.get(key) for key in ("risks", "assumptions")}}
+    said = {
+        "warning": warning,
+        "questions": questions,
+        **{key: reply.get(key) for key in ("risks", "assumptions")},
+    }
     drafts = [_row(one) for one in rows]
     try:
         decided = _decisions(state, reply.get("decisions") or ())
@@ -63,7 +77,8 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
 
 
 def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
-    """The decisions that a plan rests on; one that stands already under its title is not recorded again."""
+    """The decisions that a plan rests on; one that stands already under its title is not recorded
+    again."""
     known = {one.get("title") for one in decisions.live(state)}
     changes: list[Change] = []
     for row in rows:
@@ -76,10 +91,16 @@ def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
 
 
 def _size(count: int) -> str:
-    """The warning for a plan of so many tasks, or "". Raises Misfit for one that is too small or too large."""
+    """The warning for a plan of so many tasks, or "". Raises Misfit for one that is too small or
+    too large."""
     if not LEAST <= count <= MOST:
-        raise Misfit(f"tasks: a plan has {FEW} to {MANY} of them, at least {LEAST} and at most {MOST}, not {count}")
-    return "" if FEW <= count <= MANY else f"the plan has {count} tasks, {FEW} to {MANY} are expected"
+        raise Misfit(
+            f"tasks: a plan has {FEW} to {MANY} of them, at least {LEAST} and at most {MOST}, not "
+            f"{count}"
+        )
+    return (
+        "" if FEW <= count <= MANY else f"the plan has {count} tasks, {FEW} to {MANY} are expected"
+    )
 
 
 def _row(one: dict) -> dict:
@@ -87,7 +108,9 @@ def _row(one: dict) -> dict:
     text = one["description"].strip()
     lines = text.splitlines() or [""]
     subject = " ".join((one.get("subject") or lines[0]).split())
-    criteria = [" ".join(each.split()) for each in one.get("verificationCriteria") or () if each.strip()]
+    criteria = [
+        " ".join(each.split()) for each in one.get("verificationCriteria") or () if each.strip()
+    ]
     criteria = criteria or [f"`{one['verify'].strip()}` exits 0"]
     return {
         "subject": subject if len(subject) <= _SUBJECT else subject[: _SUBJECT - 1] + "…",
@@ -103,26 +126,39 @@ def _row(one: dict) -> dict:
 
 
 def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """Subtasks in place of a task that failed too often, or that is complex. Raises Misfit for none or too many."""
+    """Subtasks in place of a task that failed too often, or that is complex. Raises Misfit for none
+    or too many."""
     rows = list(reply.get("subtasks") or ())
     if not 1 <= len(rows) <= MOST:
-        raise Misfit(f"subtasks: {task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}")
+        raise Misfit(
+            f"subtasks: {task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
+        )
     try:
         changes = work.split(state, task.id, [_row(one) for one in rows])
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     kind, data = changes[-1]
     warning = "" if len(rows) >= LEAST else "one subtask is the same task in other words"
-    said = {"analysis": reply.get("analysis") or "", "resolution": reply.get("blockerResolution") or ""}
+    said = {
+        "analysis": reply.get("analysis") or "",
+        "resolution": reply.get("blockerResolution") or "",
+    }
     return [*changes[:-1], (kind, {**data, **said, "warning": warning})]
 
 
 def reviewed(state: LoopState, reply: dict) -> list[Change]:
-    """The review of a plan: approved, to be revised, or what the setting says once the revisions are used up."""
+    """The review of a plan: approved, to be revised, or what the setting says once the revisions
+    are used up."""
     data = judgement(state, reply)
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
     approved = _enough(state, data["score"])
-    outcome = supervised.APPROVED if approved else supervised.REVISE if done < most else _unapproved(state, data)
+    outcome = (
+        supervised.APPROVED
+        if approved
+        else supervised.REVISE
+        if done < most
+        else _unapproved(state, data)
+    )
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
     changes: list[Change] = [("plan_reviewed", row)]
     if outcome == supervised.PAUSED:
@@ -146,7 +182,8 @@ def _unapproved(state: LoopState, data: dict) -> str:
 
 
 def goal_judged(state: LoopState, reply: dict) -> list[Change]:
-    """The judgement of the goal: reached, or the planner adds what is missing while plan revisions are left."""
+    """The judgement of the goal: reached, or the planner adds what is missing while plan revisions
+    are left."""
     data = judgement(state, reply)
     approved = _enough(state, data["score"])
     changes: list[Change] = [("goal_judged", {**data, "approved": approved})]

@@ -1,8 +1,9 @@
-"""`workflow-state.json`: what is derived from the journal for readers in a hurry (hooks, people, other programs).
+"""`workflow-state.json`: what is derived from the journal for readers in a hurry (hooks, people,
+other programs).
 
-Its size does not grow with the number of tasks. `check` is a checksum over the canonical text of everything else, so
-that a hand-edited or half-written file is noticed and rebuilt; white space, key order, CRLF and a byte order mark do
-not matter.
+Its size does not grow with the number of tasks. `check` is a checksum over the canonical text of
+everything else, so that a hand-edited or half-written file is noticed and rebuilt; white space, key
+order, CRLF and a byte order mark do not matter.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ SHOWN, SUBJECT = 3, 120
 
 
 def fingerprint(state: LoopState) -> str:
-    """Progress in one short text: it changes exactly when stage, tasks, evidence, attempts or reviews do."""
+    """Progress in one short text: it changes exactly when stage, tasks, evidence, attempts or
+    reviews do."""
     counts = ",".join(map(str, state.counts.values()))
     return f"{state.stage}|{counts}|e{state.evidence_count}|a{state.attempts}|r{state.records}"
 
@@ -41,7 +43,8 @@ def _cut(text: str) -> str:
 
 
 def _open_ids(state: LoopState) -> list:
-    """The first few open tasks: running ones, then free ones, then whatever else is open. Bounded work."""
+    """The first few open tasks: running ones, then free ones, then whatever else is open. Bounded
+    work."""
     chosen: dict[str, None] = {}
     for task_id in state.running:
         if len(chosen) < SHOWN:
@@ -95,7 +98,11 @@ def build(state: LoopState, offset: int) -> dict:
         "last_updated": session.last_updated,
         "recall_surfaced": state.recall_surfaced,
         "reviews": review.summary(state),
-        "owner": {"session_id": session.owner, "client_pid": session.owner_pid, "since": session.owner_since},
+        "owner": {
+            "session_id": session.owner,
+            "client_pid": session.owner_pid,
+            "since": session.owner_since,
+        },
         "iteration": session.iteration,
         "limits": {
             "iterations": session.limit_iterations,
@@ -134,12 +141,17 @@ def checksum(snapshot: dict) -> int:
 
 
 def parse(raw: bytes) -> dict | None:
-    """The snapshot in a file's bytes, or None where it is torn, foreign, edited or of another version."""
+    """The snapshot in a file's bytes, or None where it is torn, foreign, edited or of another
+    version."""
     if raw[:3] == b"\xef\xbb\xbf":
         raw = raw[3:]
     try:
         snapshot = json.loads(raw)
-        if snapshot["version"] != VERSION or snapshot["check"] != checksum(snapshot) or not _fit(snapshot, _KINDS):
+        if (
+            snapshot["version"] != VERSION
+            or snapshot["check"] != checksum(snapshot)
+            or not _fit(snapshot, _KINDS)
+        ):
             return None
         Session.load(snapshot["session"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -165,7 +177,8 @@ def _numbers(value: object) -> bool:
 
 def _figures(value: object) -> bool:
     return type(value) is dict and all(
-        type(one) is list and len(one) >= 4 and all(_number(part) for part in one) for one in value.values()
+        type(one) is list and len(one) >= 4 and all(_number(part) for part in one)
+        for one in value.values()
     )
 
 
@@ -186,7 +199,8 @@ def _reviews(value: object) -> bool:
 
 
 def _fit(values: object, kinds: dict, whole: bool = True) -> bool:
-    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a function that tells.
+    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a
+    function that tells.
 
     whole: each of them has to be there; else a missing one counts as None.
     """
@@ -232,8 +246,13 @@ _SESSION = {
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
-    **dict.fromkeys(("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number),
-    **dict.fromkeys(("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"), _number_or_none),
+    **dict.fromkeys(
+        ("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number
+    ),
+    **dict.fromkeys(
+        ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"),
+        _number_or_none,
+    ),
     **dict.fromkeys(("failure", "last_stop"), (dict, _NONE)),
     "usage": _figures,
     "prices": _figures,

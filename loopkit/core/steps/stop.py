@@ -1,4 +1,5 @@
-"""May this session stop now? The rows of the Stop hook's table, in order; the first that fits decides."""
+"""May this session stop now? The rows of the Stop hook's table, in order; the first that fits
+decides."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each ti
 if TYPE_CHECKING:
     from ..journal.session import Session
 
-#: row: number in the table · decision: allow or hold · record: data of the journal line to append, or None ·
-#: text: what Claude reads (hold) or the person reads (allow), "" for silence · notice: what the person reads once,
-#: beside a hold.
+#: row: number in the table · decision: allow or hold · record: data of the journal line to append,
+#: or None · text: what Claude reads (hold) or the person reads (allow), "" for silence · notice:
+#: what the person reads once, beside a hold.
 Decision = namedtuple("Decision", "row decision record text notice", defaults=("",))
 
 #: Name of the notice that no money limit can be kept.
@@ -22,11 +23,13 @@ NO_PRICE = "no_price"
 SILENT = "silent"
 
 
-def first_rows(session: Session, snapshot: dict, session_id: str, background: bool) -> Decision | None:
+def first_rows(
+    session: Session, snapshot: dict, session_id: str, background: bool
+) -> Decision | None:
     """Rows 2 to 4, which need nothing but the state. None: go on with `last_rows`.
 
-    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background: anything still
-    running.
+    session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background:
+    anything still running.
     """
     if session.owner != session_id or not session_id:
         return Decision(2, "allow", None, "")
@@ -41,12 +44,14 @@ def first_rows(session: Session, snapshot: dict, session_id: str, background: bo
     return None
 
 
-def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float) -> Decision:
+def last_rows(
+    session: Session, snapshot: dict, forced: bool, active: bool, seen: dict, now: float
+) -> Decision:
     """Rows 5 to 9.
 
-    forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the transcript ·
-    seen: what the transcript gave (`usage` {model: figures}, `offsets`, `message_ids`, `transcript_offset`) ·
-    now: POSIX seconds.
+    forced: the client's `stop_hook_active` · active: a tool was used after the last hold, by the
+    transcript · seen: what the transcript gave (`usage` {model: figures}, `offsets`, `message_ids`,
+    `transcript_offset`) · now: POSIX seconds.
     """
     work = snapshot["tasks"]
     mark = work["fingerprint"]
@@ -64,10 +69,14 @@ def last_rows(session: Session, snapshot: dict, forced: bool, active: bool, seen
         return _end(5, record, over[0], over[1], snapshot)
     still_open = work["total"] - work["completed"]
     if still_open and not work["workable"] and work["blocked_on"]:
-        named = "; ".join(f"{row['id']} {row['subject']}: {row['text']}" for row in work["blocked_on"])
+        named = "; ".join(
+            f"{row['id']} {row['subject']}: {row['text']}" for row in work["blocked_on"]
+        )
         return _end(6, record, verdict.WAITING, f"only a person can go on: {named}", snapshot)
     if session.hold_count >= session.max_idle_stops and session.hold_fingerprint == mark:
-        return _end(7, record, verdict.STALLED, f"{session.hold_count} turns without any progress", snapshot)
+        return _end(
+            7, record, verdict.STALLED, f"{session.hold_count} turns without any progress", snapshot
+        )
     if forced and session.hold_quiet and not active:
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"

@@ -1,8 +1,10 @@
-"""Supervision: what may be handed out to a role now, what is out, and what a reply of each kind changes.
+"""Supervision: what may be handed out to a role now, what is out, and what a reply of each kind
+changes.
 
-One attempt at a task is coder → tester → at most so many fixes, each tested again → supervisor's score. Before it stand
-plan and plan review, after a failed attempt the diagnosis and the replan, at the end the judgement of the goal. Whoever
-drives the loop asks `due`, hands that out (core/steps/briefing.py), and records each reply with `answered`.
+One attempt at a task is coder → tester → at most so many fixes, each tested again → supervisor's
+score. Before it stand plan and plan review, after a failed attempt the diagnosis and the replan, at
+the end the judgement of the goal. Whoever drives the loop asks `due`, hands that out
+(core/steps/briefing.py), and records each reply with `answered`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from .attempt import Misfit
 if TYPE_CHECKING:
     from ..journal.state import LoopState
 
-#: Something that one role does: role · kind of its reply · what it is about: a task's id, "plan", "goal" or None.
+#: Something that one role does: role · kind of its reply · what it is about: a task's id, "plan",
+#: "goal" or None.
 Step = namedtuple("Step", "role kind task")
 
 ROLES = {
@@ -58,7 +61,11 @@ def step(kind: str, task: str | None) -> Step:
 def wanted(state: LoopState) -> list[Step]:
     """All steps that the loop waits for now, whether they have been handed out or not."""
     session = state.session
-    if approval.on_evidence(state) or session.status != verdict.RUNNING or session.question is not None:
+    if (
+        approval.on_evidence(state)
+        or session.status != verdict.RUNNING
+        or session.question is not None
+    ):
         return []
     if stage.confirmation(state):
         return []
@@ -66,7 +73,11 @@ def wanted(state: LoopState) -> list[Step]:
         steps = _planning(state)
         if steps or not state.tasks or not supervised.planned(state):
             return steps
-    if state.approval != approval.SUPERVISOR or state.stage in (stages.INTENT, stages.SHAPE, stages.COMPLETE):
+    if state.approval != approval.SUPERVISOR or state.stage in (
+        stages.INTENT,
+        stages.SHAPE,
+        stages.COMPLETE,
+    ):
         return []
     if state.wave is not None:
         running = [state.tasks[one] for one in state.wave.tasks if one in state.running]
@@ -83,22 +94,31 @@ def _planning(state: LoopState) -> list[Step]:
 
 
 def _between_waves(state: LoopState) -> list[Step]:
-    steps = [step(DIAGNOSIS, one) for one in state.open if supervised.undiagnosed(state, state.tasks[one])]
+    steps = [
+        step(DIAGNOSIS, one)
+        for one in state.open
+        if supervised.undiagnosed(state, state.tasks[one])
+    ]
     if steps:  # where one of them is impossible the loop ends with it: nothing else is begun
         return steps
     if state.open:
         if recovery.command(state) is not None:
             return []
-        return [step(REPLAN, one) for one in state.open if supervised.to_replan(state, state.tasks[one])]
+        return [
+            step(REPLAN, one) for one in state.open if supervised.to_replan(state, state.tasks[one])
+        ]
     if not state.tasks:
         return []
-    if supervised.short(state.supervised) and state.supervised.worked < (state.supervised.goal or {}).get("line", 0):
+    if supervised.short(state.supervised) and state.supervised.worked < (
+        state.supervised.goal or {}
+    ).get("line", 0):
         return [step(PLAN, None)]
     return [] if achieved(state) else [step(VERIFICATION, OF_GOAL)]
 
 
 def achieved(state: LoopState) -> bool:
-    """Every task is completed and the goal was judged as reached since: where no review follows, the loop may end."""
+    """Every task is completed and the goal was judged as reached since: where no review follows,
+    the loop may end."""
     goal = state.supervised.goal
     if state.open or not state.tasks or goal is None:
         return False
@@ -123,15 +143,21 @@ def outstanding(state: LoopState) -> list[Step]:
 
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
-    """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it is not awaited."""
+    """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it
+    is not awaited."""
     stage.running(state)
     if kind not in KINDS:
         raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(KINDS))
     if kind == PLAN:
         if target is not None:
-            raise UsageFault(f"a plan is about the whole loop, not {target[:40]!r}", "loopkit reply plan --file -")
+            raise UsageFault(
+                f"a plan is about the whole loop, not {target[:40]!r}",
+                "loopkit reply plan --file -",
+            )
     elif target is None:
-        raise UsageFault(f"a {kind} of what?", f"name its target: loopkit reply {kind} T-001 --file -")
+        raise UsageFault(
+            f"a {kind} of what?", f"name its target: loopkit reply {kind} T-001 --file -"
+        )
     elif kind != VERIFICATION or target not in (OF_PLAN, OF_GOAL):
         target = work.find(state, target).id
     now = wanted(state)
@@ -141,8 +167,12 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     own = next((one for one in now if one.task == target), None)
     name = supervised.key(kind, target)
     if own is not None:
-        todo = briefing.reply(own) if _is_out(state, own) else "loopkit wave next"  # it has to be handed out first
-        raise Refused(f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {todo}")
+        todo = (
+            briefing.reply(own) if _is_out(state, own) else "loopkit wave next"
+        )  # it has to be handed out first
+        raise Refused(
+            f"no {name} is awaited, but {supervised.key(own.kind, own.task)}", f"next: {todo}"
+        )
     raise NotYet(f"no {name} is awaited")
 
 
@@ -155,12 +185,13 @@ def answered(
     text: str = "",
     instead: dict | None = None,
 ) -> list[Change]:
-    """A role's reply. `reply`: its fields as they are named, or None where `text` does not fit, for the reason `error`.
+    """A role's reply. `reply`: its fields as they are named, or None where `text` does not fit, for
+    the reason `error`.
 
-    The first reply that does not fit is only noted: the same step is due again. The second counts as something (rule:
-    Structured replies): a plan or replan as `instead` (what a numbered list gave) or as none, a test or judgement as
-    failed, a diagnosis as an unknown answer, a report as what it says. A planner that gives nothing usable for the
-    third time pauses the loop.
+    The first reply that does not fit is only noted: the same step is due again. The second counts
+    as something (rule: Structured replies): a plan or replan as `instead` (what a numbered list
+    gave) or as none, a test or judgement as failed, a diagnosis as an unknown answer, a report as
+    what it says. A planner that gives nothing usable for the third time pauses the loop.
     """
     one = find(state, kind, target)
     if reply is not None:
@@ -169,7 +200,10 @@ def answered(
         except Misfit as fault:
             error = str(fault)
     changes: list[Change] = [
-        ("reply_unfit", {"kind": one.kind, "task": one.task, "error": error[:_KEPT], "text": text[:_KEPT]})
+        (
+            "reply_unfit",
+            {"kind": one.kind, "task": one.task, "error": error[:_KEPT], "text": text[:_KEPT]},
+        )
     ]
     misses = state.supervised.misses.get(supervised.key(one.kind, one.task), 0) + 1
     if misses < 2:
@@ -179,7 +213,9 @@ def answered(
     return changes + _taken(state, one, _counts_as(one.kind, error, text))
 
 
-def _planless(state: LoopState, one: Step, changes: list, misses: int, instead: dict | None) -> list[Change]:
+def _planless(
+    state: LoopState, one: Step, changes: list, misses: int, instead: dict | None
+) -> list[Change]:
     if instead is not None:
         try:
             return changes + _taken(state, one, instead)
@@ -187,7 +223,10 @@ def _planless(state: LoopState, one: Step, changes: list, misses: int, instead: 
             changes[0][1]["error"] += f"; as a list: {fault}"
     if misses < supervised.MOST_MISSES:
         return changes
-    what = f"no usable {supervised.key(one.kind, one.task)} in {misses} replies: {prose.clean(changes[0][1]['error'], 300)}"
+    what = (
+        f"no usable {supervised.key(one.kind, one.task)} in {misses} replies: "
+        f"{prose.clean(changes[0][1]['error'], 300)}"
+    )
     return [*changes, ("paused", {"verdict": verdict.PLANNER_UNUSABLE, "reason": what})]
 
 
@@ -195,7 +234,13 @@ def _counts_as(kind: str, error: str, text: str) -> dict:
     """What a reply that stays unfit is taken for."""
     what = f"the {kind} could not be read: {error}"
     if kind == TEST:
-        return {"status": "failed", "testsRun": 0, "testsPassed": 0, "testsFailed": 0, "fixPlan": what}
+        return {
+            "status": "failed",
+            "testsRun": 0,
+            "testsPassed": 0,
+            "testsFailed": 0,
+            "fixPlan": what,
+        }
     if kind == VERIFICATION:
         return {"score": None, "feedback": what}
     if kind == DIAGNOSIS:
@@ -218,25 +263,33 @@ def _taken(state: LoopState, one: Step, reply: dict) -> list[Change]:
         return attempt.coded(state, task, one.kind, reply)
     if one.kind == TEST:
         return attempt.tested(state, task, reply)
-    return attempt.judged(state, task, reply) if one.kind == VERIFICATION else attempt.diagnosed(state, task, reply)
+    return (
+        attempt.judged(state, task, reply)
+        if one.kind == VERIFICATION
+        else attempt.diagnosed(state, task, reply)
+    )
 
 
 # -- telling
 
 
 def warnings(state: LoopState) -> list[str]:
-    """What a person should know of the plan that is worked on: its size, and that it was not approved."""
+    """What a person should know of the plan that is worked on: its size, and that it was not
+    approved."""
     own = state.supervised
     said = [own.plan["warning"]] if own.plan and own.plan.get("warning") else []
     if own.review and own.standing == supervised.SETTLED and not own.review.get("approved"):
         score = own.review.get("score")
         judged = "without a score" if score is None else f"with {score}"
-        said.append(f"the plan was not approved ({judged} after revision {own.review.get('revision', 0)})")
+        said.append(
+            f"the plan was not approved ({judged} after revision {own.review.get('revision', 0)})"
+        )
     return said
 
 
 def execution(state: LoopState) -> str:
-    """Name of the execution state: not_started, running, completed, failed, paused, aborted (rule: States, endings)."""
+    """Name of the execution state: not_started, running, completed, failed, paused, aborted (rule:
+    States, endings)."""
     status = state.session.status
     if status in (verdict.RUNNING, verdict.AWAITING):
         return "running" if state.supervised.started else "not_started"
@@ -244,7 +297,8 @@ def execution(state: LoopState) -> str:
 
 
 def phase(state: LoopState) -> str:
-    """planning, plan_review, execution or verification; "" in loops whose tasks need evidence alone."""
+    """planning, plan_review, execution or verification; "" in loops whose tasks need evidence
+    alone."""
     if approval.on_evidence(state):
         return ""
     if state.stage in (stages.INTENT, stages.SHAPE):
@@ -253,11 +307,16 @@ def phase(state: LoopState) -> str:
         return "verification"
     if state.stage != stages.DECOMPOSE or supervised.planned(state) and state.tasks:
         return "execution"
-    return "plan_review" if state.tasks and state.supervised.standing != supervised.REVISE else "planning"
+    return (
+        "plan_review"
+        if state.tasks and state.supervised.standing != supervised.REVISE
+        else "planning"
+    )
 
 
 def record(state: LoopState) -> dict | None:
-    """Where supervision stands, for `status --json`; None in loops whose tasks need evidence alone."""
+    """Where supervision stands, for `status --json`; None in loops whose tasks need evidence
+    alone."""
     if approval.on_evidence(state):
         return None
     own = state.supervised
@@ -277,7 +336,8 @@ def record(state: LoopState) -> dict | None:
 
 
 def leveled(level: str | None) -> str:
-    """The escalation level of a judgement in words; "" where nothing was found that calls for one."""
+    """The escalation level of a judgement in words; "" where nothing was found that calls for
+    one."""
     return "" if level in (None, "", "none") else f"level {level}"
 
 

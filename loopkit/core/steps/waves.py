@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 
 def choose(state: LoopState, most: int) -> list[Task]:
-    """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of another.
+    """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of
+    another.
 
-    While a scaffold task is free, only those are taken; where batches are reviewed, while one is open.
+    While a scaffold task is free, only those are taken; where batches are reviewed, while one is
+    open.
     """
     chosen: list[Task] = []
     taken: set[str] = set()
-    scaffold = any(state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open)
+    scaffold = any(
+        state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open
+    )
     first = state.scaffold_first if state.approval == approval.REVIEW else set()
     for task_id in state.open:
         task = state.tasks[task_id]
@@ -41,14 +45,23 @@ def choose(state: LoopState, most: int) -> list[Task]:
 
 
 def startable(state: LoopState, task: Task) -> bool:
-    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing command."""
+    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
+    command."""
     if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
         return False
-    return state.is_free(task) and not task.panel_due and task.id not in state.narrow and bool(task.verify)
+    return (
+        state.is_free(task)
+        and not task.panel_due
+        and task.id not in state.narrow
+        and bool(task.verify)
+    )
 
 
-def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool = False) -> list[Change]:
-    """Lines that open a wave with these tasks and start each; the stage follows. `apart`: each in a worktree."""
+def opened(
+    state: LoopState, chosen: list[Task], sequential: bool, apart: bool = False
+) -> list[Change]:
+    """Lines that open a wave with these tasks and start each; the stage follows. `apart`: each in a
+    worktree."""
     recovery.check(state)
     number = len(state.waves) + 1
     changes: list[Change] = []
@@ -56,10 +69,14 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
         stage.check_leave_decompose(state, settings.MOST_TASKS)
         if not supervised.planned(state):
             raise NotYet("the plan has not been reviewed")
-    unconfirmed = state.stage == stages.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)
+    unconfirmed = (
+        state.stage == stages.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)
+    )
     if "tasks" in score.needs(state.shape) and unconfirmed:
         if not state.session.unattended:
-            raise Refused("the person has not confirmed the task list", "next: loopkit confirm tasks")
+            raise Refused(
+                "the person has not confirmed the task list", "next: loopkit confirm tasks"
+            )
         changes.append(("confirmed", {"what": "tasks", "default": True}))
     if state.stage != stages.EXECUTING:
         changes.append(stage.move(state, stages.EXECUTING))
@@ -73,7 +90,8 @@ def opened(state: LoopState, chosen: list[Task], sequential: bool, apart: bool =
 
 
 def lost(state: LoopState) -> list[str]:
-    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they were handed out.
+    """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they
+    were handed out.
 
     One that only waits for its review needs no agent any more.
     """
@@ -81,18 +99,24 @@ def lost(state: LoopState) -> list[str]:
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
-    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where none is.
+    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where
+    none is.
 
-    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a completion that is
-    missing, a recovery that is due) comes first, and is all then.
+    apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a
+    completion that is missing, a recovery that is due) comes first, and is all then.
     """
     stage.running(state)
     stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="opening a wave")
     if state.wave is not None:
-        again, back = lost(state), [one for one in state.interrupted if startable(state, state.tasks[one])]
+        again, back = (
+            lost(state),
+            [one for one in state.interrupted if startable(state, state.tasks[one])],
+        )
         for one in (*again, *back):
             stage.check_seen(state, one)
-        changes: list[Change] = [("task_started", {"id": one, "wave": state.wave.number}) for one in back]
+        changes: list[Change] = [
+            ("task_started", {"id": one, "wave": state.wave.number}) for one in back
+        ]
         return [*changes, ("tasks_handed", {"ids": again})] if again else changes
     before = work.belated(state) or recovery.settled(state)
     if before:
@@ -103,7 +127,9 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     if not state.open:
         raise Refused("every task is completed", "next: loopkit review --thorough")
     chosen = choose(state, settings.MOST_IN_WAVE)
-    sequential = sequential or any((panel.advice(state, task.id) or {}).get("sequential") for task in chosen)
+    sequential = sequential or any(
+        (panel.advice(state, task.id) or {}).get("sequential") for task in chosen
+    )
     sequential = sequential or panel.strategy(state, len(state.waves) + 1)
     chosen = chosen[:1] if sequential else chosen
     if not chosen:
@@ -128,7 +154,8 @@ def started(state: LoopState, task_id: str) -> list[Change]:
 
 
 def closed(state: LoopState) -> list[Change]:
-    """`wave close`: a failure for every task of the wave that has no passing evidence; the last one leads to review."""
+    """`wave close`: a failure for every task of the wave that has no passing evidence; the last one
+    leads to review."""
     stage.running(state)
     wave = state.wave
     if wave is None:
@@ -146,8 +173,12 @@ def closed(state: LoopState) -> list[Change]:
             continue
         if task.status == tasks.COMPLETED:
             done.append(task_id)
-        elif task.status == tasks.IN_PROGRESS and task.evidence is not None and task.evidence.passed:
-            changes += work.completed(state, task)  # the program died between the check and its completion
+        elif (
+            task.status == tasks.IN_PROGRESS and task.evidence is not None and task.evidence.passed
+        ):
+            changes += work.completed(
+                state, task
+            )  # the program died between the check and its completion
             done.append(task_id)
         elif task.status == tasks.IN_PROGRESS:
             evidence = task.evidence
@@ -163,7 +194,9 @@ def closed(state: LoopState) -> list[Change]:
             held_up.append(task_id)
         elif task_id in state.course.failed:
             failed.append(task_id)
-    failed += [one for one in state.course.broken if one in state.open and one not in (*failed, *held_up)]
+    failed += [
+        one for one in state.course.broken if one in state.open and one not in (*failed, *held_up)
+    ]
     over = any(change[0] == "loop_failed" for change in changes)
     data = {"wave": wave.number, "completed": done, "failed": failed}
     changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
@@ -174,7 +207,8 @@ def closed(state: LoopState) -> list[Change]:
 
 
 def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
-    """What each task came to, and what the detectors say of it with the batches before; for the line of a closed wave.
+    """What each task came to, and what the detectors say of it with the batches before; for the
+    line of a closed wave.
 
     Tasks completed earlier and found broken in this wave count as failed in it (rule: Detectors).
     """
@@ -183,13 +217,18 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
         history = state.tasks[one].history
         known = struck.get(one)
         if not known and history and history[-1]["error"] != work.NO_ERROR:
-            from ..evidence import signature  # its patterns are only paid for where something failed
+            from ..evidence import (
+                signature,
+            )  # its patterns are only paid for where something failed
 
             known = signature.of(str(history[-1]["error"]))
         outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
     outcomes.update((one, Outcome(HELD_UP)) for one in held_up)
     batches = [*state.course.window, Batch(len(state.waves), outcomes)] if outcomes else []
     said = monitor.judge(batches, state.course.used)
-    rows = {one: {key: value for key, value in row._asdict().items() if value} for one, row in outcomes.items()}
+    rows = {
+        one: {key: value for key, value in row._asdict().items() if value}
+        for one, row in outcomes.items()
+    }
     named = ("status", "confidence", "trend", "recommendation")
     return {"outcomes": rows, **{name: getattr(said, name) for name in named}}

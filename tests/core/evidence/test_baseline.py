@@ -212,7 +212,10 @@ Test Case '-[AppTests.CartTests testAdds]' failed (0.1 seconds).
                 "example.com/d",
             ],
         ),
-        (CARGO, ["src/lib.rs: tests::c - should panic", "tests/it.rs: tests::b", "cr: src/lib.rs - f"]),
+        (
+            CARGO,
+            ["src/lib.rs: tests::c - should panic", "tests/it.rs: tests::b", "cr: src/lib.rs - f"],
+        ),
         (TAP, ["bad", "inner", "test 5"]),
         (NODE, ["adds", "suite"]),
         (
@@ -241,7 +244,11 @@ Test Case '-[AppTests.CartTests testAdds]' failed (0.1 seconds).
             ],
         ),
         ("", []),
-        ("FAILED (failures=2)\nFAIL 2/3\nFAILED 3 tests\nERROR: could not connect\nFAIL\n== FAILED ==\n", []),
+        (
+            "FAILED (failures=2)\nFAIL 2/3\nFAILED 3 tests\nERROR: could not connect\nFAIL\n== "
+            "FAILED ==\n",
+            [],
+        ),
     ],
 )
 def test_names(text: str, names: list) -> None:
@@ -252,26 +259,41 @@ def test_names(text: str, names: list) -> None:
 def test_each_row_has_an_output_here_and_a_hint_in_it(row: dict) -> None:
     assert set(row) <= {"name", "hint", "failed", "no_name"}
     fitting = [
-        line for line in Path(__file__).read_text(encoding="utf-8").splitlines() if re.match(row["failed"], line)
+        line
+        for line in Path(__file__).read_text(encoding="utf-8").splitlines()
+        if re.match(row["failed"], line)
     ]
     assert fitting and all(re.search(row["hint"], line) for line in fitting)
 
 
 def test_times_counts_and_messages_are_no_part_of_a_name() -> None:
-    before = "FAILED a - expected 3, got 4\n  ✕ adds (5 ms)\nnot ok 3 - b # time=2ms\n--- FAIL: TestX (0.00s)\n"
-    after = "--- FAIL: TestX (1.25s)\nnot ok 9 - b # time=7ms\n  ✕ adds (12 ms)\nFAILED a - expected 3, got 5\n"
-    assert sorted(baseline.names(before, tables.runners())) == sorted(baseline.names(after, tables.runners()))
+    before = (
+        "FAILED a - expected 3, got 4\n  ✕ adds (5 ms)\nnot ok 3 - b # time=2ms\n--- FAIL: TestX "
+        "(0.00s)\n"
+    )
+    after = (
+        "--- FAIL: TestX (1.25s)\nnot ok 9 - b # time=7ms\n  ✕ adds (12 ms)\nFAILED a - expected "
+        "3, got 5\n"
+    )
+    assert sorted(baseline.names(before, tables.runners())) == sorted(
+        baseline.names(after, tables.runners())
+    )
 
 
 def test_what_real_runners_print(tmp_path: Path) -> None:
     source = (
-        "import unittest\nclass T(unittest.TestCase):\n def test_a(self): self.fail('x')\n def test_b(self): pass\n"
+        "import unittest\nclass T(unittest.TestCase):\n def test_a(self): self.fail('x')\n def "
+        "test_b(self): pass\n"
     )
     (tmp_path / "test_it.py").write_text(source)
     seen = []
     for words in (("-m", "pytest", "-q", "-p", "no:cacheprovider"), ("-m", "unittest", "test_it")):
         done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [sys.executable, *words],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         seen.append(baseline.names(done.stdout, tables.runners()))
     assert seen[0] == ["test_it.py::T::test_a"] and seen[1][0].startswith("test_a (test_it.T")
@@ -280,7 +302,14 @@ def test_what_real_runners_print(tmp_path: Path) -> None:
 def test_a_huge_output_takes_little_time() -> None:
     """A name each, and lines that nearly look like one."""
     text = "".join(f"FAILED tests/x.py::test_{number}[{'a' * 50} - b\n" for number in range(3000))
-    text += "FAILED " + "[" * 100_000 + "\n" + "not ok " * 20_000 + "\n" + (" " * 900 + "FAILED\n") * 200
+    text += (
+        "FAILED "
+        + "[" * 100_000
+        + "\n"
+        + "not ok " * 20_000
+        + "\n"
+        + (" " * 900 + "FAILED\n") * 200
+    )
     assert len(baseline.names(text, tables.runners())) >= 3000
 
 
@@ -300,16 +329,32 @@ GREEN = {"exit": 0, "failures": []}
         (BEFORE, 0, [], False, [], "no regression: it passes"),
         (BEFORE, 0, ["c"], True, ["c"], "regression"),
         (BEFORE, 1, [], True, [], "cannot be compared: exit 1 and no failing name (was exit 1)"),
-        (BEFORE, 139, ["a"], True, [], "cannot be compared: it did not come to its end (exit 139, was 1)"),
+        (
+            BEFORE,
+            139,
+            ["a"],
+            True,
+            [],
+            "cannot be compared: it did not come to its end (exit 139, was 1)",
+        ),
         (BEFORE, 124, ["a"], True, [], "did not come to its end"),
-        (NAMELESS, 2, [], False, [], "no regression: exit 2 as before; it names nothing to compare"),
+        (
+            NAMELESS,
+            2,
+            [],
+            False,
+            [],
+            "no regression: exit 2 as before; it names nothing to compare",
+        ),
         (NAMELESS, 3, [], True, [], "cannot be compared: exit 3 and no failing name (was exit 2)"),
         (GREEN, 0, [], False, [], "no regression: it passes"),
         (GREEN, 1, [], True, [], "cannot be compared: exit 1 and no failing name (was exit 0)"),
         (GREEN, 1, ["c"], True, ["c"], "regression"),
     ],
 )
-def test_compare(before: dict, exit_code: int, failing: list, regression: bool, new: list, says: str) -> None:
+def test_compare(
+    before: dict, exit_code: int, failing: list, regression: bool, new: list, says: str
+) -> None:
     found = baseline.compare(before, exit_code, failing)
     assert (found.regression, found.new) == (regression, new) and says in found.said
 
@@ -332,9 +377,13 @@ def test_what_did_not_run_or_fails_everywhere_is_no_baseline() -> None:
     state = Book().state
     for code in (124, 126, 127):
         with pytest.raises(Refused, match="no baseline: no such program"):
-            baseline.recorded(state, "x", {"exit": code, "log": "l", "note": "no such program: x"}, [], False)
+            baseline.recorded(
+                state, "x", {"exit": code, "log": "l", "note": "no such program: x"}, [], False
+            )
     with pytest.raises(Refused, match="2001 names fail, at most 2000"):
-        baseline.recorded(state, "x", {"exit": 1, "log": "l", "note": ""}, [str(n) for n in range(2001)], False)
+        baseline.recorded(
+            state, "x", {"exit": 1, "log": "l", "note": ""}, [str(n) for n in range(2001)], False
+        )
     with pytest.raises(UsageFault, match="line break"):
         baseline.check_new(state, "sh -c 'a\nb'", False)
     book = Book()

@@ -12,7 +12,9 @@ from loopkit.core.evidence import command
 from loopkit.core.journal.errors import UsageFault
 
 #: Words that a shell would take as they are once quoted.
-WORDS = some.lists(some.text(min_size=1), min_size=1, max_size=6).filter(lambda words: "=" not in words[0])
+WORDS = some.lists(some.text(min_size=1), min_size=1, max_size=6).filter(
+    lambda words: "=" not in words[0]
+)
 
 
 @given(WORDS)
@@ -84,7 +86,9 @@ def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
         command.accept(text)
 
 
-@pytest.mark.parametrize("letter", ["\0", "\x1b", "\t", "\x7f", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041"])
+@pytest.mark.parametrize(
+    "letter", ["\0", "\x1b", "\t", "\x7f", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041"]
+)
 def test_a_character_that_nobody_sees_is_not_handed_in(letter: str) -> None:
     assert command.split(f"echo 'a{letter}b'")
     with pytest.raises(UsageFault, match=f"U\\+{ord(letter):04X}"):
@@ -92,7 +96,8 @@ def test_a_character_that_nobody_sees_is_not_handed_in(letter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["grep\t'a b'", "grep 'a\u00a0b'", "grep '\U0001f469\u200d\U0001f4bb \u0646\u200c\u0647'"]
+    "text",
+    ["grep\t'a b'", "grep 'a\u00a0b'", "grep '\U0001f469\u200d\U0001f4bb \u0646\u200c\u0647'"],
 )
 def test_blanks_between_words_and_joiners_are_taken(text: str) -> None:
     assert command.accept(text)[0] == "grep"
@@ -137,7 +142,9 @@ def test_blanks_between_words_and_joiners_are_taken(text: str) -> None:
     ],
 )
 def test_what_cannot_fail_is_no_check(text: str) -> None:
-    with pytest.raises(UsageFault, match="cannot fail, so it proves nothing; give a command that fails as long as"):
+    with pytest.raises(
+        UsageFault, match="cannot fail, so it proves nothing; give a command that fails as long as"
+    ):
         command.accept(text)
 
 

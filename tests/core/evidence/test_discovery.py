@@ -1,4 +1,5 @@
-"""The project's own commands: one small project for each tool, and files that nobody would write."""
+"""The project's own commands: one small project for each tool, and files that nobody would
+write."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from loopkit.store import tables
 
 CATALOG = tables.tool_chains()
 
-PACKAGE = {"scripts": {"test": "vitest run", "lint": "eslint .", "build": "vite build", "dev": "vite"}}
+PACKAGE = {
+    "scripts": {"test": "vitest run", "lint": "eslint .", "build": "vite build", "dev": "vite"}
+}
 NO_TEST = {"scripts": {"test": 'echo "Error: no test specified" && exit 1'}}
 TYPED = json.dumps({"devDependencies": {"typescript": "5"}})
 
@@ -44,7 +47,8 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
         {"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\nfiles=['a']\n"},
         ["test: python -m pytest -q", "lint: ruff check .", "types: mypy"],
     ),
-    "a tests folder": ({"setup.py": "", "tests/test_a.py": "def test_a(): ..."}, ["test: python -m pytest -q"]),
+    "a tests folder": ({"setup.py": "", "tests/test_a.py": "def test_a(): ..."}, ["test: python "
+    "-m pytest -q"]),
     "unittest": (
         {"setup.py": "", "tests/test_a.py": "import unittest"},
         ["test: python -m unittest discover -s tests"],
@@ -55,14 +59,18 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
     ),
     "a script and its test": ({"test_a.py": "def test_a(): ..."}, ["test: python -m pytest -q"]),
     "Django": ({"manage.py": "", "requirements.txt": "django"}, ["test: python manage.py test"]),
-    "pytest-django": ({"manage.py": "", "requirements.txt": "pytest-django"}, ["test: python -m pytest -q"]),
+    "pytest-django": ({"manage.py": "", "requirements.txt": "pytest-django"}, ["test: python -m "
+    "pytest -q"]),
     "uv": (
         {"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff.format]\n[tool.ty]", "uv.lock": ""},
-        ["test: uv run pytest -q", "lint: uv run ruff check .", "lint: uv run ruff format --check .", "types: uv run ty check"],
+        ["test: uv run pytest -q", "lint: uv run ruff check .", "lint: uv run ruff format --check "
+        ".", "types: uv run ty check"],
     ),
     "poetry": (
-        {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '8'\n[tool.black]\n[tool.pyright]"},
-        ["test: poetry run pytest -q", "lint: poetry run black --check .", "types: poetry run pyright"],
+        {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '8'\n[tool.black]\n"
+        "[tool.pyright]"},
+        ["test: poetry run pytest -q", "lint: poetry run black --check .", "types: poetry run "
+        "pyright"],
     ),
     "an environment in the project": (
         {"pytest.ini": "", ".flake8": "", ".venv/bin/python": ""},
@@ -73,7 +81,8 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
         ["test: tox", "test: nox", "lint: flake8 .", "types: mypy ."],
     ),
     "tasks in pyproject.toml": (
-        {"pyproject.toml": "[tool.poe.tasks]\ntest = 'pytest -x'\n[tool.hatch.envs.default.scripts]\ntypes = 'mypy src'"},
+        {"pyproject.toml": "[tool.poe.tasks]\ntest = 'pytest -x'\n"
+        "[tool.hatch.envs.default.scripts]\ntypes = 'mypy src'"},
         ["test: poe test", "test: python -m pytest -q", "types: hatch run types"],
     ),
     # -- JavaScript and TypeScript
@@ -115,9 +124,11 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
     # -- Go, Rust
     "go": (
         {"go.mod": "", ".golangci.yml": ""},
-        ["test: go test ./...", "lint: go vet ./...", "lint: golangci-lint run", "build: go build ./..."],
+        ["test: go test ./...", "lint: go vet ./...", "lint: golangci-lint run", "build: go build "
+        "./..."],
     ),
-    "cargo": ({"Cargo.toml": "[package]"}, ["test: cargo test", "types: cargo check", "build: cargo build"]),
+    "cargo": ({"Cargo.toml": "[package]"}, ["test: cargo test", "types: cargo check", "build: "
+    "cargo build"]),
     "cargo workspace with clippy": (
         {"Cargo.toml": "[workspace]\n[workspace.lints.clippy]\nall = 'deny'", "rustfmt.toml": "", "a/Cargo.toml": "[package]"},
         [
@@ -131,19 +142,23 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
     # -- Java, Kotlin
     "maven": (
         {"pom.xml": "<artifactId>maven-checkstyle-plugin</artifactId>", "core/pom.xml": ""},
-        ["test: mvn -q test", "lint: mvn -q checkstyle:check", "types: mvn -q test-compile", "build: mvn -q verify"],
+        ["test: mvn -q test", "lint: mvn -q checkstyle:check", "types: mvn -q test-compile", "build: "
+        "mvn -q verify"],
     ),
     "maven wrapper": (
         {"pom.xml": "", "mvnw": ""},
         ["test: ./mvnw -q test", "types: ./mvnw -q test-compile", "build: ./mvnw -q verify"],
     ),
     "gradle, Kotlin": (
-        {"build.gradle.kts": 'plugins { kotlin("jvm"); id("io.gitlab.arturbosch.detekt") } // ktlint', "gradlew": ""},
-        ["test: ./gradlew test", "lint: ./gradlew detekt", "types: ./gradlew compileTestKotlin", "build: ./gradlew build"],
+        {"build.gradle.kts": 'plugins { kotlin("jvm"); id("io.gitlab.arturbosch.detekt") } // '
+        'ktlint', "gradlew": ""},
+        ["test: ./gradlew test", "lint: ./gradlew detekt", "types: ./gradlew compileTestKotlin", "build: "
+        "./gradlew build"],
     ),
     "gradle, several projects": (
         {"settings.gradle": "", "app/build.gradle": "id 'checkstyle'\nid 'java'"},
-        ["test: gradle test", "lint: gradle checkstyleMain", "types: gradle testClasses", "build: gradle build"],
+        ["test: gradle test", "lint: gradle checkstyleMain", "types: gradle testClasses", "build: "
+        "gradle build"],
     ),
     # -- Ruby, PHP, .NET
     "rspec and rubocop": (
@@ -151,7 +166,8 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
         ["test: bundle exec rspec", "lint: bundle exec rubocop"],
     ),
     "rails": ({"Gemfile": "gem 'rails'", "bin/rails": "", "test/x.rb": ""}, ["test: bin/rails test"]),
-    "minitest by rake": ({"Gemfile": "", "Rakefile": "Rake::TestTask.new"}, ["test: bundle exec rake test"]),
+    "minitest by rake": ({"Gemfile": "", "Rakefile": "Rake::TestTask.new"}, ["test: bundle exec "
+    "rake test"]),
     "php": (
         {"composer.json": '{"scripts": {"test": "phpunit"}}', "phpunit.xml": "", "phpstan.neon": "", "pint.json": ""},
         [
@@ -171,31 +187,39 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
     ),
     "projects without a solution": (
         {"Shop/Shop.csproj": "", "Shop.Tests/Shop.Tests.csproj": "Microsoft.NET.Test.Sdk"},
-        ["test: dotnet test Shop.Tests", "build: dotnet build Shop", "build: dotnet build Shop.Tests"],
+        ["test: dotnet test Shop.Tests", "build: dotnet build Shop", "build: dotnet build "
+        "Shop.Tests"],
     ),
     "two solutions": (
         {"A.sln": "", "B.sln": ""},
-        ["test: dotnet test A.sln", "lint: dotnet format A.sln --verify-no-changes", "build: dotnet build A.sln"],
+        ["test: dotnet test A.sln", "lint: dotnet format A.sln --verify-no-changes", "build: "
+        "dotnet build A.sln"],
     ),
     # -- Make and its like: the project's own words come first
     "make before the tool's default": (
         {
-            "Makefile": ".PHONY: test lint typecheck\nCC := gcc\ntest: build ## runs all\n\tgo test ./...\n"
-            "lint:\n\tgolangci-lint run\nbuild:\n\tgo build\n%.o: %.c\n\tcc $<\ncheck::\n\t@go vet ./... && go test ./...\n",
+            "Makefile": ".PHONY: test lint typecheck\nCC := gcc\ntest: build ## runs all\n\tgo "
+            "test ./...\n"
+            "lint:\n\tgolangci-lint run\nbuild:\n\tgo build\n%.o: %.c\n\tcc $<\ncheck::\n\t@go "
+            "vet ./... && go test ./...\n",
             "go.mod": "",
         },
-        ["test: make test", "test: make check", "test: go test ./...", "lint: make lint", "lint: go vet ./...",
+        ["test: make test", "test: make check", "test: go test ./...", "lint: make lint", "lint: "
+        "go vet ./...",
          "build: make build", "build: go build ./..."],
     ),  # fmt: skip
     "just": (
-        {"justfile": "set shell := ['sh']\n@test:\n  pytest\nlint arg:\n  ruff check {{arg}}\nbuild: test\n"},
+        {"justfile": "set shell := ['sh']\n@test:\n  pytest\nlint arg:\n  ruff check {{arg}}\n"
+        "build: test\n"},
         ["test: just test", "build: just build"],
     ),
     "a Taskfile": (
-        {"Taskfile.yml": "version: '3'\nvars:\n  test: 1\ntasks:\n  # c\n  test:\n    cmds:\n      - lint: x\n  'lint': golint\n"},
+        {"Taskfile.yml": "version: '3'\nvars:\n  test: 1\ntasks:\n  # c\n  test:\n    cmds:\n     "
+        " - lint: x\n  'lint': golint\n"},
         ["test: task test", "lint: task lint"],
     ),
-    "scripts": ({"script/test": "", "bin/lint": "", "scripts/deploy": ""}, ["test: script/test", "lint: bin/lint"]),
+    "scripts": ({"script/test": "", "bin/lint": "", "scripts/deploy": ""}, ["test: script/test", "lint: "
+    "bin/lint"]),
     # -- others
     "cmake": (
         {"CMakeLists.txt": "enable_testing()"},
@@ -203,10 +227,12 @@ PROJECTS: dict[str, tuple[dict, list[str]]] = {
     ),
     "mix": (
         {"mix.exs": "{:credo, 1}", ".formatter.exs": ""},
-        ["test: mix test", "lint: mix format --check-formatted", "lint: mix credo", "types: mix compile --warnings-as-errors"],
+        ["test: mix test", "lint: mix format --check-formatted", "lint: mix credo", "types: mix "
+        "compile --warnings-as-errors"],
     ),
     "swift": ({"Package.swift": ""}, ["test: swift test", "build: swift build"]),
-    "Flutter": ({"pubspec.yaml": "dependencies:\n  flutter:\n    sdk: flutter\n"}, ["test: flutter test", "lint: flutter analyze"]),
+    "Flutter": ({"pubspec.yaml": "dependencies:\n  flutter:\n    sdk: flutter\n"}, ["test: "
+    "flutter test", "lint: flutter analyze"]),
     "sbt and pre-commit": (
         {"build.sbt": "", ".pre-commit-config.yaml": ""},
         ["test: sbt test", "lint: pre-commit run --all-files"],
@@ -238,13 +264,16 @@ def test_the_rows_hold_only_what_is_understood() -> None:
             kind, line = rows.command(row)
             assert set(row) <= ROWS["check"] and len(set(row) & {*discovery.KINDS}) == 1, row
             assert row.get("tier", "quick") in tiers.SECONDS, row
-            assert {one.split("[")[0] for _, one, _, _ in Formatter().parse(line) if one} <= named, row
+            assert {
+                one.split("[")[0] for _, one, _, _ in Formatter().parse(line) if one
+            } <= named, row
             for one in (*row.get("any", ()), *row.get("unless", ())):
                 assert set(one) <= CONDITION, one
         for one in itertools.chain(*chain.get("words", {}).values()):
             assert set(one) <= ROWS["word"], one
         assert "function" in chain or any(
-            rows.match(Folder("", known, set(), CATALOG.table), row, chain.get("files", ())) for row in chain["checks"]
+            rows.match(Folder("", known, set(), CATALOG.table), row, chain.get("files", ()))
+            for row in chain["checks"]
         )
 
 
@@ -252,18 +281,33 @@ def test_the_rows_hold_only_what_is_understood() -> None:
     ("files", "wanted"),
     [
         ({"web/package.json": package(test="jest")}, "test: npm --prefix web test"),
-        ({"web/package.json": package(test="jest"), "pnpm-lock.yaml": ""}, "test: pnpm -C web test"),
-        ({"web/package.json": package(lint="eslint ."), "web/yarn.lock": ""}, "lint: yarn --cwd web run lint"),
-        ({"web/package.json": TYPED, "web/tsconfig.json": "{}"}, "types: npx --prefix web tsc -p web --noEmit"),
+        (
+            {"web/package.json": package(test="jest"), "pnpm-lock.yaml": ""},
+            "test: pnpm -C web test",
+        ),
+        (
+            {"web/package.json": package(lint="eslint ."), "web/yarn.lock": ""},
+            "lint: yarn --cwd web run lint",
+        ),
+        (
+            {"web/package.json": TYPED, "web/tsconfig.json": "{}"},
+            "types: npx --prefix web tsc -p web --noEmit",
+        ),
         ({"api/Cargo.toml": ""}, "test: cargo test --manifest-path api/Cargo.toml"),
         ({"api/go.mod": ""}, "test: go -C api test ./..."),
         ({"api/Makefile": "test:\n\t./unit"}, "test: make -C api test"),
         ({"api/pom.xml": ""}, "test: mvn -q -f api/pom.xml test"),
         ({"api/build.gradle": "", "gradlew": ""}, "test: ./gradlew -p api test"),
         ({"api/build.gradle": "", "api/gradlew": ""}, "test: api/gradlew -p api test"),
-        ({"api/composer.json": package(test="pest")}, "test: composer --working-dir=api run-script test"),
+        (
+            {"api/composer.json": package(test="pest")},
+            "test: composer --working-dir=api run-script test",
+        ),
         ({"api/pytest.ini": ""}, "test: python -m pytest -q api"),
-        ({"api/pyproject.toml": "[tool.pytest]\n[tool.uv]"}, "test: uv run --directory api pytest -q"),
+        (
+            {"api/pyproject.toml": "[tool.pytest]\n[tool.uv]"},
+            "test: uv run --directory api pytest -q",
+        ),
         ({"api/manage.py": ""}, "test: python api/manage.py test api"),
         ({"my api/go.mod": ""}, "test: go -C 'my api' test ./..."),
         ({"it's/package.json": package(test="jest")}, """test: npm --prefix 'it'"'"'s' test"""),
@@ -278,10 +322,9 @@ def test_one_level_below_the_tool_is_told_the_folder(files: dict, wanted: str) -
 
 def test_members_of_a_workspace_are_run_by_its_root() -> None:
     root = json.dumps({"workspaces": ["web"], "scripts": {"test": "npm test -ws"}})
-    assert lines({"package.json": root, "web/package.json": package(test="jest", lint="eslint .")}) == [
-        "test: npm test",
-        "lint: npm --prefix web run lint",
-    ]
+    assert lines(
+        {"package.json": root, "web/package.json": package(test="jest", lint="eslint .")}
+    ) == ["test: npm test", "lint: npm --prefix web run lint"]
 
 
 def test_what_a_tool_cannot_be_told_is_left_out() -> None:
@@ -317,8 +360,10 @@ def tree(name: str) -> tuple[dict, list[str]]:
     return files, folders_of(files)
 
 
-ODD = ("", "\x00", "[", '{"scripts": [1]}', '{"scripts": {"test": 5, "lint": {"a": 1}}}', '"x"', "[1, 2]", "\ufeff{}",
-       "[tool]\nruff = 3\npoe = 'x'", "a = [" + "[" * 9000, "{" * 9000, '{"a":' * 9000, "test:\r\n\ttrue\r\n", "\t" * 5000,
+ODD = ("", "\x00", "[", '{"scripts": [1]}', '{"scripts": {"test": 5, "lint": {"a": 1}}}', '"x"', "[1, "
+"2]", "\ufeff{}",
+       "[tool]\nruff = 3\npoe = 'x'", "a = [" + "[" * 9000, "{" * 9000, '{"a":' * 9000, "test:\r\n"
+       "\ttrue\r\n", "\t" * 5000,
        '{"packageManager": 3, "workspaces": 1, "dependencies": []}', ": " * 5000, '\\"' * 20000, "/*" * 20000,
        "test" * 5000 + ":", "tasks:\n" + " " * 20000 + "test:")  # fmt: skip
 NAMES = sorted({*(name.replace("*", "a") for name in CATALOG.names), "test_a.py"})
@@ -327,13 +372,19 @@ NAMES = sorted({*(name.replace("*", "a") for name in CATALOG.names), "test_a.py"
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
 def test_no_text_makes_it_fail(text: str) -> None:
     lines(
-        {**dict.fromkeys(NAMES, text), **{f"web/{name}": text for name in NAMES}, "script/test": text},
+        {
+            **dict.fromkeys(NAMES, text),
+            **{f"web/{name}": text for name in NAMES},
+            "script/test": text,
+        },
         "tests",
         "web/tests",
     )
 
 
-@pytest.mark.parametrize("piece", ["\n", "\t", " ", '"', "/*", "a ", "a\n", ",}", ": ", "#", "\\\n", "[mypy]\n"])
+@pytest.mark.parametrize(
+    "piece", ["\n", "\t", " ", '"', "/*", "a ", "a\n", ",}", ": ", "#", "\\\n", "[mypy]\n"]
+)
 def test_a_long_text_of_one_piece_is_read_in_a_moment(piece: str) -> None:
     # A pattern that looks at the same blanks again and again would take minutes here.
     text = piece * (200_000 // len(piece))
@@ -357,7 +408,8 @@ def test_a_byte_order_mark_and_crlf_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["node_modules", "vendor", "target", "build", "dist", ".venv", ".git", "-x", "a\nb", "\udc80"]
+    "name",
+    ["node_modules", "vendor", "target", "build", "dist", ".venv", ".git", "-x", "a\nb", "\udc80"],
 )
 def test_folders_that_are_not_looked_into(name: str) -> None:
     assert CATALOG.skipped(name)

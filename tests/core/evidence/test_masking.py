@@ -11,7 +11,10 @@ from loopkit.store import tables
 
 MASKS = tables.masks()
 
-KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
+KEY = (
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPENSSH PRIVATE "
+    "KEY-----\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -43,16 +46,28 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPEN
         (r'"{\"token\":\"abcdefgh\",\"n\":1}"', r'"{\"token\":\"***\",\"n\":1}"'),
         ("token => 'abcdefgh'", "token => '***'"),
         ("<db:password>geheim12</db:password>", "<db:password>***</db:password>"),
-        ("\x1b[1mpassword\x1b[0m=\x1b[33mgeheim12\x1b[0m", "\x1b[1mpassword\x1b[0m=\x1b[33m***\x1b[0m"),
+        (
+            "\x1b[1mpassword\x1b[0m=\x1b[33mgeheim12\x1b[0m",
+            "\x1b[1mpassword\x1b[0m=\x1b[33m***\x1b[0m",
+        ),
         ("https://x?access_token=abcdef12&y=1", "https://x?access_token=***&y=1"),
         ("https://x/?se=2024&sig=abcdefgh12345678", "https://x/?se=2024&sig=***"),
         ("AccountKey=abcdefghijk==;", "AccountKey=***;"),
         ("< Set-Cookie: sid=abcdef0123456789; Path=/", "< Set-Cookie: ***"),
         ("curl -u joe:geheim12 https://x", "curl -u joe:*** https://x"),
-        ('{"key": "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----", "n": 1}', '{"key": "***", "n": 1}'),
+        (
+            '{"key": "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----", "n": 1}',
+            '{"key": "***", "n": 1}',
+        ),
         ("docker run -u 1000:1000 x", "docker run -u 1000:1000 x"),
-        ("from huggingface_hub import hf_hub_download", "from huggingface_hub import hf_hub_download"),
-        ("npm_config_registry=x npm_package_version=1", "npm_config_registry=x npm_package_version=1"),
+        (
+            "from huggingface_hub import hf_hub_download",
+            "from huggingface_hub import hf_hub_download",
+        ),
+        (
+            "npm_config_registry=x npm_package_version=1",
+            "npm_config_registry=x npm_package_version=1",
+        ),
         (
             "sk-learn-based-classifiers and pk_primary_key_of_users",
             "sk-learn-based-classifiers and pk_primary_key_of_users",
@@ -97,7 +112,10 @@ def test_a_stream_masks_the_same_in_whatever_pieces_it_comes(size: int) -> None:
     text = f"start\ntoken=abcd1234 é\n{KEY}it was longenough1, \xff\nghp_0123456789abcdef"
     data = text.encode("utf-8", "surrogateescape")
     stream = masking.Stream(MASKS, ["longenough1"])
-    said = b"".join(stream.feed(data[at : at + size]) for at in range(0, len(data), size)) + stream.end()
+    said = (
+        b"".join(stream.feed(data[at : at + size]) for at in range(0, len(data), size))
+        + stream.end()
+    )
     assert said.decode() == "start\ntoken=*** é\n***\nit was ***, \xff\n***"
 
 
@@ -114,12 +132,17 @@ def test_a_line_without_an_end_is_passed_on_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("shift", range(-60, 61, 7))
-@pytest.mark.parametrize("edge", [0, masking.OVERLAP], ids=["at the end of a piece", "where it is cut"])
+@pytest.mark.parametrize(
+    "edge", [0, masking.OVERLAP], ids=["at the end of a piece", "where it is cut"]
+)
 def test_a_credential_on_the_edge_of_a_piece_is_masked(shift: int, edge: int) -> None:
     before = b"ab " * ((masking.LONGEST_LINE - edge + shift) // 3)
     line = before + b"password=geheim1234 longenough1 ghp_0123456789abcdef " + b"cd " * 30_000
     stream = masking.Stream(MASKS, ["longenough1"])
-    said = b"".join(stream.feed(line[at : at + 65_536]) for at in range(0, len(line), 65_536)) + stream.end()
+    said = (
+        b"".join(stream.feed(line[at : at + 65_536]) for at in range(0, len(line), 65_536))
+        + stream.end()
+    )
     assert said == before + b"password=*** *** *** " + b"cd " * 30_000
 
 
@@ -162,13 +185,18 @@ def test_a_key_is_hidden_whatever_shows_its_lines(prefix: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["a-", "eyJ-", "eyJa.", "token", "token ", "token-", "://", "://a:", "sk-", "sk-a ", "-----BEGIN ", "A ", "token\"",
-     "password=\"a\\", "authorization: ", "--token ", "-u a", "Cookie: ", "A_KEY", "\x1b[", "bearer a.", "?key="],
+     "password=\"a\\", "authorization: ", "--token ", "-u a", "Cookie: ", "A_KEY", "\x1b[", "bearer "
+     "a.", "?key="],
 )  # fmt: skip
 def test_no_line_is_looked_through_again_and_again(piece: str) -> None:
-    """A square of its length would be minutes for each of these; the test would never come to its end."""
+    """A square of its length would be minutes for each of these; the test would never come to its
+    end."""
     MASKS.masked(piece * (200_000 // len(piece)))
 
 
 def test_names_that_only_sound_like_it() -> None:
     assert MASKS.values({"SECRET_BACKEND": "kubernetes", "MAX_OUTPUT_TOKENS": "32000000"}) == []
-    assert MASKS.values({"API_TOKEN": "/slash+first", "STRIPE_KEY": "abcdefgh1"}) == ["/slash+first", "abcdefgh1"]
+    assert MASKS.values({"API_TOKEN": "/slash+first", "STRIPE_KEY": "abcdefgh1"}) == [
+        "/slash+first",
+        "abcdefgh1",
+    ]

@@ -88,7 +88,8 @@ def test_one_that_does_not_or_that_gives_everything_on_purpose(rule: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["Bash(" + "* " * 20000 + ")", "Bash(" + "a=b " * 20000 + "*)", "Bash(" + "*/" * 20000 + "*)"]
+    "text",
+    ["Bash(" + "* " * 20000 + ")", "Bash(" + "a=b " * 20000 + "*)", "Bash(" + "*/" * 20000 + "*)"],
 )
 def test_a_long_rule_is_no_trouble(text: str) -> None:
     too_wide(text)

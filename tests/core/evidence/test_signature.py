@@ -1,4 +1,5 @@
-"""The same error has the same signature, on another machine and another day; different errors differ."""
+"""The same error has the same signature, on another machine and another day; different errors
+differ."""
 
 from __future__ import annotations
 
@@ -115,7 +116,10 @@ make: *** [Makefile:{line}: main.o] Error 1
 
 MAKE = "make: *** No rule to make target '{path}/main.c', needed by 'main.o'.  Stop.\n"
 
-LOG = "2026-{month}-01T09:{month}:00.{line}Z worker[{port}] ERROR: disk /dev/sda{line} is full ({hex})\n"
+LOG = (
+    "2026-{month}-01T09:{month}:00.{line}Z worker[{port}] ERROR: disk /dev/sda{line} is full "
+    "({hex})\n"
+)
 
 HERE = {
     "path": "/home/ann/project",
@@ -184,14 +188,31 @@ def test_different_errors_differ() -> None:
     ("text", "wanted"),
     [
         (
-            "There was 1 failure:\n\n1) ATest::testX\nFailed asserting that 3 matches expected 4.\n",
+            "There was 1 failure:\n\n1) ATest::testX\nFailed asserting that 3 matches expected "
+            "4.\n",
             "failed asserting that <n> matches expected <n>.",
         ),
-        ("> Task :compile\n> Task :test FAILED\n\nBillTest > adds() FAILED\n", "billtest > adds() failed"),
-        ("[xUnit.net 00:00:00.23]     Bill.Adds [FAIL]\n  Failed Bill.Adds [12 ms]\n", "failed bill.adds [<n>]"),
-        ("F401 [*] `os` imported but unused\n --> a.py:1:8\n\nFound 1 error.\n", "f401 [*] <text> imported but unused"),
-        ("FAIL a.test.js\n  ● Test suite failed to run\n\n    Cannot find module './x'\n", "cannot find module <text>"),
-        ('*****\nFile "a.py", line 3, in a\nFailed example:\n    f()\nExpected:\n    1\nGot:\n    2\n', "f()"),
+        (
+            "> Task :compile\n> Task :test FAILED\n\nBillTest > adds() FAILED\n",
+            "billtest > adds() failed",
+        ),
+        (
+            "[xUnit.net 00:00:00.23]     Bill.Adds [FAIL]\n  Failed Bill.Adds [12 ms]\n",
+            "failed bill.adds [<n>]",
+        ),
+        (
+            "F401 [*] `os` imported but unused\n --> a.py:1:8\n\nFound 1 error.\n",
+            "f401 [*] <text> imported but unused",
+        ),
+        (
+            "FAIL a.test.js\n  ● Test suite failed to run\n\n    Cannot find module './x'\n",
+            "cannot find module <text>",
+        ),
+        (
+            '*****\nFile "a.py", line 3, in a\nFailed example:\n    f()\nExpected:\n    1\nGot:\n '
+            "   2\n",
+            "f()",
+        ),
     ],
     ids="phpunit gradle xunit ruff jest-suite doctest".split(),
 )

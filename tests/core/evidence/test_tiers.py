@@ -16,7 +16,14 @@ def test_the_seconds_of_the_tiers() -> None:
 
 @pytest.mark.parametrize(
     ("failures", "tier"),
-    [(0, "quick"), (1, "standard"), (2, "standard"), (3, "standard"), (4, "thorough"), (40, "thorough")],
+    [
+        (0, "quick"),
+        (1, "standard"),
+        (2, "standard"),
+        (3, "standard"),
+        (4, "thorough"),
+        (40, "thorough"),
+    ],
 )
 def test_the_tier_that_is_due(failures: int, tier: str) -> None:
     assert tiers.due(failures) == tier
@@ -24,7 +31,14 @@ def test_the_tier_that_is_due(failures: int, tier: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "tier"),
-    [(0, "quick"), (4.999, "quick"), (5, "standard"), (29.9, "standard"), (30, "thorough"), (120, None)],
+    [
+        (0, "quick"),
+        (4.999, "quick"),
+        (5, "standard"),
+        (29.9, "standard"),
+        (30, "thorough"),
+        (120, None),
+    ],
 )
 def test_the_tier_that_has_room(seconds: float, tier: str | None) -> None:
     assert tiers.of(seconds) == tier
@@ -33,7 +47,8 @@ def test_the_tier_that_has_room(seconds: float, tier: str | None) -> None:
 def test_a_slow_check_gets_one_remark() -> None:
     assert tiers.remark("quick", 4.9) is None
     assert tiers.remark("quick", 5.0) == (
-        "slow: 5.0 s, a quick check takes under 5 s; it is a check of the standard tier, narrow it if you can"
+        "slow: 5.0 s, a quick check takes under 5 s; it is a check of the standard tier, narrow "
+        "it if you can"
     )
     assert "no tier has room" in str(tiers.remark("thorough", 121))
 
@@ -49,16 +64,19 @@ def test_failures_are_counted_over_attempts_until_one_passes_or_the_command_chan
     book.do(waves.closed)
     book.panel("T-001")
     book.wave()
-    assert (failing(book), book.state.tasks["T-001"].fix_cycles, book.state.tasks["T-001"].failing) == (
-        "thorough",
-        1,
-        5,
-    )
+    assert (
+        failing(book),
+        book.state.tasks["T-001"].fix_cycles,
+        book.state.tasks["T-001"].failing,
+    ) == ("thorough", 1, 5)
     book.do(work.changed, "T-001", "test -f b", None, None)
     assert book.state.tasks["T-001"].failing == 0
     assert failing(book) == "quick"
     book.verify("T-001")
-    assert (book.state.tasks["T-001"].failing, book.state.tasks["T-001"].evidence.tier) == (0, "standard")
+    assert (book.state.tasks["T-001"].failing, book.state.tasks["T-001"].evidence.tier) == (
+        0,
+        "standard",
+    )
 
 
 def test_a_journal_older_than_tiers_folds() -> None:

@@ -27,7 +27,14 @@ def keep(book: Book, label: str | None = None, wave: int | None = None, **more: 
         assert due is not None
         label, wave = due
     number = checkpoints.next_number(book.state)
-    facts = {"sha": sha(number), "tree": sha(number), "label": label, "wave": wave, "lines": book.state.lines, **more}
+    facts = {
+        "sha": sha(number),
+        "tree": sha(number),
+        "label": label,
+        "wave": wave,
+        "lines": book.state.lines,
+        **more,
+    }
     book.do(checkpoints.made, number, **facts)
     return number
 
@@ -54,7 +61,9 @@ def roll(book: Book, number: int, undo: bool = False, files: tuple = ("a.py",)) 
 @pytest.fixture
 def four() -> Book:
     """start (1), batch-1 (2), batch-2 (3), batch-3 (4); one task each, the fourth open."""
-    book = Book().planned(*[task(f"t{one}", "ls", blocked_by=[f"#{one}"] if one else []) for one in range(4)])
+    book = Book().planned(
+        *[task(f"t{one}", "ls", blocked_by=[f"#{one}"] if one else []) for one in range(4)]
+    )
     for _ in range(3):
         batch(book)
     return book
@@ -68,7 +77,9 @@ def numbers(found: list) -> list[int]:
 
 
 def test_due_at_the_first_wave_after_the_scaffold_and_after_every_batch() -> None:
-    book = Book().planned(task("s", "ls", scaffold=True), task("a", "ls"), task("b", "ls", blocked_by=["#2"]))
+    book = Book().planned(
+        task("s", "ls", scaffold=True), task("a", "ls"), task("b", "ls", blocked_by=["#2"])
+    )
     assert checkpoints.due(book.state) is None
     book.wave()
     assert checkpoints.due(book.state) == ("start", None)
@@ -81,8 +92,18 @@ def test_due_at_the_first_wave_after_the_scaffold_and_after_every_batch() -> Non
     assert checkpoints.due(book.state) is None
     batch(book)
     batch(book)
-    assert [one.label for one in book.state.checkpointed.checkpoints] == ["start", "scaffold", "batch-2", "batch-3"]
-    assert [one.tasks for one in book.state.checkpointed.checkpoints] == [(), ("T-001",), ("T-002",), ("T-003",)]
+    assert [one.label for one in book.state.checkpointed.checkpoints] == [
+        "start",
+        "scaffold",
+        "batch-2",
+        "batch-3",
+    ]
+    assert [one.tasks for one in book.state.checkpointed.checkpoints] == [
+        (),
+        ("T-001",),
+        ("T-002",),
+        ("T-003",),
+    ]
 
 
 def test_a_missed_one_is_due_still_and_one_by_hand_takes_no_place(executing: Book) -> None:
@@ -109,7 +130,9 @@ def test_labels() -> None:
     for words in ("", "  ", "before-rollback", "start", "scaffold", "batch-7"):
         with pytest.raises(UsageFault):
             checkpoints.label_of(words)
-    assert checkpoints.message("batch-2", ["T-003", "T-004"]) == "checkpoint: batch-2 - T-003, T-004"
+    assert (
+        checkpoints.message("batch-2", ["T-003", "T-004"]) == "checkpoint: batch-2 - T-003, T-004"
+    )
     assert checkpoints.message("start", []) == "checkpoint: start - none"
 
 
@@ -126,7 +149,14 @@ def test_parents_follow_the_line_and_a_rollback_continues_it_at_its_target(four:
 
 
 def test_back_counts_from_the_newest_along_the_line_without_what_was_saved(four: Book) -> None:
-    assert [checkpoints.find(four.state, f"~{one}").number for one in (0, 1, 2, 3, 4, 99)] == [4, 3, 2, 1, 1, 1]
+    assert [checkpoints.find(four.state, f"~{one}").number for one in (0, 1, 2, 3, 4, 99)] == [
+        4,
+        3,
+        2,
+        1,
+        1,
+        1,
+    ]
     assert checkpoints.find(four.state, "~").number == 3
     roll(four, 3)
     assert checkpoints.find(four.state, "~0").number == 3
@@ -216,7 +246,9 @@ def test_what_was_completed_just_before_the_target_stays(executing: Book) -> Non
 
 
 def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
-    book = Book(settings={"max_fix_cycles": 9}).planned(task("a", "ls"), task("b", "ls", blocked_by=["#1"]))
+    book = Book(settings={"max_fix_cycles": 9}).planned(
+        task("a", "ls"), task("b", "ls", blocked_by=["#1"])
+    )
     batch(book)
     book.do(gate.criterion_verified, "C1", outcome())
     seen = book.state.criterion_evidence["C1"].line
@@ -250,18 +282,26 @@ def test_evidence_that_came_while_the_tree_was_taken_is_younger_than_it(executin
     lines = executing.state.lines
     executing.verify("T-001")
     keep(executing, "manual", lines=lines)
-    assert checkpoints.reopened(executing.state, executing.state.checkpointed.numbers[1]) == ["T-001"]
+    assert checkpoints.reopened(executing.state, executing.state.checkpointed.numbers[1]) == [
+        "T-001"
+    ]
 
 
 def test_a_parent_waits_for_its_subtasks_again() -> None:
     book = Book().planned(task("whole", "ls"), task("other", "ls"))
     batch(book, fail=("T-001",))
-    book.line("task_added", task={"id": "T-003", "subject": "part", "verify": "ls", "parent": "T-001", "depth": 1})
+    book.line(
+        "task_added",
+        task={"id": "T-003", "subject": "part", "verify": "ls", "parent": "T-001", "depth": 1},
+    )
     book.line("task_split", id="T-001", subtasks=["T-003"])
     batch(book)
     assert book.state.tasks["T-001"].status == "completed"
     roll(book, 1)
-    assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == ("blocked", "split")
+    assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == (
+        "blocked",
+        "split",
+    )
     assert book.state.tasks["T-003"].status == "pending"
     while book.state.open:
         batch(book)
@@ -273,13 +313,17 @@ def test_it_is_a_lesson_that_names_work_reason_and_files(four: Book) -> None:
     four.do(work.failed, "T-004", "AssertionError: 3 != 4", None)
     four.do(waves.closed)
     goal = four.state.checkpointed.numbers[2]
-    changes = four.do(checkpoints.rolled_back, goal, 5, ["src/b.py", "src/a.py"], False, "it got slower")
+    changes = four.do(
+        checkpoints.rolled_back, goal, 5, ["src/b.py", "src/a.py"], False, "it got slower"
+    )
     [lesson] = [data for kind, data in changes if kind == "anti_pattern_recorded"]
     assert lesson["source"] == "rollback" and lesson["number"] == 1
     assert lesson["title"] == "Rolled back to checkpoint 2 (batch-1)"
     assert "T-002 t1" in lesson["what"] and lesson["files"] == ["src/b.py", "src/a.py"]
     assert lesson["why"].startswith("it got slower") and "3 != 4" in lesson["why"]
-    assert "T-004 t3" in lesson["what"] and lesson["avoid"] == "the same again; take another approach"
+    assert (
+        "T-004 t3" in lesson["what"] and lesson["avoid"] == "the same again; take another approach"
+    )
     assert four.state.trail.anti_patterns[-1]["number"] == 1
 
 
@@ -295,13 +339,18 @@ def test_a_rollback_to_what_was_saved_voids_what_came_after_it(four: Book) -> No
     batch(four)
     assert four.state.tasks["T-002"].status == "completed"
     roll(four, 5, undo=True)
-    assert four.state.tasks["T-002"].status == "pending" and four.state.tasks["T-001"].status == "completed"
+    assert (
+        four.state.tasks["T-002"].status == "pending"
+        and four.state.tasks["T-001"].status == "completed"
+    )
 
 
 def test_work_in_progress_keeps_from_going_back(executing: Book) -> None:
     keep(executing)
     goal = executing.state.checkpointed.numbers[1]
-    with pytest.raises(Refused, match=r"wave 1 is open, T-001 in progress.*loopkit task fail .*loopkit wave close"):
+    with pytest.raises(
+        Refused, match=r"wave 1 is open, T-001 in progress.*loopkit task fail .*loopkit wave close"
+    ):
         checkpoints.check(executing.state, goal, ".")
     executing.verify("T-001")
     executing.do(waves.closed)
@@ -313,7 +362,10 @@ def test_work_in_progress_keeps_from_going_back(executing: Book) -> None:
 def test_conflicts() -> None:
     with pytest.raises(Refused, match="CONFLICT: a rebase is in progress"):
         checkpoints.check_conflict("a rebase", [], force=True)
-    with pytest.raises(Refused, match=r"CONFLICT: committed after the checkpoint: 0, 1, 2, 3, 4 and 2 more.*--force"):
+    with pytest.raises(
+        Refused,
+        match=r"CONFLICT: committed after the checkpoint: 0, 1, 2, 3, 4 and 2 more.*--force",
+    ):
         checkpoints.check_conflict(None, [str(one) for one in range(7)], force=False)
     checkpoints.check_conflict(None, ["a"], force=True)
     checkpoints.check_conflict(None, [], force=False)
@@ -364,7 +416,10 @@ def test_a_loop_that_is_over_is_rolled_back_without_a_word_in_its_record(four: B
     four.line("loop_failed", reason="impossible")
     changes = roll(four, 2)
     assert [kind for kind, _ in changes] == ["rolled_back"]
-    assert four.state.tasks["T-003"].status == "completed" and four.state.tasks["T-003"].evidence is not None
+    assert (
+        four.state.tasks["T-003"].status == "completed"
+        and four.state.tasks["T-003"].evidence is not None
+    )
 
 
 # -- the journal

@@ -1,4 +1,5 @@
-"""The detectors: each just fires, each just does not, the first that fits wins; what a closed wave records of it."""
+"""The detectors: each just fires, each just does not, the first that fits wins; what a closed wave
+records of it."""
 
 from __future__ import annotations
 
@@ -177,7 +178,10 @@ def test_a_closed_wave_records_each_outcome() -> None:
     }
     named = ("status", "confidence", "trend", "recommendation")
     assert [data[one] for one in named] == ["BLOCKED", "low", "stable", "unblock:T-004"]
-    assert book.state.course.batches[-1].outcomes["T-002"] == ("failed", "valueerror: row <n> of <path>")
+    assert book.state.course.batches[-1].outcomes["T-002"] == (
+        "failed",
+        "valueerror: row <n> of <path>",
+    )
 
 
 def test_the_check_tells_the_error_not_the_one_who_gives_up() -> None:
@@ -349,7 +353,12 @@ def test_the_journal_folds_to_the_same_course() -> None:
 def test_the_state_file_before_and_after_the_first_batch() -> None:
     book = Book().planned(task("a"), task("b"))
     shown = loopstate.render(book.state)
-    for line in ("**Iteration**: 0", "**Status**: INITIALIZING", "**Confidence**: medium", "- Trend: stable"):
+    for line in (
+        "**Iteration**: 0",
+        "**Status**: INITIALIZING",
+        "**Confidence**: medium",
+        "- Trend: stable",
+    ):
         assert line in shown.splitlines(), shown
     assert loopstate.line(book.state) == ""
     book.wave()
@@ -370,15 +379,25 @@ def test_the_state_file_before_and_after_the_first_batch() -> None:
         "continue",
     ):
         assert line in shown
-    assert loopstate.line(book.state) == "Batches: PROGRESSING, confidence medium, trend stable, continue"
+    assert (
+        loopstate.line(book.state)
+        == "Batches: PROGRESSING, confidence medium, trend stable, continue"
+    )
 
 
 def test_the_state_file_stays_under_fifty_lines_after_a_hundred_batches() -> None:
     book = Book().planned(task("a" * 900))
     for number in range(1, 101):
-        rows = {f"T-{place:03d}": {"result": "failed", "signature": "s" * 160} for place in range(1, 26)}
+        rows = {
+            f"T-{place:03d}": {"result": "failed", "signature": "s" * 160} for place in range(1, 26)
+        }
         book.line("wave_opened", wave=number, tasks=[])
-        said = {"status": "STALLED", "confidence": "low", "trend": "stable", "recommendation": "retry-with-change"}
+        said = {
+            "status": "STALLED",
+            "confidence": "low",
+            "trend": "stable",
+            "recommendation": "retry-with-change",
+        }
         book.line("wave_closed", wave=number, completed=[], failed=[], outcomes=rows, **said)
         book.line("recovery", status="STALLED", play="panel", wave=number, counted=True)
     shown = loopstate.render(book.state)
@@ -389,7 +408,12 @@ def test_the_state_file_stays_under_fifty_lines_after_a_hundred_batches() -> Non
 
 def test_a_new_course_is_empty() -> None:
     course = Course()
-    assert (course.status, course.window, course.failing(), course.undone) == ("INITIALIZING", [], [], False)
+    assert (course.status, course.window, course.failing(), course.undone) == (
+        "INITIALIZING",
+        [],
+        [],
+        False,
+    )
 
 
 def test_loops_of_one_or_two_waves_go_as_before() -> None:

@@ -1,4 +1,5 @@
-"""Recoveries: the play of each status, at most twice, then the person with all that is needed on one screen."""
+"""Recoveries: the play of each status, at most twice, then the person with all that is needed on
+one screen."""
 
 from __future__ import annotations
 
@@ -31,8 +32,21 @@ def play(book: Book) -> tuple | None:
 
 
 def checkpoint(book: Book) -> None:
-    row = {"number": len(book.state.checkpointed.checkpoints) + 1, "sha": "a" * 40, "tree": "b" * 40, "parent": None}
-    book.line("checkpoint_made", **row, label=f"batch-{row['number']}", tasks=[], good=True, left_out=[], wave=0)
+    row = {
+        "number": len(book.state.checkpointed.checkpoints) + 1,
+        "sha": "a" * 40,
+        "tree": "b" * 40,
+        "parent": None,
+    }
+    book.line(
+        "checkpoint_made",
+        **row,
+        label=f"batch-{row['number']}",
+        tasks=[],
+        good=True,
+        left_out=[],
+        wave=0,
+    )
 
 
 def rolled_back(book: Book, **fields: Any) -> None:
@@ -43,14 +57,19 @@ def rolled_back(book: Book, **fields: Any) -> None:
 def batch(book: Book, status: str = "PROGRESSING", **outcomes: str) -> None:
     """A closed wave as it stands in the journal; `T001="failed"`."""
     number = len(book.state.waves) + 1
-    rows = {f"{name[0]}-{name[1:]}": {"result": result, "signature": "boom"} for name, result in outcomes.items()}
+    rows = {
+        f"{name[0]}-{name[1:]}": {"result": result, "signature": "boom"}
+        for name, result in outcomes.items()
+    }
     book.line("wave_opened", wave=number, tasks=list(rows))
     for name, row in rows.items():
         if row["result"] == "failed" and book.state.tasks[name].status == "pending":
             book.line("task_started", id=name, wave=number)
             book.line("task_failed", id=name, attempt=1, error="ValueError: 3", action="retry")
     said = {"confidence": "low", "trend": "stable", "recommendation": "x"}
-    book.line("wave_closed", wave=number, completed=[], failed=[], outcomes=rows, status=status, **said)
+    book.line(
+        "wave_closed", wave=number, completed=[], failed=[], outcomes=rows, status=status, **said
+    )
 
 
 @pytest.fixture
@@ -74,10 +93,17 @@ def wave(book: Book, **errors: str) -> None:
 
 
 def stalled(book: Book) -> None:
-    """Three batches in which nothing passes, each failure with its panel, none of them a task's third."""
+    """Three batches in which nothing passes, each failure with its panel, none of them a task's
+    third."""
     for _ in range(3):
         batch(book, "PROGRESSING", T001="failed")
-        book.line("panel_recorded", call="stuck", task="T-001", attempt=book.state.tasks["T-001"].attempts, **PANEL)
+        book.line(
+            "panel_recorded",
+            call="stuck",
+            task="T-001",
+            attempt=book.state.tasks["T-001"].attempts,
+            **PANEL,
+        )
     batch(book, "STALLED", T002="failed")
 
 
@@ -156,10 +182,14 @@ def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
 
 @pytest.mark.parametrize("kind", ["implementation", "fix", "replan"])
 def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str) -> None:
-    assert "What the person answered" not in briefs.render(book.state, supervision.step(kind, "T-001"), "f")
+    assert "What the person answered" not in briefs.render(
+        book.state, supervision.step(kind, "T-001"), "f"
+    )
     book.state.course.answer = "use the other parser"
     assert "use the other parser" in briefs.render(book.state, supervision.step(kind, "T-001"), "f")
-    assert "use the other parser" not in briefs.render(book.state, supervision.step("test", "T-001"), "f")
+    assert "use the other parser" not in briefs.render(
+        book.state, supervision.step("test", "T-001"), "f"
+    )
 
 
 def test_a_failed_loop_that_is_resumed_starts_anew(book: Book) -> None:
@@ -406,7 +436,8 @@ def test_blocked_lets_other_ready_tasks_go_on() -> None:
 
 
 def test_what_is_left_when_others_are_done_pauses_as_waiting() -> None:
-    """Told when it was blocked; when nothing else is left the Stop hook says so (rule: Stop, row 6)."""
+    """Told when it was blocked; when nothing else is left the Stop hook says so (rule: Stop, row
+    6)."""
     book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#2"]))
     blocked(book, "permission", "needs a signature", "T-001")
     book.wave()
@@ -445,7 +476,9 @@ def test_under_a_supervisor_replan_and_diagnosis_are_the_recovery(book: Book) ->
     assert play(book) == ("STALLED", "panel", "T-001")
     assert recovery.command(book.state) is None
     recovery.check(book.state)
-    book.line("task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning="r", blockers=[])
+    book.line(
+        "task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning="r", blockers=[]
+    )
     assert play(book) is None and book.state.course.used == {"STALLED": 1}
 
 
@@ -459,7 +492,13 @@ def test_the_question_fits_on_one_screen() -> None:
         batch(book, "STALLED", **{f"T{number:03d}": "failed" for number in range(1, 26)})
         book.line("panel_recorded", call="stuck", task="T-001", attempt=99, **PANEL)
     batch(book, "STALLED", **{f"T{number:03d}": "failed" for number in range(1, 26)})
-    book.line("task_failed", id="T-001", attempt=2, error="Error: " + "x" * 5000 + "\n" * 200, action="retry")
+    book.line(
+        "task_failed",
+        id="T-001",
+        attempt=2,
+        error="Error: " + "x" * 5000 + "\n" * 200,
+        action="retry",
+    )
     (text,) = [data["text"] for kind, data in book.do(recovery.settled) if kind == "question_asked"]
     rows = text.splitlines()
     assert len(rows) <= 32 and max(map(len, rows)) <= 400 and len(text) < 4000
@@ -501,7 +540,8 @@ def test_a_status_nobody_knows_asks_for_nothing(book: Book) -> None:
 
 
 def follow(book: Book, choose: random.Random, checkpoints: bool) -> set[str]:
-    """Do what the next steps say while tasks pass, fail and block as `choose` has it; gives the kinds of steps taken."""
+    """Do what the next steps say while tasks pass, fail and block as `choose` has it; gives the
+    kinds of steps taken."""
     taken: set[str] = set()
     for _ in range(600):
         command = step(book)
@@ -519,7 +559,11 @@ def follow(book: Book, choose: random.Random, checkpoints: bool) -> set[str]:
             book.do(work.unblocked, words[3])
         elif words[1] == "rollback":
             parents = {one.parent for one in book.state.tasks.values()}
-            done = [one.id for one in book.state.tasks.values() if one.status == "completed" and one.id not in parents]
+            done = [
+                one.id
+                for one in book.state.tasks.values()
+                if one.status == "completed" and one.id not in parents
+            ]
             for name in done[-1:]:
                 book.line("task_reopened", id=name, reason="rolled back to checkpoint 1")
             rolled_back(book, reopened=done[-1:])
@@ -529,7 +573,11 @@ def follow(book: Book, choose: random.Random, checkpoints: bool) -> set[str]:
         elif words[1] == "verify":
             book.do(gate.criterion_verified, words[2], outcome())
         elif words[1] == "review":
-            book.do(review.light, int(words[3]), {"score": 9, "issues": 0, "blockers": 0, "experts": ["a", "b"]})
+            book.do(
+                review.light,
+                int(words[3]),
+                {"score": 9, "issues": 0, "blockers": 0, "experts": ["a", "b"]},
+            )
         else:
             raise AssertionError(command)
     raise AssertionError(f"no end: {command}")
@@ -546,10 +594,17 @@ def advance(book: Book, choose: random.Random, checkpoints: bool) -> None:
         if what < 0.4:
             book.verify(name)
         elif what < 0.9:
-            book.verify(name, passed=False, output=choose.choice(["ValueError: 3", "TypeError: x", ""]))
+            book.verify(
+                name, passed=False, output=choose.choice(["ValueError: 3", "TypeError: x", ""])
+            )
             book.do(work.failed, name, "no", None)
         else:
-            book.do(work.blocked, name, choose.choice(["dependency", "external"]), choose.choice(["T-002", "a key"]))
+            book.do(
+                work.blocked,
+                name,
+                choose.choice(["dependency", "external"]),
+                choose.choice(["T-002", "a key"]),
+            )
     if book.state.session.status == "failed":
         return
     done = [one for one in book.state.tasks.values() if one.status == "completed"]
@@ -564,11 +619,20 @@ def advance(book: Book, choose: random.Random, checkpoints: bool) -> None:
 def test_following_the_next_step_never_goes_round_in_circles() -> None:
     taken: set[str] = set()
     for seed in range(60):
-        book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#1"]), task("d", blocked_by=["#2"]))
+        book = Book().planned(
+            task("a"), task("b"), task("c", blocked_by=["#1"]), task("d", blocked_by=["#2"])
+        )
         taken |= follow(book, random.Random(seed), checkpoints=seed % 2 == 0)
         again = LoopState("001-limiter")
         for event in book.events:
             again.apply(event)
         assert again.course.__dict__ == book.state.course.__dict__
-    assert taken >= {"end", "loopkit review --thorough", "answer", "panel", "task split", "rollback last-good"}
+    assert taken >= {
+        "end",
+        "loopkit review --thorough",
+        "answer",
+        "panel",
+        "task split",
+        "rollback last-good",
+    }
     assert "rollback ~2" in taken and "loopkit status" not in taken

@@ -51,7 +51,16 @@ def test_a_damaged_stamp_is_zero(damaged: object) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("15m", 900), ("2h", 7200), ("1h30m", 5400), ("1d", 86400), (" 2H ", 7200), ("1m1", 61)],
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("15m", 900),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("1d", 86400),
+        (" 2H ", 7200),
+        ("1m1", 61),
+    ],
 )
 def test_durations(text: str, seconds: int) -> None:
     assert clock.duration(text) == seconds
@@ -65,7 +74,15 @@ def test_anything_else_is_no_duration(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (7500, "2 h 5 min"), (86400, "24 h")],
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (3600, "1 h"),
+        (7500, "2 h 5 min"),
+        (86400, "24 h"),
+    ],
 )
 def test_durations_for_people(seconds: int, text: str) -> None:
     assert clock.human(seconds) == text

@@ -13,11 +13,17 @@ from loopkit.core.journal.events import Event
 
 ANY_TEXT = some.text(some.characters())  # lone surrogates included
 VALUES = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    some.none()
+    | some.booleans()
+    | some.integers()
+    | some.floats(allow_nan=False, allow_infinity=False)
+    | ANY_TEXT,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=8,
 )
-EVENTS = some.builds(Event, ANY_TEXT, some.dictionaries(ANY_TEXT, VALUES, max_size=4), ANY_TEXT, ANY_TEXT)
+EVENTS = some.builds(
+    Event, ANY_TEXT, some.dictionaries(ANY_TEXT, VALUES, max_size=4), ANY_TEXT, ANY_TEXT
+)
 
 
 @given(EVENTS)
@@ -67,7 +73,9 @@ def test_deep_nesting_is_damage_not_a_crash() -> None:
 
 
 def test_the_documented_form() -> None:
-    event = Event("task_failed", {"id": "T-001", "error": 'é "x"'}, "2026-12-01T09:30:00Z", "session:3f2c")
+    event = Event(
+        "task_failed", {"id": "T-001", "error": 'é "x"'}, "2026-12-01T09:30:00Z", "session:3f2c"
+    )
     record = json.loads(events.encode(event))
     assert list(record) == ["v", "at", "type", "by", "data"]
     assert record["v"] == 1

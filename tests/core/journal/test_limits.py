@@ -74,4 +74,8 @@ def test_the_reason_names_value_and_way_out(used: tuple, words: tuple) -> None:
 
 
 def test_defaults() -> None:
-    assert (limits.DEFAULT_ITERATIONS, limits.DEFAULT_USD, limits.DEFAULT_SECONDS) == (25, 25.0, 7200)
+    assert (limits.DEFAULT_ITERATIONS, limits.DEFAULT_USD, limits.DEFAULT_SECONDS) == (
+        25,
+        25.0,
+        7200,
+    )

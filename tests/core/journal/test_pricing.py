@@ -36,17 +36,26 @@ def test_the_longest_name_wins() -> None:
         ("", None),
     ],
 )
-def test_a_row_stands_for_the_forms_of_one_model_and_for_no_other(model: str, row: str | None) -> None:
+def test_a_row_stands_for_the_forms_of_one_model_and_for_no_other(
+    model: str, row: str | None
+) -> None:
     assert pricing.price_of(model, {}) == (pricing.PRICES[row] if row else None)
 
 
 def test_an_hour_in_the_cache_searches_and_fast_mode() -> None:
     million = 10**6
-    assert pricing.cost({"claude-opus-5": [0, 0, million, 0, million]}, {})[:2] == (pytest.approx(16.25), 2 * million)
+    assert pricing.cost({"claude-opus-5": [0, 0, million, 0, million]}, {})[:2] == (
+        pytest.approx(16.25),
+        2 * million,
+    )
     assert pricing.cost({"claude-opus-5": [0, 0, 0, 0, 0, 100]}, {})[:2] == (pytest.approx(1.0), 0)
     assert pricing.cost({"claude-opus-5 fast": [million, 0, 0, 0]}, {})[0] == pytest.approx(10.0)
     assert pricing.cost({"claude-haiku-4-5 fast": [million, 0, 0, 0]}, {})[0] == pytest.approx(1.0)
-    own = {"claude-opus-5": [1.0, 1, 1, 1], "mystery": [1.0, 1, 1, 1], "mystery fast": [7.0, 1, 1, 1]}
+    own = {
+        "claude-opus-5": [1.0, 1, 1, 1],
+        "mystery": [1.0, 1, 1, 1],
+        "mystery fast": [7.0, 1, 1, 1],
+    }
     assert pricing.cost({"claude-opus-5 fast": [million, 0, 0, 0]}, own)[0] == pytest.approx(2.0)
     assert pricing.cost({"mystery fast": [million, 0, 0, 0]}, own)[0] == pytest.approx(7.0)
     assert pricing.cost({"other fast": [1, 0, 0, 0]}, own)[2] == ["other fast"]
@@ -65,17 +74,17 @@ def test_rows_of_four_and_of_six_add_up(old: list, new: list, both: list) -> Non
 
 
 def test_an_unknown_model_is_named_and_its_tokens_shown() -> None:
-    usd, tokens, unpriced = pricing.cost({"mystery": [1, 2, 3, 4], "claude-haiku-4-5": [10**6, 0, 0, 0]}, {})
+    usd, tokens, unpriced = pricing.cost(
+        {"mystery": [1, 2, 3, 4], "claude-haiku-4-5": [10**6, 0, 0, 0]}, {}
+    )
     assert (usd, tokens, unpriced) == (pytest.approx(1.0), 10**6 + 10, ["mystery"])
 
 
 def test_a_persons_own_table_comes_first() -> None:
     own = {"claude": [100.0, 0, 0, 0], "mystery": [1.0, 1.0, 1.0, 1.0]}
-    assert pricing.cost({"claude-haiku-4-5": [10**6, 0, 0, 0], "mystery": [0, 10**6, 0, 0]}, own) == (
-        pytest.approx(101.0),
-        2 * 10**6,
-        [],
-    )
+    assert pricing.cost(
+        {"claude-haiku-4-5": [10**6, 0, 0, 0], "mystery": [0, 10**6, 0, 0]}, own
+    ) == (pytest.approx(101.0), 2 * 10**6, [])
 
 
 def test_nothing_costs_nothing() -> None:

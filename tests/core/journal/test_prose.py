@@ -17,8 +17,15 @@ def test_clean_gives_one_short_printable_line(text: str, most: int) -> None:
 
 
 def test_numbers_take_the_right_form_of_their_word() -> None:
-    assert [prose.count(number, "issue") for number in (0, 1, 2)] == ["0 issues", "1 issue", "2 issues"]
-    assert [prose.count(number, "criterion", "criteria") for number in (1, 2)] == ["1 criterion", "2 criteria"]
+    assert [prose.count(number, "issue") for number in (0, 1, 2)] == [
+        "0 issues",
+        "1 issue",
+        "2 issues",
+    ]
+    assert [prose.count(number, "criterion", "criteria") for number in (1, 2)] == [
+        "1 criterion",
+        "2 criteria",
+    ]
 
 
 def test_no_tag_is_left_in_a_text_and_comparisons_are() -> None:

@@ -53,5 +53,7 @@ def test_the_task_record_imports_neither_dataclasses_nor_typing():
         "import sys; sys.path.append(sys.argv[1]); import loopkit.core.journal.state; "
         "print([one for one in ('dataclasses', 'typing', 'inspect') if one in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, ROOT], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, ROOT], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

@@ -46,7 +46,9 @@ def test_shape_boundaries(fit: int, shape: str | None) -> None:
     assert score.shape_of(fit) == shape
 
 
-@pytest.mark.parametrize(("learnings", "familiarity"), [(0, 0), (1, 2), (4, 8), (5, 10), (6, 10), (50, 10)])
+@pytest.mark.parametrize(
+    ("learnings", "familiarity"), [(0, 0), (1, 2), (4, 8), (5, 10), (6, 10), (50, 10)]
+)
 def test_familiarity_counts_two_each_and_ten_at_most(learnings: int, familiarity: int) -> None:
     assert scored(1, 1, 1, 1, 1, learnings=learnings).fit == 25 + familiarity
 

@@ -15,8 +15,17 @@ from tests.core.kit import BEGIN, S1, S2, Book, task
 
 def test_a_new_loop_runs_and_belongs_to_who_started_it(book: Book) -> None:
     session = book.state.session
-    assert (session.status, session.stage, session.owner, session.owner_pid) == ("running", "intent", S1, 1)
-    assert (session.started_at, session.running_since, session.iteration) == (clock.stamp(BEGIN), BEGIN, 0)
+    assert (session.status, session.stage, session.owner, session.owner_pid) == (
+        "running",
+        "intent",
+        S1,
+        1,
+    )
+    assert (session.started_at, session.running_since, session.iteration) == (
+        clock.stamp(BEGIN),
+        BEGIN,
+        0,
+    )
 
 
 def test_only_running_time_counts(book: Book) -> None:
@@ -96,8 +105,12 @@ def test_statuses_of_the_verdicts() -> None:
 
 
 @pytest.mark.parametrize("first", ["loop_completed", "loop_failed", "loop_cancelled"])
-@pytest.mark.parametrize("late", ["paused", "resumed", "loop_cancelled", "loop_completed", "iteration_ended"])
-def test_the_first_end_stands_whatever_is_written_behind_it(book: Book, first: str, late: str) -> None:
+@pytest.mark.parametrize(
+    "late", ["paused", "resumed", "loop_cancelled", "loop_completed", "iteration_ended"]
+)
+def test_the_first_end_stands_whatever_is_written_behind_it(
+    book: Book, first: str, late: str
+) -> None:
     """A hook, or a check that ran, may not have seen the end."""
     book.line(first, reason="x")
     session = book.state.session
@@ -108,14 +121,27 @@ def test_the_first_end_stands_whatever_is_written_behind_it(book: Book, first: s
 
 def test_usage_is_added_up_by_model(book: Book) -> None:
     book.line(
-        "iteration_ended", by="hook", decision="hold", usage={"m": [1, 2, 3, 4]}, offsets={"a": 10}, message_ids=["x"]
+        "iteration_ended",
+        by="hook",
+        decision="hold",
+        usage={"m": [1, 2, 3, 4]},
+        offsets={"a": 10},
+        message_ids=["x"],
     )
     book.line(
-        "iteration_ended", by="hook", decision="hold", usage={"m": [1, 0, 0, 1], "n": [5, 5, 5, 5]}, offsets={"b": 3}
+        "iteration_ended",
+        by="hook",
+        decision="hold",
+        usage={"m": [1, 0, 0, 1], "n": [5, 5, 5, 5]},
+        offsets={"b": 3},
     )
     session = book.state.session
     assert session.usage == {"m": [2, 2, 3, 5], "n": [5, 5, 5, 5]}
-    assert (session.offsets, session.message_ids, session.iteration) == ({"a": 10, "b": 3}, ["x"], 2)
+    assert (session.offsets, session.message_ids, session.iteration) == (
+        {"a": 10, "b": 3},
+        ["x"],
+        2,
+    )
 
 
 def test_holds_in_a_row_are_counted_by_fingerprint(book: Book) -> None:
@@ -143,7 +169,12 @@ def test_another_owner_begins_without_holds(book: Book) -> None:
     book.line("iteration_ended", by="hook", decision="hold", fingerprint="a")
     book.line("owner_changed", session_id=S2, client_pid=7, unattended=True)
     session = book.state.session
-    assert (session.owner, session.owner_pid, session.unattended, session.hold_count) == (S2, 7, True, 0)
+    assert (session.owner, session.owner_pid, session.unattended, session.hold_count) == (
+        S2,
+        7,
+        True,
+        0,
+    )
     book.line("owner_changed", session_id=S1, client_pid=8)
     assert session.unattended
 
@@ -164,7 +195,9 @@ def test_a_failed_turn_is_remembered_until_the_loop_goes_on(book: Book) -> None:
 
 
 def test_dump_and_load(book: Book) -> None:
-    book.line("iteration_ended", by="hook", decision="hold", usage={"m": [1, 2, 3, 4]}, fingerprint="a")
+    book.line(
+        "iteration_ended", by="hook", decision="hold", usage={"m": [1, 2, 3, 4]}, fingerprint="a"
+    )
     dumped = json.loads(json.dumps(book.state.session.dump()))
     assert Session.load(dumped).dump() == book.state.session.dump()
     del dumped["owner"]

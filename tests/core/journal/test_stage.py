@@ -44,7 +44,11 @@ def test_the_way_through_all_stages() -> None:
     book.do(gate.completed, same)
     look()
     assert tuple(seen) == stages.ORDER
-    moves = [(event.data["from"], event.data["to"]) for event in book.events if event.type == "stage_moved"]
+    moves = [
+        (event.data["from"], event.data["to"])
+        for event in book.events
+        if event.type == "stage_moved"
+    ]
     assert moves == list(itertools.pairwise(stages.ORDER))
 
 
@@ -130,7 +134,9 @@ def test_leaving_intent_needs_scores() -> None:
         (5, 25, "colleague", None, None),
     ],
 )
-def test_leaving_intent(spec: int, fit: int, shape: str | None, why: str | None, words: str | None) -> None:
+def test_leaving_intent(
+    spec: int, fit: int, shape: str | None, why: str | None, words: str | None
+) -> None:
     scores = {"spec": spec, "fit": fit, "shape": shape}
     if words is None:
         stage.check_leave_intent(scores, why)
@@ -150,7 +156,10 @@ def test_leaving_decompose_needs_tasks_commands_and_a_shape() -> None:
     stage.check_leave_decompose(book.state, 25)
     with pytest.raises(Refused, match="1 tasks, at most 0"):
         stage.check_leave_decompose(book.state, 0)
-    book.line("shape_saved", criteria=[{"id": "C1", "text": "x"}, {"id": "M1", "text": "y", "must_not": True}])
+    book.line(
+        "shape_saved",
+        criteria=[{"id": "C1", "text": "x"}, {"id": "M1", "text": "y", "must_not": True}],
+    )
     with pytest.raises(Refused, match="the shape is not fixed"):
         stage.check_leave_decompose(book.state, 25)
 
@@ -244,14 +253,18 @@ def test_unattended_colleague_pauses_with_waiting() -> None:
 
 def test_what_a_person_confirmed_is_no_default() -> None:
     book = Book().shaped(2, 2, 1, 1, 1)
-    assert book.do(intake.confirmed, "shape")[0] == ("confirmed", {"what": "shape", "default": False})
+    assert book.do(intake.confirmed, "shape")[0] == (
+        "confirmed",
+        {"what": "shape", "default": False},
+    )
 
 
 # -- another check is another question
 
 
 def asked(*scores: int) -> Book:
-    """A loop whose tasks (and, with a colleague's shape, next wave) the person has confirmed; nothing has begun."""
+    """A loop whose tasks (and, with a colleague's shape, next wave) the person has confirmed;
+    nothing has begun."""
     book = Book().shaped(*scores)
     book.do(intake.confirmed, "shape")
     book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
@@ -276,7 +289,9 @@ def test_another_check_drops_the_yes_to_tasks_and_wave(scores: tuple, change: st
     CHANGES[change](book)
     [dropped] = book.of("confirmation_dropped")
     assert dropped["what"] == ["tasks"] + ["wave-1"] * (scores == COLLEAGUE)
-    with pytest.raises(Refused, match="has not confirmed the task list; next: loopkit confirm tasks"):
+    with pytest.raises(
+        Refused, match="has not confirmed the task list; next: loopkit confirm tasks"
+    ):
         book.wave()
     confirm(book, "tasks")
     if scores == COLLEAGUE:
@@ -296,7 +311,10 @@ def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
     assert book.state.stage == "executing" and stage.confirmation(book.state) is None
     CHANGES[change](book)
     assert nextstep.command(book.state) == "loopkit confirm tasks"
-    for act in (book.wave, lambda: book.do(waves.started, "T-003" if "T-003" in book.state.tasks else "T-002")):
+    for act in (
+        book.wave,
+        lambda: book.do(waves.started, "T-003" if "T-003" in book.state.tasks else "T-002"),
+    ):
         with pytest.raises(Refused, match="next: loopkit confirm tasks"):
             act()
     confirm(book, "tasks")
@@ -310,7 +328,8 @@ def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
     book.wave()
     book.do(work.changed, "T-001", "test -f other", None, None)
     with pytest.raises(
-        Refused, match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks"
+        Refused,
+        match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks",
     ):
         book.do(work.check_verify, "T-001", ["test", "-f", "other"])
     confirm(book, "tasks")

@@ -21,10 +21,15 @@ def recount(state: LoopState) -> dict[str, Any]:
     """All that the fold counts, counted anew from the tasks."""
     everything = state.tasks
     unfinished = {one.id for one in everything.values() if one.status != tasks.COMPLETED}
-    waiting = {one.id: sum(blocker in unfinished for blocker in one.blocked_by) for one in everything.values()}
+    waiting = {
+        one.id: sum(blocker in unfinished for blocker in one.blocked_by)
+        for one in everything.values()
+    }
     pending = [one for one in everything.values() if one.status == tasks.PENDING]
     free = [one.id for one in pending if not waiting[one.id]]
-    counts = {name: sum(one.status == name for one in everything.values()) for name in tasks.STATUSES}
+    counts = {
+        name: sum(one.status == name for one in everything.values()) for name in tasks.STATUSES
+    }
     return {
         "counts": counts,
         "waiting": waiting,
@@ -70,7 +75,14 @@ class Anything(RuleBasedStateMachine):
         kind=some.sampled_from(["work", "work", "remediation"]),
     )
     def add(self, name: str, blockers: list, verify: str, parent: str | None, kind: str) -> None:
-        row = {"id": name, "subject": name, "verify": verify, "blockedBy": blockers, "parent": parent, "kind": kind}
+        row = {
+            "id": name,
+            "subject": name,
+            "verify": verify,
+            "blockedBy": blockers,
+            "parent": parent,
+            "kind": kind,
+        }
         self.book.line("task_added", task=row)
 
     @rule(
@@ -100,7 +112,10 @@ class Anything(RuleBasedStateMachine):
     def change(self, name: str, verify: str | None) -> None:
         self.book.line("task_changed", id=name, **({} if verify is None else {"verify": verify}))
 
-    @rule(name=some.sampled_from(IDS), blockers=some.lists(some.sampled_from([*IDS, "T-099"]), max_size=3))
+    @rule(
+        name=some.sampled_from(IDS),
+        blockers=some.lists(some.sampled_from([*IDS, "T-099"]), max_size=3),
+    )
     def change_blockers(self, name: str, blockers: list) -> None:
         self.book.line("task_changed", id=name, blockedBy=blockers)
 
@@ -130,7 +145,9 @@ TestCounters = Anything.TestCase
 
 def test_a_task_that_is_named_as_a_blocker_before_it_exists_is_waited_for() -> None:
     book = Book()
-    book.line("task_added", task={"id": "T-001", "subject": "a", "verify": "ls", "blockedBy": ["T-002"]})
+    book.line(
+        "task_added", task={"id": "T-001", "subject": "a", "verify": "ls", "blockedBy": ["T-002"]}
+    )
     book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "ls"})
     assert book.state.waiting == {"T-001": 1, "T-002": 0} and book.state.free == 1
     book.line("task_completed", id="T-002")
@@ -155,7 +172,9 @@ def test_another_command_takes_the_evidence_away() -> None:
 
 def test_history_keeps_what_was_tried() -> None:
     book = Book().planned()
-    book.line("task_failed", id="T-001", action="retry", attempt=1, approach="a", result="r", error="e")
+    book.line(
+        "task_failed", id="T-001", action="retry", attempt=1, approach="a", result="r", error="e"
+    )
     row = book.state.tasks["T-001"]
     assert (row.attempts, row.stuck_count, row.status, row.panel_due) == (1, 1, "pending", True)
     assert [dict(entry) for entry in row.history] == [
@@ -166,7 +185,14 @@ def test_history_keeps_what_was_tried() -> None:
 def test_unknown_types_and_tasks_change_nothing_but_the_line_count() -> None:
     book = Book()
     before = kept(book.state)
-    for kind in ("task_started", "task_failed", "task_removed", "from_the_future", "finding_resolved", "apply"):
+    for kind in (
+        "task_started",
+        "task_failed",
+        "task_removed",
+        "from_the_future",
+        "finding_resolved",
+        "apply",
+    ):
         book.line(kind, id="T-404")
     assert kept(book.state) == before
     assert book.state.lines == len(book.events) == 7

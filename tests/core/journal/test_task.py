@@ -34,7 +34,9 @@ def test_every_move() -> None:
                 tasks.moved(task, after)
 
 
-@pytest.mark.parametrize(("text", "number"), [("T-001", 1), ("t-3", 3), ("T-1000", 1000), ("T-0", 0)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("T-001", 1), ("t-3", 3), ("T-1000", 1000), ("T-0", 0)]
+)
 def test_numbers(text: str, number: int) -> None:
     assert tasks.number(text) == number
 
@@ -46,7 +48,12 @@ def test_no_numbers(text: str) -> None:
 
 
 def test_make_id() -> None:
-    assert [tasks.make_id(number) for number in (1, 25, 999, 1000)] == ["T-001", "T-025", "T-999", "T-1000"]
+    assert [tasks.make_id(number) for number in (1, 25, 999, 1000)] == [
+        "T-001",
+        "T-025",
+        "T-999",
+        "T-1000",
+    ]
 
 
 def test_metadata_has_the_four_documented_names() -> None:
@@ -64,15 +71,25 @@ def test_json_has_the_documented_names() -> None:
         "001-x", "observation"
     )
     wanted = (
-        "id subject activeForm description verify blockedBy parent depth complexity criteria files scaffold group kind"
+        "id subject activeForm description verify blockedBy parent depth complexity criteria "
+        "files scaffold group kind"
     )
-    assert set(row) == {*wanted.split(), "status", "block", "attempts", "history", "evidence", "metadata"}
+    assert set(row) == {
+        *wanted.split(),
+        "status",
+        "block",
+        "attempts",
+        "history",
+        "evidence",
+        "metadata",
+    }
     assert row["block"] == {"kind": "permission", "text": "sign"}
     assert row["metadata"]["verification"] == "observation"
 
 
 @pytest.mark.parametrize(
-    ("stuck", "attempts", "seen", "due"), [(0, 0, 0, False), (1, 1, 0, True), (1, 1, 1, False), (2, 2, 1, True)]
+    ("stuck", "attempts", "seen", "due"),
+    [(0, 0, 0, False), (1, 1, 0, True), (1, 1, 1, False), (2, 2, 1, True)],
 )
 def test_when_a_panel_is_due(stuck: int, attempts: int, seen: int, due: bool) -> None:
     assert Task("T-001", "a", stuck_count=stuck, attempts=attempts, panel_for=seen).panel_due is due

@@ -1,4 +1,5 @@
-"""Decisions and anti-patterns as rules: numbers, what touches what, what supersedes what, what a check comes to."""
+"""Decisions and anti-patterns as rules: numbers, what touches what, what supersedes what, what a
+check comes to."""
 
 from __future__ import annotations
 
@@ -16,7 +17,12 @@ from loopkit.core.review import review, settling
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import Book, outcome, task
 
-ONE = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+ONE = {
+    "title": "Stream rows",
+    "context": "c",
+    "choice": "a generator",
+    "alternatives": ["a file: too large"],
+}
 LESSON = {"what": "the key was a header", "why": "clients set it", "avoid": "use the address"}
 
 
@@ -35,7 +41,10 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
     book = Book().worked()
     decided(book)
     book.do(decisions.avoided, LESSON)
-    rows = [{"severity": "BLOCKER", "issue": f"{word} at a.py:3", "verify": "ls"} for word in ("tabs", "spaces")]
+    rows = [
+        {"severity": "BLOCKER", "issue": f"{word} at a.py:3", "verify": "ls"}
+        for word in ("tabs", "spaces")
+    ]
     book.review(rows[:1])  # an anti-pattern
     book.wave()
     book.verify("T-002")
@@ -43,7 +52,11 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
     book.review(
         [rows[1], {**rows[1], "issue": "no test in b.py", "category": "tests"}]
     )  # a decision, then an anti-pattern
-    assert numbers(book.state.decisions) == [1, 4] and numbers(book.state.trail.anti_patterns) == [2, 3, 5]
+    assert numbers(book.state.decisions) == [1, 4] and numbers(book.state.trail.anti_patterns) == [
+        2,
+        3,
+        5,
+    ]
     assert book.state.decisions[1]["kind"] in settling.KINDS
 
 
@@ -130,9 +143,15 @@ def test_touching_by_file_folder_and_words() -> None:
     book.do(decisions.avoided, {**LESSON, "files": ["app/export.py"]})
     book.do(decisions.avoided, LESSON)
     assert numbers(decisions.touching(book.state, ["app/export.py"])) == [1, 2, 3, 4, 6, 7]
-    assert numbers(decisions.touching(book.state, ["app"])) == [1, 2, 3, 4, 5, 6, 7], "the whole folder"
-    assert numbers(decisions.touching(book.state, ["docs/a.md"])) == [4, 7], "what names no file is about all of them"
-    assert numbers(decisions.touching(book.state, [])) == [1, 2, 3, 4, 5, 6, 7], "who names no file may touch any"
+    assert numbers(decisions.touching(book.state, ["app"])) == [1, 2, 3, 4, 5, 6, 7], (
+        "the whole folder"
+    )
+    assert numbers(decisions.touching(book.state, ["docs/a.md"])) == [4, 7], (
+        "what names no file is about all of them"
+    )
+    assert numbers(decisions.touching(book.state, [])) == [1, 2, 3, 4, 5, 6, 7], (
+        "who names no file may touch any"
+    )
     decided(book, supersedes=2)
     assert 2 not in numbers(decisions.touching(book.state, ["app/export.py"]))
 
@@ -149,7 +168,9 @@ def test_a_line_of_each_kind() -> None:
     row = decided(book, title="a\nb")
     assert decisions.line(row) == "decision 001: a b: a generator"
     lesson = book.do(decisions.avoided, LESSON)[0][1]
-    assert decisions.line(lesson) == "anti-pattern 002: the key was a header; avoid: use the address"
+    assert (
+        decisions.line(lesson) == "anti-pattern 002: the key was a header; avoid: use the address"
+    )
     assert len(decisions.line({**row, "choice": "x" * 10**6}, 50)) == 50
 
 
@@ -177,16 +198,23 @@ def test_only_a_command_is_checked_and_once_after_each_wave() -> None:
         book.do(review.light, len(book.state.waves), {"score": 9, "experts": ["a", "b"]})
 
 
-def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_is_superseded() -> None:
+def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_is_superseded() -> (
+    None
+):
     book = Book().reviewed()
     decided(book, invalidated_if="$ ls", files=["a.py"])
     assert review.passed(book.state)
-    assert [kind for kind, _ in checked(book, 1, True)] == ["decision_checked", "decision_invalidated"]
+    assert [kind for kind, _ in checked(book, 1, True)] == [
+        "decision_checked",
+        "decision_invalidated",
+    ]
     assert [kind for kind, _ in checked(book, 1, True)] == ["decision_checked"]
     finding = book.state.findings["F-001"]
     assert (finding.source, finding.contradicts, finding.files) == ("decision", (1,), ("a.py",))
     assert "decision 001 no longer holds: Stream rows" in finding.issue
-    assert not review.passed(book.state) and "resolve F-001 <--task" in str(nextstep.command(book.state))
+    assert not review.passed(book.state) and "resolve F-001 <--task" in str(
+        nextstep.command(book.state)
+    )
     decided(book, supersedes=1)
     assert review.passed(book.state) and nextstep.command(book.state) == "loopkit gate"
 
@@ -215,13 +243,23 @@ def test_a_superseded_one_is_not_checked() -> None:
 # -- whatever is handed in
 
 JSON = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.text(max_size=20) | some.floats(allow_nan=False),
-    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=8), inner, max_size=3),
+    some.none()
+    | some.booleans()
+    | some.integers()
+    | some.text(max_size=20)
+    | some.floats(allow_nan=False),
+    lambda inner: (
+        some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
-@given(some.fixed_dictionaries({}, optional=dict.fromkeys(sorted(decisions.KEYS | decisions.LESSON_KEYS), JSON)))
+@given(
+    some.fixed_dictionaries(
+        {}, optional=dict.fromkeys(sorted(decisions.KEYS | decisions.LESSON_KEYS), JSON)
+    )
+)
 def test_any_record_is_taken_or_refused_in_one_line(row: dict) -> None:
     book = Book()
     decided(book)

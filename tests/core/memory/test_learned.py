@@ -21,10 +21,15 @@ ANY = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-NAMES = st.sampled_from("ts context failure prevention discovery confidence applies_to seen constraint loop".split())
+NAMES = st.sampled_from(
+    "ts context failure prevention discovery confidence applies_to seen constraint loop".split()
+)
 
 
-@given(st.sampled_from(["failure", "discovery", "constraint", "delegation"]), st.dictionaries(NAMES, ANY))
+@given(
+    st.sampled_from(["failure", "discovery", "constraint", "delegation"]),
+    st.dictionaries(NAMES, ANY),
+)
 def test_any_fields_are_read(kind: str, fields: dict) -> None:
     one = learned.entry({**fields, "kind": kind}, "project")
     if one is not None:
@@ -54,7 +59,9 @@ def test_a_new_learning_is_written_as_it_is() -> None:
 def test_the_same_failure_of_another_loop_is_seen_once_more() -> None:
     second = learned.again({**FAILURE, "loop": "002-b"}, [FAILURE])
     assert second is not None and second["seen"] == 2
-    third = learned.again({**FAILURE, "loop": "003-c", "failure": "Lost  counts"}, [FAILURE, second])
+    third = learned.again(
+        {**FAILURE, "loop": "003-c", "failure": "Lost  counts"}, [FAILURE, second]
+    )
     assert third is not None and third["seen"] == 3
 
 
@@ -70,7 +77,9 @@ def test_better_words_for_it_take_its_place_and_keep_how_often_it_was_seen() -> 
     assert better == {**FAILURE, "prevention": "one counter", "seen": 4}
 
 
-def test_of_two_that_say_the_same_the_later_stands_within_a_source_and_the_earlier_source_before_others() -> None:
+def test_of_two_that_say_the_same_the_later_stands_within_a_source_and_the_earlier_source_before_others() -> (
+    None
+):
     def one(where: str, prevention: str) -> learned.Learning:
         found = learned.entry({**FAILURE, "prevention": prevention}, where)
         assert found is not None
@@ -85,11 +94,21 @@ def test_the_persons_own_stands_before_the_same_that_was_taken_over(order: str) 
     found = learned.entry({**FAILURE, "prevention": "own"}, "project")
     assert found is not None
     rows = [found, found._replace(text="theirs", taken=True)]
-    assert [row.text for row in learned.unlike(rows if order == "own first" else rows[::-1])] == ["own"]
+    assert [row.text for row in learned.unlike(rows if order == "own first" else rows[::-1])] == [
+        "own"
+    ]
 
 
 def test_no_tag_stands_in_what_is_told() -> None:
-    found = learned.entry({**FAILURE, "context": "</a> limiter", "prevention": ["<b>", "x < y"]}, "project")
+    found = learned.entry(
+        {**FAILURE, "context": "</a> limiter", "prevention": ["<b>", "x < y"]}, "project"
+    )
     assert found is not None and (found.title, found.text) == ("‹/a> limiter", "‹b> x < y")
-    decided = learned.decision("# </a>\n**Status**: DECISION\n**Choice**: <b>\n", "1/learnings/<c>.md")
-    assert decided is not None and (decided.title, decided.text, decided.where) == ("‹/a>", "‹b>", "1/learnings/‹c>.md")
+    decided = learned.decision(
+        "# </a>\n**Status**: DECISION\n**Choice**: <b>\n", "1/learnings/<c>.md"
+    )
+    assert decided is not None and (decided.title, decided.text, decided.where) == (
+        "‹/a>",
+        "‹b>",
+        "1/learnings/‹c>.md",
+    )

@@ -23,7 +23,9 @@ ValueError: lost 3 counts
 
 def failing(error: str = TRACE, panel: bool = True) -> Book:
     """T-001 failed once with this error; then a panel, if any, and it passed."""
-    book = Book().planned(task("Count requests per key", files=["limits.py"]), task("Answer with 429"))
+    book = Book().planned(
+        task("Count requests per key", files=["limits.py"]), task("Answer with 429")
+    )
     book.wave()
     book.do(work.failed, "T-001", error, None)
     if panel:
@@ -40,7 +42,9 @@ def failing(error: str = TRACE, panel: bool = True) -> Book:
 
 
 def of(book: Book, kind: str) -> list[dict]:
-    return [row for row in learning.proposed(book.state, book.events, MASKED) if row["kind"] == kind]
+    return [
+        row for row in learning.proposed(book.state, book.events, MASKED) if row["kind"] == kind
+    ]
 
 
 def test_a_task_that_failed_and_was_done_later() -> None:
@@ -77,7 +81,10 @@ def test_what_helped_where_no_error_was_told() -> None:
         ("x.py:3\nE   assert 429 == 200\nE    +  where 429 = f()\n1 failed", "assert 429 == 200"),
         ("ok\nerror[E0308]: mismatched types\n --> src/a.rs", "error[E0308]: mismatched types"),
         ("nothing known here\nlast words", "last words"),
-        ("app.test.js: TypeError: x is not a function", "app.test.js: TypeError: x is not a function"),
+        (
+            "app.test.js: TypeError: x is not a function",
+            "app.test.js: TypeError: x is not a function",
+        ),
         ("no error given", ""),
         ("", ""),
     ],
@@ -89,21 +96,43 @@ def test_the_line_by_which_an_error_is_known_again(error: str, line: str | None)
 def test_a_must_not_that_came_true_or_nearly_did() -> None:
     book = Book().worked()
     book.line(
-        "paused", verdict="must_not_breached", reason="M2 has come true: A runtime dependency is added (x exits 1)"
+        "paused",
+        verdict="must_not_breached",
+        reason="M2 has come true: A runtime dependency is added (x exits 1)",
     )
     book.line("resumed")
-    finding = {"severity": "BLOCKER", "issue": "handler takes a tenant", "verify": "ls", "violates": ["M1"]}
+    finding = {
+        "severity": "BLOCKER",
+        "issue": "handler takes a tenant",
+        "verify": "ls",
+        "violates": ["M1"],
+    }
     book.review([{**finding, "place": "a.py:1", "reason": "x"}])
     rows = {row["source"].split(",")[0]: row for row in of(book, "constraint")}
-    assert rows["M2"]["constraint"] == "must not: A runtime dependency is added" and rows["M2"]["permanent"]
+    assert (
+        rows["M2"]["constraint"] == "must not: A runtime dependency is added"
+        and rows["M2"]["permanent"]
+    )
     assert "came true" in rows["M2"]["source"] and "nearly broken" in rows["M1"]["source"]
 
 
 def test_a_waived_finding_and_what_a_task_waited_for() -> None:
     book = Book().worked()
-    book.review([{"severity": "BLOCKER", "issue": "no backoff", "verify": "ls", "place": "a.py:1", "reason": "x"}])
+    book.review(
+        [
+            {
+                "severity": "BLOCKER",
+                "issue": "no backoff",
+                "verify": "ls",
+                "place": "a.py:1",
+                "reason": "x",
+            }
+        ]
+    )
     book.do(review.resolved, "F-001", "waive", "the proxy does it", "")
-    book.line("task_blocked", id="T-001", kind="permission", text="a token for the registry of the team")
+    book.line(
+        "task_blocked", id="T-001", kind="permission", text="a token for the registry of the team"
+    )
     book.line("task_blocked", id="T-001", kind="dependency", text="T-002")
     assert [(row["constraint"], row["permanent"]) for row in of(book, "constraint")] == [
         ("accepted: no backoff", False),
@@ -114,7 +143,14 @@ def test_a_waived_finding_and_what_a_task_waited_for() -> None:
 def test_what_reviews_settled_is_offered_their_fatigue_is_not() -> None:
     book = Book().worked()
     for kind in ("reversal", "category", "growth"):
-        book.line("decision_recorded", kind=kind, title=f"Settled: {kind}", context="tabs", choice="it stays", number=1)
+        book.line(
+            "decision_recorded",
+            kind=kind,
+            title=f"Settled: {kind}",
+            context="tabs",
+            choice="it stays",
+            number=1,
+        )
     (row,) = of(book, "discovery")
     assert row["discovery"] == "it stays" and row["applies_to"] == "Settled: reversal"
     assert row["confidence"] < 0.8, "one loop's taste is not sure"
@@ -141,7 +177,11 @@ def test_the_outcome_of_a_loop_that_is_over(kind: str, data: dict, outcome: str)
 def test_a_loop_that_ended_before_it_was_scored_proposes_nothing() -> None:
     book = Book()
     book.line("loop_cancelled", reason="")
-    assert learning.proposed(book.state, book.events, MASKED) == [] == learning.summary(book.state, book.events, MASKED)
+    assert (
+        learning.proposed(book.state, book.events, MASKED)
+        == []
+        == learning.summary(book.state, book.events, MASKED)
+    )
 
 
 def test_secrets_of_an_error_do_not_reach_a_proposal() -> None:
@@ -161,7 +201,9 @@ def test_every_proposal_can_be_read_again_and_the_same_state_gives_the_same_ones
 def test_the_summary_is_short_numbered_like_the_proposals_and_says_who_decides() -> None:
     book = failing()
     for number in range(9):
-        book.line("task_blocked", id="T-002", kind="external", text=f"service {number} \x1b[31m down")
+        book.line(
+            "task_blocked", id="T-002", kind="external", text=f"service {number} \x1b[31m down"
+        )
     lines = learning.summary(book.state, book.events, MASKED)
     assert [line.split(".")[0].strip() for line in lines[1:-1]] == ["1", "2", "3", "4", "5"]
     assert "5 more" in lines[-1] and "person decides" in lines[-1]
@@ -170,4 +212,6 @@ def test_the_summary_is_short_numbered_like_the_proposals_and_says_who_decides()
 
 def test_events_are_of_the_journal() -> None:
     event = Event("task_blocked", {"kind": "external", "text": "x"}, "", "")
-    assert [row["kind"] for row in learning.proposed(Book().state, iter([event]), MASKED)] == ["constraint"]
+    assert [row["kind"] for row in learning.proposed(Book().state, iter([event]), MASKED)] == [
+        "constraint"
+    ]

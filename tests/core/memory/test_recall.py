@@ -14,7 +14,10 @@ NOW = 1_800_000_000
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Add rate-limiting to the API's rate_limit 429", ["rate", "limiting", "api", "rate", "limit", "429"]),
+        (
+            "Add rate-limiting to the API's rate_limit 429",
+            ["rate", "limiting", "api", "rate", "limit", "429"],
+        ),
         ("Ajoute une véritable GRÖSSE", ["ajoute", "une", "veritable", "grosse"]),
         ("Straße", ["strasse"]),
         ("日本語 の API", ["日本", "本語", "の", "api"]),
@@ -43,11 +46,25 @@ def test_the_rarest_words_are_looked_for_and_those_in_another_form() -> None:
         "request",
         "limiter",
     ]
-    assert recall.chosen(["api"], known) == ["api"], "the only one is looked for however common it is"
+    assert recall.chosen(["api"], known) == ["api"], (
+        "the only one is looked for however common it is"
+    )
 
 
 def learning(context: str, applies_to: str = "", body: str = "", at: float = 0) -> Learning:
-    return Learning(learned.DISCOVERY, context, body, context, applies_to, body, at, False, 0, context, "project")
+    return Learning(
+        learned.DISCOVERY,
+        context,
+        body,
+        context,
+        applies_to,
+        body,
+        at,
+        False,
+        0,
+        context,
+        "project",
+    )
 
 
 def found(rows: list[Learning], request: str) -> list[int]:
@@ -55,14 +72,27 @@ def found(rows: list[Learning], request: str) -> list[int]:
 
 
 def test_a_word_counts_most_in_context_then_in_applies_to_then_in_the_rest() -> None:
-    rows = [learning("x1 x2", body="rate"), learning("x1", "rate"), learning("rate x1"), learning("nothing of it")]
+    rows = [
+        learning("x1 x2", body="rate"),
+        learning("x1", "rate"),
+        learning("rate x1"),
+        learning("nothing of it"),
+    ]
     assert found(rows, "rate") == [2, 1, 0]
 
 
 def test_rare_words_count_more_than_frequent_ones_and_short_learnings_more_than_long_ones() -> None:
-    rows = [learning("api limit"), learning("api page"), learning("api sort"), learning("api worker"), learning("x")]
+    rows = [
+        learning("api limit"),
+        learning("api page"),
+        learning("api sort"),
+        learning("api worker"),
+        learning("x"),
+    ]
     assert found(rows, "limit of the api")[0] == 0
-    assert found([learning("limit of many other words too"), learning("limit"), learning("x")], "limit") == [1, 0]
+    assert found(
+        [learning("limit of many other words too"), learning("limit"), learning("x")], "limit"
+    ) == [1, 0]
 
 
 def test_a_word_that_comes_again_counts_for_more_but_less_each_time() -> None:
@@ -85,7 +115,8 @@ def test_figures_of_a_few_rows() -> None:
         learning("upload of large files", "queue", "limit"),
     ]
     said = {
-        match.place: round(match.relevance, 4) for match in recall.relevant(rows, "limit the rate of the search api")
+        match.place: round(match.relevance, 4)
+        for match in recall.relevant(rows, "limit the rate of the search api")
     }
     assert said == {0: 1.4696, 1: 0.6245, 3: 0.6043, 4: 0.0}
 
@@ -96,7 +127,9 @@ def test_what_is_most_relevant_is_looked_at_and_of_two_alike_the_later_one() -> 
     assert found([], "rate") == found(rows, "") == found([learning("")], "rate") == []
 
 
-def match(relevance: float, *, days: int = 90, sure: bool = False, again: bool = False, place: int = 0) -> Match:
+def match(
+    relevance: float, *, days: int = 90, sure: bool = False, again: bool = False, place: int = 0
+) -> Match:
     return Match(relevance, NOW - days * 86400, sure, again, place, None)
 
 
@@ -112,6 +145,9 @@ def test_then_relevance_then_the_newest_then_the_last() -> None:
 
 
 def test_the_bound_of_fresh() -> None:
-    just, over = Match(1, NOW - FRESH + 1, False, False, 0, None), Match(2, NOW - FRESH, False, False, 0, None)
+    just, over = (
+        Match(1, NOW - FRESH + 1, False, False, 0, None),
+        Match(2, NOW - FRESH, False, False, 0, None),
+    )
     assert recall.ordered([over, just], NOW) == [just, over]
     assert recall.ordered([], NOW) == []

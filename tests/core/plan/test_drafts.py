@@ -1,4 +1,5 @@
-"""Tasks as they are handed in: what is refused, with place and field, and how they are completed."""
+"""Tasks as they are handed in: what is refused, with place and field, and how they are
+completed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ from tests.core.kit import task
         ({"subject": "a", "verify": "echo 'x"}, "cannot be split"),
         ({"subject": "a", "verify": "ls", "complexity": "huge"}, "complexity 'huge'"),
         ({"subject": "a", "verify": "ls", "files": "a.py"}, "files of task 1 is not a list"),
-        ({"subject": "a", "verify": "ls", "blocked_by": [1.5]}, "blocked_by of task 1 is not a list"),
+        (
+            {"subject": "a", "verify": "ls", "blocked_by": [1.5]},
+            "blocked_by of task 1 is not a list",
+        ),
         ({"subject": "a", "verify": "ls", "blockedBy": []}, "unknown fields: blockedBy"),
     ],
 )
@@ -36,7 +40,8 @@ def test_a_draft_is_checked(row: object, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", " ", "a\0b", "/etc/passwd", "\\\\host\\x", "C:/x", "c:\\x", "..", "a/../../b", "a\\..\\b"]
+    "path",
+    ["", " ", "a\0b", "/etc/passwd", "\\\\host\\x", "C:/x", "c:\\x", "..", "a/../../b", "a\\..\\b"],
 )
 def test_a_path_outside_the_project_is_none(path: str) -> None:
     with pytest.raises(UsageFault, match="no path inside the project"):
@@ -50,5 +55,10 @@ def test_a_path_has_one_form() -> None:
 
 def test_a_draft_is_completed() -> None:
     row = drafts.draft({"subject": " a\n b ", "verify": " ls "}, 1)
-    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == ("a b", "ls", "medium", [])
+    assert (row["subject"], row["verify"], row["complexity"], row["files"]) == (
+        "a b",
+        "ls",
+        "medium",
+        [],
+    )
     assert len(drafts.draft(task("x" * 1000), 1)["subject"]) == 1000

@@ -79,22 +79,41 @@ def test_the_first_level_that_fits(score: int | None, issues: int, wanted: str) 
 
 @pytest.mark.parametrize(
     ("score", "wanted"),
-    [(100, "approve"), (70, "approve"), (69, "revise"), (50, "revise"), (49, "reject"), (None, "reject")],
+    [
+        (100, "approve"),
+        (70, "approve"),
+        (69, "revise"),
+        (50, "revise"),
+        (49, "reject"),
+        (None, "reject"),
+    ],
 )
 def test_bands_of_a_score(score: int | None, wanted: str) -> None:
     assert escalation.band(score) == wanted
 
 
 def test_a_score_between_thresholds_of_ones_own() -> None:
-    assert [escalation.band(score, 90, 80) for score in (90, 89, 80, 79)] == ["approve", "revise", "revise", "reject"]
+    assert [escalation.band(score, 90, 80) for score in (90, 89, 80, 79)] == [
+        "approve",
+        "revise",
+        "revise",
+        "reject",
+    ]
 
 
 def test_an_evidence_loop_says_as_much_about_its_end() -> None:
-    book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned(task("hopeless"), task("fine"))
+    book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned(
+        task("hopeless"), task("fine")
+    )
     book.wave()
     book.verify("T-002")
     book.do(work.failed, "T-001", "no token", None)
     reason = book.state.session.reason
-    for words in ("goal: add rate limiting", "T-001 hopeless (1 attempt)", "last error: no token", "T-002 fine"):
+    for words in (
+        "goal: add rate limiting",
+        "T-001 hopeless (1 attempt)",
+        "last error: no token",
+        "T-002 fine",
+    ):
         assert words in reason
     assert "1 of 2 tasks were completed" in reason

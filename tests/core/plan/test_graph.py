@@ -12,12 +12,16 @@ from hypothesis import strategies as some
 from loopkit.core.plan import graph
 
 NAMES = [f"T-{number:03d}" for number in range(8)]
-GRAPHS = some.dictionaries(some.sampled_from(NAMES), some.lists(some.sampled_from(NAMES), max_size=4), max_size=8)
+GRAPHS = some.dictionaries(
+    some.sampled_from(NAMES), some.lists(some.sampled_from(NAMES), max_size=4), max_size=8
+)
 
 
 def reference(blocked_by: dict) -> list[set] | None:
     """Layers by graphlib, or None where it finds a cycle."""
-    known = {task: {one for one in wants if one in blocked_by} for task, wants in blocked_by.items()}
+    known = {
+        task: {one for one in wants if one in blocked_by} for task, wants in blocked_by.items()
+    }
     sorter = graphlib.TopologicalSorter(known)
     try:
         sorter.prepare()

@@ -29,7 +29,10 @@ def test_a_split_of_1_2_gives_1_2_1() -> None:
     book = grouped()
     book.do(work.split, "T-003", [task("x"), task("y")])
     book.do(work.split, "1.2.2", [task("z"), task("zz")])
-    assert outline.numbers(book.state)["T-007"] == "1.2.2" and outline.numbers(book.state)["T-009"] == "1.2.2.2"
+    assert (
+        outline.numbers(book.state)["T-007"] == "1.2.2"
+        and outline.numbers(book.state)["T-009"] == "1.2.2.2"
+    )
 
 
 @pytest.mark.parametrize("word", ["1.2", " 1.2 "])
@@ -108,11 +111,16 @@ def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     book = Book()
     book.score(1, 1, 1, 1, 2)
     book.do(intake.shaped, SHAPE)
-    assert outline.plan_status(book.state) == "NEEDS_CLARIFICATION"  # the person has a word to say before any task
+    assert (
+        outline.plan_status(book.state) == "NEEDS_CLARIFICATION"
+    )  # the person has a word to say before any task
     book.do(intake.confirmed, "shape")
     assert outline.plan_status(book.state) == "DRAFT"
     book.do(work.hand_in, [task()])
-    assert nextstep.command(book.state) == "loopkit confirm tasks" and outline.plan_status(book.state) == "DRAFT"
+    assert (
+        nextstep.command(book.state) == "loopkit confirm tasks"
+        and outline.plan_status(book.state) == "DRAFT"
+    )
     reviewed = Book(approval="review").shaped()
     reviewed.line("plan_proposed", risks=[], replaces=[])
     reviewed.do(work.hand_in, [task()])

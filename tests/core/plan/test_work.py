@@ -24,7 +24,8 @@ def kinds(changes: list) -> list:
 def test_ids_follow_and_places_in_the_list_are_names() -> None:
     book = Book().shaped()
     changes = book.do(
-        work.hand_in, [task("a", blocked_by=[2]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])]
+        work.hand_in,
+        [task("a", blocked_by=[2]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])],
     )
     assert ids(changes) == ["T-001", "T-002", "T-003"]
     blockers = [one.blocked_by for one in book.state.tasks.values()]
@@ -100,7 +101,9 @@ def test_25_tasks_are_taken_26_refused() -> None:
 def test_subtasks_and_remediation_do_not_count() -> None:
     book = Book().planned(*[task(str(number)) for number in range(25)])
     book.do(work.split, "T-001", [task("x"), task("y")])
-    book.line("task_added", task={"id": "T-028", "subject": "mend", "verify": "ls", "kind": "remediation"})
+    book.line(
+        "task_added", task={"id": "T-028", "subject": "mend", "verify": "ls", "kind": "remediation"}
+    )
     assert (book.state.planned, len(book.state.tasks)) == (25, 28)
     book.wave()
 
@@ -148,7 +151,9 @@ def test_a_completed_task_is_not_changed(executing: Book) -> None:
 @pytest.mark.parametrize("status", ["in_progress", "completed", "failed"])
 def test_only_pending_and_blocked_tasks_are_removed(status: str) -> None:
     book = Book().planned()
-    line = {"in_progress": "task_started", "completed": "task_completed", "failed": "task_failed"}[status]
+    line = {"in_progress": "task_started", "completed": "task_completed", "failed": "task_failed"}[
+        status
+    ]
     book.line(line, id="T-001", action="replan")
     with pytest.raises(Refused, match=f"T-001 is {status}"):
         work.removed(book.state, "T-001")
@@ -260,7 +265,11 @@ def test_what_the_panel_advised_is_the_next_approach(executing: Book) -> None:
 
 def test_a_completed_task_that_fails_again_is_open_again() -> None:
     book = Book().worked()
-    assert kinds(book.verify("T-001", passed=False)) == ["task_verified", "task_reopened", "stage_moved"]
+    assert kinds(book.verify("T-001", passed=False)) == [
+        "task_verified",
+        "task_reopened",
+        "stage_moved",
+    ]
     assert (book.state.stage, book.state.tasks["T-001"].status) == ("executing", "pending")
     assert book.state.tasks["T-001"].evidence is None
 
@@ -274,7 +283,9 @@ def test_a_completed_task_that_passes_again_has_fresh_evidence() -> None:
 # -- blocking
 
 
-@pytest.mark.parametrize("kind", ["dependency", "external", "permission", "information", "fundamental"])
+@pytest.mark.parametrize(
+    "kind", ["dependency", "external", "permission", "information", "fundamental"]
+)
 def test_block_and_unblock(executing: Book, kind: str) -> None:
     executing.do(work.blocked, "T-001", kind, " needs a signature ")
     row = executing.state.tasks["T-001"]
@@ -329,12 +340,19 @@ def test_three_levels_complete_upwards() -> None:
     book.do(work.split, "T-001", [task("a"), task("b")])
     book.do(work.split, "T-002", [task("aa"), task("ab")])
     book.do(work.split, "T-004", [task("aaa")])
-    assert [book.state.tasks[one].depth for one in ("T-001", "T-002", "T-004", "T-006")] == [0, 1, 2, 3]
+    assert [book.state.tasks[one].depth for one in ("T-001", "T-002", "T-004", "T-006")] == [
+        0,
+        1,
+        2,
+        3,
+    ]
     done = []
     while book.state.open:
         book.wave()
         for name in list(book.state.running):
-            done.append([data["id"] for kind, data in book.verify(name) if kind == "task_completed"])
+            done.append(
+                [data["id"] for kind, data in book.verify(name) if kind == "task_completed"]
+            )
         book.do(waves.closed)
     assert done == [["T-003"], ["T-005"], ["T-006", "T-004", "T-002", "T-001"]]
     assert book.state.counts["completed"] == 6 and book.state.stage == "review"
@@ -344,9 +362,14 @@ def test_completion_goes_up_exactly_with_the_last_subtask() -> None:
     book = Book().planned(task("top"))
     book.do(work.split, "T-001", [task("a"), task("b")])
     book.wave()
-    assert [data["id"] for kind, data in book.verify("T-003") if kind == "task_completed"] == ["T-003"]
+    assert [data["id"] for kind, data in book.verify("T-003") if kind == "task_completed"] == [
+        "T-003"
+    ]
     assert book.state.tasks["T-001"].status == "blocked"
-    assert [data["id"] for kind, data in book.verify("T-002") if kind == "task_completed"] == ["T-002", "T-001"]
+    assert [data["id"] for kind, data in book.verify("T-002") if kind == "task_completed"] == [
+        "T-002",
+        "T-001",
+    ]
 
 
 def test_parents_wait_again_for_a_subtask_that_is_found_broken() -> None:
@@ -356,7 +379,10 @@ def test_parents_wait_again_for_a_subtask_that_is_found_broken() -> None:
     book.wave()
     for name in ("T-004", "T-005"):
         book.verify(name)
-    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == ["completed", "completed"]
+    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == [
+        "completed",
+        "completed",
+    ]
     assert book.state.is_free(book.state.tasks["T-002"])
     changes = book.verify("T-005", passed=False)
     assert kinds(changes)[1:] == ["task_reopened", "task_split", "task_split"]
@@ -365,7 +391,10 @@ def test_parents_wait_again_for_a_subtask_that_is_found_broken() -> None:
     book.do(waves.closed)
     book.wave()
     book.verify("T-005")
-    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == ["completed", "completed"]
+    assert [book.state.tasks[one].status for one in ("T-001", "T-003")] == [
+        "completed",
+        "completed",
+    ]
 
 
 def test_an_attempt_that_was_cut_short_and_waits_by_now_leaves_its_wave() -> None:

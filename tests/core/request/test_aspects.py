@@ -10,7 +10,10 @@ from loopkit.core.evidence import proofs
 from loopkit.core.request import aspects, topics
 from tests.plugin.bundle import PROFILES, split
 
-ALL = "data api ui auth performance error testing migration integration deployment observability documentation".split()
+ALL = (
+    "data api ui auth performance error testing migration integration deployment observability "
+    "documentation"
+).split()
 
 
 def test_there_are_twelve() -> None:
@@ -43,7 +46,8 @@ def test_each_has_an_anchor_that_knows_it_in_depth_and_a_proof(name: str) -> Non
         ("Log in with a password", ["auth", "testing"]),
         ("Move the database to Postgres: migrate the tables", ["data", "migration", "deployment"]),
         ("Speed up the page; the page is slow on the phone", ["performance", "ui"]),
-        # the pair does not fit any more: what would be the sixth is left out with the one that brings it
+        # the pair does not fit any more: what would be the sixth is left out with the one that
+        # brings it
         ("data page slow error migrate api", ["data", "ui", "performance", "error"]),
         ("auth api migrate", ["auth", "testing", "api", "documentation"]),
     ],
@@ -52,7 +56,11 @@ def test_chosen_by_the_request(text: str, found: list) -> None:
     assert aspects.chosen(text) == found
 
 
-@given(some.lists(some.sampled_from([*ALL, "login", "slow", "migrate", "x"]), max_size=20).map(" ".join))
+@given(
+    some.lists(some.sampled_from([*ALL, "login", "slow", "migrate", "x"]), max_size=20).map(
+        " ".join
+    )
+)
 def test_two_to_five_with_their_pairs_and_always_the_same(text: str) -> None:
     found = aspects.chosen(text)
     assert aspects.faults(found) == []
@@ -63,7 +71,9 @@ def test_faults_of_a_choice() -> None:
     assert aspects.faults(["data", "ui"]) == []
     assert aspects.faults(["data", "beauty"])[0].startswith("unknown aspect 'beauty'")
     assert "an aspect stands twice" in aspects.faults(["data", "data"])
-    assert "6 aspects instead of 2 to 5" in aspects.faults(["data", "ui", "error", "testing", "performance", "data"])
+    assert "6 aspects instead of 2 to 5" in aspects.faults(
+        ["data", "ui", "error", "testing", "performance", "data"]
+    )
     assert aspects.faults(["auth", "ui"]) == ["auth brings testing"]
 
 

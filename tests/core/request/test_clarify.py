@@ -1,4 +1,5 @@
-"""Clarifying a vague request: rounds, marked assumptions, the echo, the full order; what it does to the scores."""
+"""Clarifying a vague request: rounds, marked assumptions, the echo, the full order; what it does to
+the scores."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.request import clarify, intake
 from tests.core.kit import Book
 
-GIVEN = {"echo": "Bring /search under 200 ms", "task": "t", "context": "c", "done": "d", "approved": "yes"}
+GIVEN = {
+    "echo": "Bring /search under 200 ms",
+    "task": "t",
+    "context": "c",
+    "done": "d",
+    "approved": "yes",
+}
 ALL = dict.fromkeys(score.DIMENSIONS, "A) the likeliest")
 
 
@@ -36,10 +43,16 @@ def test_answers_and_assumptions_are_recorded_and_marked() -> None:
 
 @pytest.mark.parametrize(
     "echo",
-    ["Bring p95 under 200 ms vs. today's 400 ms", "Accept U.S. addresses, e.g. with ZIP codes", "検索を速くする。"],
+    [
+        "Bring p95 under 200 ms vs. today's 400 ms",
+        "Accept U.S. addresses, e.g. with ZIP codes",
+        "検索を速くする。",
+    ],
 )
 def test_one_sentence_may_hold_abbreviations(echo: str) -> None:
-    assert low().do(clarify.clarified, {**GIVEN, "echo": echo, "answers": ALL})[0][1]["echo"] == echo
+    assert (
+        low().do(clarify.clarified, {**GIVEN, "echo": echo, "answers": ALL})[0][1]["echo"] == echo
+    )
 
 
 def test_two_rounds_of_questions_then_assumptions() -> None:
@@ -67,13 +80,18 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
     with pytest.raises(Refused, match="nothing was answered"):
         clarify.clarified(book.state, {**GIVEN, "answers": ALL})
     data = book.do(clarify.clarified, {**GIVEN, "approved": "no", "assumptions": ALL})[0][1]
-    assert data["by"] == "nobody" and all(text.startswith(clarify.MARK) for text in data["assumptions"].values())
+    assert data["by"] == "nobody" and all(
+        text.startswith(clarify.MARK) for text in data["assumptions"].values()
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"answers": {"outcome": "A"}}, "scope, constraints, success, done: neither answered nor assumed"),
+        (
+            {"answers": {"outcome": "A"}},
+            "scope, constraints, success, done: neither answered nor assumed",
+        ),
         ({"answers": {**ALL, "taste": "A"}}, "answers names 'taste'"),
         ({"answers": "A"}, "answers is no record"),
         ({"answers": {**ALL, "scope": ""}}, "scope is missing"),
@@ -134,7 +152,11 @@ def test_an_assumption_is_not_explicit() -> None:
     book = low()
     book.do(
         clarify.clarified,
-        {**GIVEN, "answers": {k: v for k, v in ALL.items() if k != "done"}, "assumptions": {"done": "a bench"}},
+        {
+            **GIVEN,
+            "answers": {k: v for k, v in ALL.items() if k != "done"},
+            "assumptions": {"done": "a bench"},
+        },
     )
     with pytest.raises(Refused, match="done is an assumption"):
         intake.scored(book.state, dict.fromkeys(score.DIMENSIONS, 2))
@@ -161,9 +183,16 @@ def test_only_in_the_stage_intent() -> None:
 def test_what_was_clarified_reaches_the_shape() -> None:
     book = low()
     assert clarify.told(book.state) == [] and clarify.words(book.state) == book.state.text
-    given = {**GIVEN, "echo": "Bring GET /search under 200 ms", "must_nots": ["Results change"], "order": ORDER}
+    given = {
+        **GIVEN,
+        "echo": "Bring GET /search under 200 ms",
+        "must_nots": ["Results change"],
+        "order": ORDER,
+    }
     answers = {name: "A)" for name in score.DIMENSIONS if name != "scope"}
-    book.do(clarify.clarified, {**given, "answers": answers, "assumptions": {"scope": "one endpoint"}})
+    book.do(
+        clarify.clarified, {**given, "answers": answers, "assumptions": {"scope": "one endpoint"}}
+    )
     told = clarify.told(book.state)
     assert told[:3] == [
         ("clarified", "Bring GET /search under 200 ms"),

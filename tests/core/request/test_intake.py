@@ -17,14 +17,20 @@ def test_spec_four_stays_five_goes_on() -> None:
     book.score(1, 1, 1, 1, 0)
     assert (book.state.stage, book.state.scores["spec"]) == ("intent", 4)
     book.score(1, 1, 1, 1, 1)
-    assert (book.state.stage, book.state.scores["fit"], book.state.shape) == ("shape", 25, "colleague")
+    assert (book.state.stage, book.state.scores["fit"], book.state.shape) == (
+        "shape",
+        25,
+        "colleague",
+    )
 
 
 def test_every_score_is_recorded_also_one_that_stays() -> None:
     book = Book()
     book.score(0, 0, 0, 0, 0)
     assert [event.type for event in book.events] == ["loop_started", "scored"]
-    assert book.events[-1].data["values"] == dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 0)
+    assert book.events[-1].data["values"] == dict.fromkeys(
+        ("outcome", "scope", "constraints", "success", "done"), 0
+    )
 
 
 def test_an_overrule_is_recorded_and_lets_a_low_spec_pass() -> None:
@@ -32,7 +38,9 @@ def test_an_overrule_is_recorded_and_lets_a_low_spec_pass() -> None:
     book.score(0, 0, 2, 2, 0)  # spec 4, fit 30
     book.do(intake.overruled, "the person knows")
     assert book.state.stage == "shape" and book.state.overruled == "the person knows"
-    assert ("spec_overruled", {"why": "the person knows"}) in [(event.type, event.data) for event in book.events]
+    assert ("spec_overruled", {"why": "the person knows"}) in [
+        (event.type, event.data) for event in book.events
+    ]
 
 
 def test_an_overrule_does_not_lift_a_fit_under_25() -> None:
@@ -69,7 +77,9 @@ def test_five_and_six_confirmed_learnings_give_ten(count: int, fit: int) -> None
 def test_answers_to_recall_are_all_kept() -> None:
     book = Book()
     changes = book.do(intake.recall_answered, TITLES, [1, 3], [2])
-    assert changes == [("recall_answered", {"shown": TITLES, "confirmed": ["a", "c"], "dismissed": ["b"]})]
+    assert changes == [
+        ("recall_answered", {"shown": TITLES, "confirmed": ["a", "c"], "dismissed": ["b"]})
+    ]
     assert book.state.recall_surfaced == ["a", "c"]
 
 

@@ -74,14 +74,26 @@ def test_spellings_that_are_taken(text: str) -> None:
         (with_line(3, ROWS[2], "- C1: again"), ["line 4", "C1 stands twice"]),
         (with_line(6, "prose among the mustNots"), ["line 6", "not `- M1: …`"]),
         (with_line(6), ["1 mustNot, at least 2"]),
-        (with_line(10, "| C1 | execution output |"), ["line 10", "execution output needs a command"]),
-        (with_line(10, "| C1 | execution output | |"), ["line 10", "execution output needs a command"]),
-        (with_line(10, "| C1 | belief | true |"), ["line 10", "unknown type 'belief'", "assumption"]),
+        (
+            with_line(10, "| C1 | execution output |"),
+            ["line 10", "execution output needs a command"],
+        ),
+        (
+            with_line(10, "| C1 | execution output | |"),
+            ["line 10", "execution output needs a command"],
+        ),
+        (
+            with_line(10, "| C1 | belief | true |"),
+            ["line 10", "unknown type 'belief'", "assumption"],
+        ),
         (with_line(10, "| C1 | execution output | a | b |"), ["line 10", "4 columns"]),
         (with_line(10, "| C1 | execution output | a \\| b |"), ["line 10", "'|'"]),
         (with_line(10, "| C1 | execution output | echo 'a |"), ["line 10", "cannot be split"]),
         (with_line(10, ROWS[9], ROWS[9]), ["line 11", "C1 stands twice in the table"]),
-        (with_line(10, "| C2 | observation | |"), ["line 10", "C2 is no criterion", "C1 has no row"]),
+        (
+            with_line(10, "| C2 | observation | |"),
+            ["line 10", "C2 is no criterion", "C1 has no row"],
+        ),
         (with_line(10, "C1: observation"), ["line 10", "not a table row"]),
         (with_line(1, ROWS[0], "some prose"), ["line 2", "text outside", "some prose"]),
         ("", ["line 1: no title", "no criterion", "0 mustNot"]),
@@ -94,14 +106,23 @@ def test_spellings_that_are_taken(text: str) -> None:
         (with_line(10, "| C1 | execution output | true |"), ["line 10", "true cannot fail"]),
         (with_line(10, "| C1 | execution output | echo done |"), ["line 10", "echo cannot fail"]),
         (with_line(10, "| C1 | execution output | A=1 make |"), ["line 10", "begins with 'A=1'"]),
-        (with_line(10, "| C1 | execution output | make a\u200bb |"), ["line 10", "invisible character U+200B"]),
+        (
+            with_line(10, "| C1 | execution output | make a\u200bb |"),
+            ["line 10", "invisible character U+200B"],
+        ),
         (with_line(10, ROWS[10]), ["line 3", "C1 has no row"]),
         (with_line(1, ROWS[0], "aspects: api, beauty"), ["line 2", "unknown aspect 'beauty'"]),
         (with_line(1, ROWS[0], "aspects: auth, ui"), ["line 2", "auth brings testing"]),
         (with_line(1, ROWS[0], "aspects: api, ui"), ["line 2", "api brings documentation"]),
-        (with_line(1, ROWS[0], "aspects: migration, data"), ["line 2", "migration brings deployment"]),
+        (
+            with_line(1, ROWS[0], "aspects: migration, data"),
+            ["line 2", "migration brings deployment"],
+        ),
         (with_line(1, ROWS[0], "aspects: data"), ["line 2", "1 aspects instead of 2 to 5"]),
-        (with_line(1, ROWS[0], "aspects: data, ui", "aspects: data, ui"), ["line 3", "aspects stands twice"]),
+        (
+            with_line(1, ROWS[0], "aspects: data, ui", "aspects: data, ui"),
+            ["line 3", "aspects stands twice"],
+        ),
     ],
 )
 def test_each_fault_is_named_with_its_line(text: str, words: list[str]) -> None:
@@ -121,12 +142,17 @@ def test_each_fault_has_a_line_in_their_order() -> None:
     with pytest.raises(shape.ShapeFaults) as caught:
         shape.parse("criteria:\n" + "- x\n" * 20)
     assert len(caught.value.faults) == 23
-    assert [number for number, _ in caught.value.faults] == sorted(number for number, _ in caught.value.faults)
+    assert [number for number, _ in caught.value.faults] == sorted(
+        number for number, _ in caught.value.faults
+    )
     assert "and 7 more" in str(caught.value)
 
 
 def test_aspects_are_kept() -> None:
-    assert shape.parse(with_line(1, ROWS[0], "aspects: API, documentation"))["aspects"] == ["api", "documentation"]
+    assert shape.parse(with_line(1, ROWS[0], "aspects: API, documentation"))["aspects"] == [
+        "api",
+        "documentation",
+    ]
     assert shape.parse(SHAPE)["aspects"] == []
 
 
@@ -166,7 +192,9 @@ def test_what_is_no_stronger_proof(text: str, words: str) -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_two_must_nots_are_the_least(count: int) -> None:
     lines = "".join(f"- M{number}: never {number}\n" for number in range(1, count + 1))
-    text = f"# Shape: x\ncriteria:\n- C1: a\nmustNot:\n{lines}verification:\n| C1 | observation | |\n"
+    text = (
+        f"# Shape: x\ncriteria:\n- C1: a\nmustNot:\n{lines}verification:\n| C1 | observation | |\n"
+    )
     if count < 2:
         with pytest.raises(Refused, match=f"{count} mustNot, at least 2"):
             shape.parse(text)
@@ -183,7 +211,10 @@ def test_all_types_are_known(kind: str) -> None:
 
 @pytest.mark.parametrize("dash", ["-", "–", "—", ""])
 def test_a_dash_is_no_command(dash: str) -> None:
-    assert shape.parse(with_line(10, f"| C1 | observation | {dash} |"))["criteria"][0]["command"] is None
+    assert (
+        shape.parse(with_line(10, f"| C1 | observation | {dash} |"))["criteria"][0]["command"]
+        is None
+    )
 
 
 def test_a_pipe_within_a_command_is_escaped_as_in_markdown() -> None:

@@ -31,11 +31,19 @@ def test_topics_of_a_text(text: str, found: list) -> None:
 
 
 def test_what_is_always_meant_comes_first_and_once() -> None:
-    assert topics.topics_in("an API test", "testing", "debugging") == ["testing", "debugging", "api"]
+    assert topics.topics_in("an API test", "testing", "debugging") == [
+        "testing",
+        "debugging",
+        "api",
+    ]
 
 
 def test_mentions_count_and_place_words() -> None:
-    assert topics.mentions("Test the page, then test the API") == {"api": [6], "ui": [2], "testing": [0, 4]}
+    assert topics.mentions("Test the page, then test the API") == {
+        "api": [6],
+        "ui": [2],
+        "testing": [0, 4],
+    }
 
 
 @given(some.text(max_size=200))

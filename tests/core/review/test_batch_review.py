@@ -1,4 +1,5 @@
-"""Reviews that decide: the plan, the scaffold batch, every batch; what is approved and what is not."""
+"""Reviews that decide: the plan, the scaffold batch, every batch; what is approved and what is
+not."""
 
 from __future__ import annotations
 
@@ -15,11 +16,21 @@ from loopkit.core.steps import nextstep, resumption, supervision, waves
 from tests.core.kit import Book, task
 
 FINE = {"build": "passed", "tests": "passed", "lint": "none", "findings": []}
-DECISION = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+DECISION = {
+    "title": "Stream rows",
+    "context": "c",
+    "choice": "a generator",
+    "alternatives": ["a file: too large"],
+}
 
 
 def blocker(**fields: Any) -> dict:
-    return {"severity": "Critical", "issue": "the key is a header", "guidance": "use the address", **fields}
+    return {
+        "severity": "Critical",
+        "issue": "the key is a header",
+        "guidance": "use the address",
+        **fields,
+    }
 
 
 def drafted(*rows: dict, **settings: Any) -> Book:
@@ -63,20 +74,34 @@ def status(book: Book, task_id: str = "T-001") -> str:
 
 def test_a_plan_without_a_blocker_is_approved_and_only_then_worked_on() -> None:
     book = drafted()
-    assert nextstep.command(book.state) == "loopkit review --plan" and outline.plan_status(book.state) == "DRAFT"
-    with pytest.raises(Refused, match="the plan has not been reviewed; next: loopkit review --plan"):
+    assert (
+        nextstep.command(book.state) == "loopkit review --plan"
+        and outline.plan_status(book.state) == "DRAFT"
+    )
+    with pytest.raises(
+        Refused, match="the plan has not been reviewed; next: loopkit review --plan"
+    ):
         book.wave()
-    book.do(batch_review.planned, {"status": "NEEDS REVISION", "findings": [blocker(severity="Minor")]})
-    assert outline.plan_status(book.state) == "APPROVED" and nextstep.command(book.state) == "loopkit wave next"
+    book.do(
+        batch_review.planned, {"status": "NEEDS REVISION", "findings": [blocker(severity="Minor")]}
+    )
+    assert (
+        outline.plan_status(book.state) == "APPROVED"
+        and nextstep.command(book.state) == "loopkit wave next"
+    )
     assert {one.status for one in book.state.tasks.values()} == {"pending"}
 
 
 def test_any_blocker_needs_a_revision_whatever_the_status_says() -> None:
     book = drafted()
-    changes = book.do(batch_review.planned, {"status": "APPROVED", "findings": [blocker()], "missing": ["a test"]})
+    changes = book.do(
+        batch_review.planned, {"status": "APPROVED", "findings": [blocker()], "missing": ["a test"]}
+    )
     data = changes[0][1]
     assert (data["approved"], data["outcome"], data["revision"]) == (False, "revise", 0)
-    assert data["issues"] == ["BLOCKER: the key is a header; do: use the address"] and data["missing"] == ["a test"]
+    assert data["issues"] == ["BLOCKER: the key is a header; do: use the address"] and data[
+        "missing"
+    ] == ["a test"]
     assert [one.kind for one in supervision.due(book.state)] == ["plan"]
     assert nextstep.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="to be revised first"):
@@ -87,7 +112,11 @@ def test_the_lesson_of_a_revision_is_recorded() -> None:
     book = drafted()
     book.do(batch_review.planned, {"findings": [blocker(category="security")]})
     (lesson,) = book.state.trail.anti_patterns
-    assert (lesson["source"], lesson["category"], lesson["avoid"]) == ("plan-review", "security", "use the address")
+    assert (lesson["source"], lesson["category"], lesson["avoid"]) == (
+        "plan-review",
+        "security",
+        "use the address",
+    )
 
 
 def revise(book: Book) -> None:
@@ -102,8 +131,12 @@ def test_after_the_last_revision_the_person_is_asked(most: int) -> None:
         assert book.do(batch_review.planned, {"findings": [blocker()]})[0][1]["outcome"] == "revise"
         revise(book)
     changes = book.do(batch_review.planned, {"findings": [blocker()]})
-    assert changes[0][1]["outcome"] == "asked" and "the key is a header" in str(book.state.session.question)
-    assert str(book.state.session.question).endswith('let it pass as it is: loopkit review --plan --waive "<why>"')
+    assert changes[0][1]["outcome"] == "asked" and "the key is a header" in str(
+        book.state.session.question
+    )
+    assert str(book.state.session.question).endswith(
+        'let it pass as it is: loopkit review --plan --waive "<why>"'
+    )
     assert nextstep.command(book.state) == 'loopkit answer "<what the person said>"'
     book.line("question_answered", text="leave the header out")
     assert [one.kind for one in supervision.due(book.state)] == ["plan"]
@@ -115,7 +148,9 @@ def test_the_person_lets_a_plan_pass() -> None:
     with pytest.raises(Refused, match="no reason given"):
         book.do(batch_review.waived, " ")
     book.do(batch_review.waived, "good enough")
-    assert book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
+    assert (
+        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
+    )
     assert "the plan was not approved" in supervision.warnings(book.state)[-1], "it stays told"
 
 
@@ -137,7 +172,10 @@ def test_a_plan_review_that_does_not_fit(given: dict) -> None:
 
 def test_reviews_that_decide_belong_to_their_policy() -> None:
     book = Book().planned()
-    for decide, given in ((batch_review.planned, ({"findings": []},)), (batch_review.judged, (1, "batch", {}))):
+    for decide, given in (
+        (batch_review.planned, ({"findings": []},)),
+        (batch_review.judged, (1, "batch", {})),
+    ):
         with pytest.raises(Refused, match="approval = review, this one has evidence"):
             book.do(decide, *given)
     with pytest.raises(Refused, match="the plan is approved"):
@@ -155,7 +193,9 @@ def test_the_three_moments_of_a_todo() -> None:
     book.verify("T-001")
     book.verify("T-002")
     assert status(book) == "in_progress", "a passing check completes nothing here"
-    with pytest.raises(Refused, match=r"nobody has judged T-001, T-002; next: loopkit review --wave 1"):
+    with pytest.raises(
+        Refused, match=r"nobody has judged T-001, T-002; next: loopkit review --wave 1"
+    ):
         book.do(waves.closed)
     judge(book)
     assert status(book) == "completed" and nextstep.command(book.state) == "loopkit wave close"
@@ -165,7 +205,10 @@ def test_the_three_moments_of_a_todo() -> None:
 
 def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
     book = running()
-    rows = [blocker(task="T-002", place="b.py:3"), blocker(severity="Suggestion", issue="a name", task="T-002")]
+    rows = [
+        blocker(task="T-002", place="b.py:3"),
+        blocker(severity="Suggestion", issue="a name", task="T-002"),
+    ]
     judge(book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=rows)
     assert (status(book, "T-001"), status(book, "T-002")) == ("completed", "pending")
     entry = book.state.tasks["T-002"].history[-1]
@@ -175,7 +218,9 @@ def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
     ]
     assert book.state.findings["F-001"].task == "T-002" and book.state.attempts == 1
     book.do(waves.closed)
-    assert nextstep.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
+    assert (
+        nextstep.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
+    )
     book.seen()
     assert nextstep.command(book.state) == "loopkit panel T-002"
     book.panel("T-002")
@@ -188,7 +233,9 @@ def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
 
 def test_every_task_of_the_batch_has_a_verdict_or_nothing_is_recorded() -> None:
     book = running()
-    with pytest.raises(Refused, match="no verdict for T-002; the whole batch is judged in one review"):
+    with pytest.raises(
+        Refused, match="no verdict for T-002; the whole batch is judged in one review"
+    ):
         judge(book, verdicts={"T-001": "approved"})
     with pytest.raises(Refused, match="no verdict for T-001, T-002"):
         judge(book, verdicts={})
@@ -198,14 +245,18 @@ def test_every_task_of_the_batch_has_a_verdict_or_nothing_is_recorded() -> None:
 def test_nothing_is_approved_without_a_check_that_passes_now() -> None:
     book = planned()
     book.wave()
-    with pytest.raises(Refused, match="T-001 has no passing check; next: loopkit verify T-001 -- ls"):
+    with pytest.raises(
+        Refused, match="T-001 has no passing check; next: loopkit verify T-001 -- ls"
+    ):
         judge(book)
     book.verify("T-001")
     book.verify("T-002")
     book.verify("T-002", passed=False)
     with pytest.raises(Refused, match="T-002 has no passing check"):
         judge(book)
-    judge(book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=[blocker(task="T-002")])
+    judge(
+        book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=[blocker(task="T-002")]
+    )
     assert (status(book, "T-001"), status(book, "T-002")) == ("completed", "pending")
 
 
@@ -215,7 +266,10 @@ def test_a_check_of_an_earlier_attempt_proves_nothing() -> None:
     book.do(waves.closed)
     book.panel("T-001")
     book.wave()
-    assert approval.at_work(book.state) == ["T-001"] and nextstep.command(book.state) == "loopkit wave next"
+    assert (
+        approval.at_work(book.state) == ["T-001"]
+        and nextstep.command(book.state) == "loopkit wave next"
+    )
     with pytest.raises(Refused, match="no passing check"):
         judge(book)
 
@@ -252,7 +306,9 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
         judge(book, findings=[blocker()])
     with pytest.raises(Refused, match="T-002 is to be changed and no finding says how"):
         judge(
-            book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=[blocker(severity="Minor", task="T-001")]
+            book,
+            verdicts={"T-001": "approved", "T-002": "changes"},
+            findings=[blocker(severity="Minor", task="T-001")],
         )
     with pytest.raises(Refused, match="F-001 is about T-003, which is not in this batch"):
         book.do(work.hand_in, [task("later")])
@@ -260,7 +316,9 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
 
 
 @pytest.mark.parametrize("build", ["passed", "failed"])
-def test_a_blocker_about_a_completed_task_opens_it_again_and_it_failed_in_that_batch(build: str) -> None:
+def test_a_blocker_about_a_completed_task_opens_it_again_and_it_failed_in_that_batch(
+    build: str,
+) -> None:
     book = running(task("a", files=["a.py"]), task("b", files=["b.py"], blocked_by=["#1"]))
     judge(book)
     book.do(waves.closed)
@@ -268,7 +326,10 @@ def test_a_blocker_about_a_completed_task_opens_it_again_and_it_failed_in_that_b
     rows = [blocker(task="T-001", issue="no answer for 101 in a.py")]
     verdicts = {"T-002": "changes" if build == "failed" else "approved"}
     judge(
-        book, verdicts=verdicts, findings=[*rows, *([blocker(task="T-002")] if build == "failed" else [])], build=build
+        book,
+        verdicts=verdicts,
+        findings=[*rows, *([blocker(task="T-002")] if build == "failed" else [])],
+        build=build,
     )
     assert status(book) == "pending" and book.state.findings["F-001"].task == "T-001"
     book.do(waves.closed)
@@ -303,7 +364,9 @@ def test_the_wave_that_is_meant_is_the_open_one() -> None:
     book = running()
     with pytest.raises(Refused, match="wave 2 is not open; next: loopkit review --wave 1"):
         book.do(batch_review.judged, 2, "batch", FINE)
-    with pytest.raises(Refused, match="wave 1 holds no scaffold task; next: loopkit review --wave 1"):
+    with pytest.raises(
+        Refused, match="wave 1 holds no scaffold task; next: loopkit review --wave 1"
+    ):
         judge(book, "scaffold")
     judge(book)
     with pytest.raises(Refused, match="every task of wave 1 is decided; next: loopkit wave close"):
@@ -320,9 +383,13 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
     book.verify("T-002")
     assert status(book) == "pending"
     assert nextstep.command(book.state) == "loopkit review --wave 1"
-    with pytest.raises(Refused, match="T-001 is pending and cannot be approved; a verdict is wanted for T-002"):
+    with pytest.raises(
+        Refused, match="T-001 is pending and cannot be approved; a verdict is wanted for T-002"
+    ):
         judge(book, verdicts={"T-001": "approved", "T-002": "approved"})
-    judge(book, verdicts={"T-001": "changes", "T-002": "approved"})  # what has failed already is not failed again
+    judge(
+        book, verdicts={"T-001": "changes", "T-002": "approved"}
+    )  # what has failed already is not failed again
     assert book.state.tasks["T-001"].attempts == 1
     book.do(waves.closed)
     assert (book.state.waves[0].completed, book.state.waves[0].failed) == (("T-002",), ("T-001",))
@@ -336,7 +403,9 @@ def test_the_last_subtasks_of_a_parent_are_approved_in_one_review() -> None:
     assert {one.status for one in book.state.tasks.values()} == {"completed"}
 
 
-def test_a_build_that_a_completed_task_broke_needs_no_finding_about_each_task_of_the_batch() -> None:
+def test_a_build_that_a_completed_task_broke_needs_no_finding_about_each_task_of_the_batch() -> (
+    None
+):
     book = running(task("a", files=["a.py"]), task("b", files=["b.py"], blocked_by=["#1"]))
     judge(book)
     book.do(waves.closed)
@@ -355,7 +424,11 @@ def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
     book.do(waves.closed)
     begin(book)
     judge(book, verdicts={"T-003": "approved"}, findings=[blocker(task="T-002")])
-    assert [status(book, one) for one in ("T-001", "T-002", "T-003")] == ["blocked", "pending", "completed"]
+    assert [status(book, one) for one in ("T-001", "T-002", "T-003")] == [
+        "blocked",
+        "pending",
+        "completed",
+    ]
     book.do(waves.closed)
     begin(book)
     judge(book)
@@ -364,7 +437,11 @@ def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
 
 def test_a_broken_must_not_pauses_the_loop_after_all_is_recorded() -> None:
     book = running()
-    judge(book, verdicts={"T-001": "approved", "T-002": "changes"}, findings=[blocker(task="T-002", breaks=["M1"])])
+    judge(
+        book,
+        verdicts={"T-001": "approved", "T-002": "changes"},
+        findings=[blocker(task="T-002", breaks=["M1"])],
+    )
     assert book.state.session.status == "paused" and status(book) == "completed"
 
 
@@ -424,7 +501,10 @@ def test_hand_outs_name_the_role_and_the_review() -> None:
     book = planned(task("a", scaffold=True), task("b"))
     book.wave()
     lines = nextstep.hand_out(book.state, ["T-001"])
-    assert lines[0].startswith("agent loop:scaffold: Do T-001") and lines[1] == "loopkit review --scaffold"
+    assert (
+        lines[0].startswith("agent loop:scaffold: Do T-001")
+        and lines[1] == "loopkit review --scaffold"
+    )
     other = running()
     coder, step = nextstep.hand_out(other.state, ["T-001"])
     assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
@@ -434,7 +514,8 @@ def test_hand_outs_name_the_role_and_the_review() -> None:
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:
-    """Following what comes next, from the plan to the thorough review, with a revision and an attempt that failed."""
+    """Following what comes next, from the plan to the thorough review, with a revision and an
+    attempt that failed."""
     book = drafted(task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"]))
     seen: list[str] = []
     refused = False
@@ -445,7 +526,11 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
         if step == "loopkit review --plan":
             book.do(batch_review.planned, {"findings": [] if len(seen) > 1 else [blocker()]})
         elif step == "loopkit wave next" and supervision.due(book.state):
-            book.do(work.replaced, [task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"])], {})
+            book.do(
+                work.replaced,
+                [task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"])],
+                {},
+            )
         elif step == "loopkit wave next":
             begin(book)
         elif step.startswith("loopkit review --") and step != "loopkit review --thorough":
@@ -456,7 +541,11 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
             judge(
                 book,
                 kind,
-                **({"verdicts": dict.fromkeys(waiting, "changes"), "findings": [blocker()]} if changes else {}),
+                **(
+                    {"verdicts": dict.fromkeys(waiting, "changes"), "findings": [blocker()]}
+                    if changes
+                    else {}
+                ),
             )
         elif step == "loopkit wave close":
             book.do(waves.closed)
@@ -483,7 +572,8 @@ def test_a_reviewer_whose_verdict_is_in_is_at_no_other_batch() -> None:
 
 
 def test_who_waits_for_the_review_is_not_handed_out_again() -> None:
-    """A stop lets the session go between the last check and the review: what was proven stays so."""
+    """A stop lets the session go between the last check and the review: what was proven stays
+    so."""
     book = planned()
     book.wave()
     book.verify("T-001")
@@ -514,7 +604,11 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
         book.do(batch_review.planned, {"findings": [blocker()] if dice.random() < 0.4 else []})
     elif step == "loopkit wave next" and supervision.due(book.state):
         rows = [
-            task(f"t{place}", scaffold=place == 0 and dice.random() < 0.5, blocked_by=["#1"] * (place == 3))
+            task(
+                f"t{place}",
+                scaffold=place == 0 and dice.random() < 0.5,
+                blocked_by=["#1"] * (place == 3),
+            )
             for place in range(4)
         ]
         book.do(work.replaced, rows, {})
@@ -536,14 +630,22 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
         verdicts = dict.fromkeys(approval.undecided(book.state), "approved")
         verdicts.update((one, "changes") for one in verdicts if dice.random() < 0.3)
         rows = [blocker(task=one) for one, verdict in verdicts.items() if verdict == "changes"]
-        judge(book, kind, verdicts=verdicts, findings=rows, tests=dice.choice(("passed",) * 5 + ("failed",)))
+        judge(
+            book,
+            kind,
+            verdicts=verdicts,
+            findings=rows,
+            tests=dice.choice(("passed",) * 5 + ("failed",)),
+        )
     elif words[1:3] == ["wave", "close"]:
         book.do(waves.closed)
     elif words[1:3] == ["verify", "M2"]:
         book.seen()
     elif words[1:3] == ["verify", "D1"]:
         book.do(
-            decisions.checked, 1, {**dict.fromkeys(("log", "head"), "x"), "exit": 1, "seconds": 0.1, "passed": False}
+            decisions.checked,
+            1,
+            {**dict.fromkeys(("log", "head"), "x"), "exit": 1, "seconds": 0.1, "passed": False},
         )
     elif words[1] == "panel":
         book.panel(words[2])
@@ -564,13 +666,22 @@ def test_whatever_happens_there_is_a_next_step_that_can_be_done(seed: int) -> No
     book.do(decisions.recorded, {**DECISION, "invalidated_if": "$ false"})
     for _ in range(300):
         step = nextstep.command(book.state)
-        if step is None or step == "loopkit review --thorough" or book.state.session.status == "paused":
+        if (
+            step is None
+            or step == "loopkit review --thorough"
+            or book.state.session.status == "paused"
+        ):
             break
         at_random(book, dice, step)
     else:
         raise AssertionError(f"no end: {step}")
     completed = {one["id"] for one in book.of("task_completed")}
-    approved = {name for row in book.of("review_light") for name, said in row["verdicts"].items() if said == "approved"}
+    approved = {
+        name
+        for row in book.of("review_light")
+        for name, said in row["verdicts"].items()
+        if said == "approved"
+    }
     parents = {one.parent for one in book.state.tasks.values()}
     assert completed - parents <= approved, "nothing is completed but by a verdict"
 
@@ -582,7 +693,9 @@ def test_a_blocked_scaffold_task_lets_the_session_go_and_names_what_it_waits_for
     book.do(waves.closed)
     book.seen()
     assert book.state.free == 1 and book.state.workable == 0, "the other one waits for the scaffold"
-    while book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next":
+    while (
+        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
+    ):
         book.wave()
     book.line("question_answered", text="here it is")
     assert nextstep.command(book.state) == "loopkit task unblock T-001"

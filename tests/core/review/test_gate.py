@@ -132,14 +132,26 @@ def test_answers_that_cannot_be_taken(changes: dict, words: str) -> None:
 
 def test_a_failed_point_makes_a_task_and_leads_back_to_waves() -> None:
     book = ready()
-    points = {**GATE["points"], "edge_cases": "FAIL: empty input crashes", "rollback": "FAIL: unknown"}
+    points = {
+        **GATE["points"],
+        "edge_cases": "FAIL: empty input crashes",
+        "rollback": "FAIL: unknown",
+    }
     changes = book.do(gate.decided, answers(points=points), same)
-    assert [kind for kind, _ in changes] == ["task_added", "task_added", "gate_result", "stage_moved"]
+    assert [kind for kind, _ in changes] == [
+        "task_added",
+        "task_added",
+        "gate_result",
+        "stage_moved",
+    ]
     assert book.state.stage == "executing"
     rows = [book.state.tasks[one] for one in ("T-002", "T-003")]
     assert [row.kind for row in rows] == ["remediation", "remediation"]
     assert rows[0].subject == "Gate: edge cases were tried: empty input crashes"
-    assert "edge cases were tried" in rows[0].description and "empty input crashes" in rows[0].description
+    assert (
+        "edge cases were tried" in rows[0].description
+        and "empty input crashes" in rows[0].description
+    )
     assert book.state.planned == 1
     assert not book.state.gate["passed"]
     assert book.state.gate["tasks"] == ["T-002", "T-003"]
@@ -151,7 +163,11 @@ def test_a_failed_point_makes_a_task_and_leads_back_to_waves() -> None:
 def test_an_answer_may_bring_the_command_that_shows_it_mended() -> None:
     book = ready()
     points = {**GATE["points"], "edge_cases": "FAIL: empty input crashes"}
-    book.do(gate.decided, answers(points=points, verify={"edge_cases": "pytest tests/test_edges.py"}), same)
+    book.do(
+        gate.decided,
+        answers(points=points, verify={"edge_cases": "pytest tests/test_edges.py"}),
+        same,
+    )
     assert book.state.tasks["T-002"].verify == "pytest tests/test_edges.py"
     assert nextstep.command(book.state) == "loopkit wave next"
 
@@ -183,7 +199,8 @@ def again(book: Book, task_id: str) -> None:
 def test_the_same_fault_in_a_second_round_opens_the_same_task_and_asks_for_another_check() -> None:
     book = ready()
     bad = answers(
-        points={**GATE["points"], "edge_cases": "FAIL: empty input crashes"}, verify={"edge_cases": "test -d ."}
+        points={**GATE["points"], "edge_cases": "FAIL: empty input crashes"},
+        verify={"edge_cases": "test -d ."},
     )
     book.do(gate.decided, bad, same)
     again(book, "T-002")
@@ -226,7 +243,9 @@ def test_a_failed_criterion_makes_a_task_with_its_command() -> None:
 
 
 def test_a_criterion_without_a_command_is_answered_for() -> None:
-    text = SHAPE.replace("| C1 | execution output | pytest tests/test_limits.py -q |", "| C1 | observation | |")
+    text = SHAPE.replace(
+        "| C1 | execution output | pytest tests/test_limits.py -q |", "| C1 | observation | |"
+    )
     book = Book().shaped(text=text)
     book.do(work.hand_in, [task()])
     book.wave()
@@ -244,7 +263,9 @@ def test_a_criterion_without_a_command_is_answered_for() -> None:
 @pytest.mark.parametrize("command", ["", "test -d ."])
 @pytest.mark.parametrize("kind", ["assumption", "reasoned inference"])
 def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
-    text = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |")
+    text = SHAPE.replace(
+        "execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |"
+    )
     book = Book().shaped(text=text)
     book.do(work.hand_in, [task()])
     book.wave()
@@ -252,14 +273,21 @@ def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
     book.do(waves.closed)
     book.review([])
     book.seen()
-    with pytest.raises(Refused, match=f"C1 rests on {kind} alone: give it a stronger proof") as caught:
+    with pytest.raises(
+        Refused, match=f"C1 rests on {kind} alone: give it a stronger proof"
+    ) as caught:
         gate.decided(book.state, answers(criteria={"C1": "PASS: I think so"}), same)
     assert caught.value.todo == "next: loopkit shape --accept -"
-    assert first_open(book) == (f"C1 rests on {kind} alone: give it a stronger proof", "loopkit shape --accept -")
+    assert first_open(book) == (
+        f"C1 rests on {kind} alone: give it a stronger proof",
+        "loopkit shape --accept -",
+    )
 
 
 def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it() -> None:
-    weak = SHAPE.replace("execution output | pytest tests/test_limits.py -q |", "assumption | test -d . |")
+    weak = SHAPE.replace(
+        "execution output | pytest tests/test_limits.py -q |", "assumption | test -d . |"
+    )
     book = Book().shaped(text=weak)
     book.do(work.hand_in, [task()])
     book.wave()
@@ -297,18 +325,25 @@ def test_a_must_not_without_a_command_needs_no_answer_and_may_have_one() -> None
     book = ready()
     assert [row.id for row in gate.watched(book.state)] == ["M1"]
     assert gate.decided(book.state, GATE, same)[-1][1]["passed"]
-    assert gate.decided(book.state, answers(criteria={"M1": "PASS: all handlers compared"}), same)[-1][1]["passed"]
+    assert gate.decided(book.state, answers(criteria={"M1": "PASS: all handlers compared"}), same)[
+        -1
+    ][1]["passed"]
     with pytest.raises(Refused, match="no answer for mustNot M1"):
         gate.decided(book.state, answers(criteria={"M1": "perhaps"}), same)
 
 
 def test_a_must_not_that_is_said_to_have_come_true_pauses_and_leaves_a_task() -> None:
     book = ready()
-    changes = book.do(gate.decided, answers(criteria={"M1": "FAIL: search() takes a second argument"}), same)
+    changes = book.do(
+        gate.decided, answers(criteria={"M1": "FAIL: search() takes a second argument"}), same
+    )
     assert [kind for kind, _ in changes] == ["task_added", "gate_result", "stage_moved", "paused"]
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "must_not_breached")
-    assert "M1 has come true: The signature of a public route handler changes (search() takes" in session.reason
+    assert (
+        "M1 has come true: The signature of a public route handler changes (search() takes"
+        in session.reason
+    )
     assert not book.state.gate["passed"]
     book.line("resumed")
     assert (book.state.session.status, book.state.stage) == ("running", "executing")
@@ -328,7 +363,9 @@ def test_a_criterion_that_fails_does_not_pause(executing: Book) -> None:
         ("C1", "not the stored command of C1", ["ls"]),
     ],
 )
-def test_a_criterion_is_verified_by_its_own_command(executing: Book, name: str, words: str, given: list) -> None:
+def test_a_criterion_is_verified_by_its_own_command(
+    executing: Book, name: str, words: str, given: list
+) -> None:
     with pytest.raises(Refused, match=words):
         gate.check_criterion(executing.state, name, given)
 

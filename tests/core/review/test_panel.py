@@ -40,7 +40,8 @@ def test_confidence_without_a_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "word"), [(0, "silent"), (2, "silent"), (3, "weak"), (5, "weak"), (6, "firm"), (9, "firm")]
+    ("value", "word"),
+    [(0, "silent"), (2, "silent"), (3, "weak"), (5, "weak"), (6, "firm"), (9, "firm")],
 )
 def test_standing(value: int, word: str) -> None:
     assert panel.standing(value) == word
@@ -63,7 +64,12 @@ def test_there_may_be_fewer_than_wanted() -> None:
 
 
 def test_topics_of_a_text() -> None:
-    assert panel.topics_in("The API is slow in testing", "debugging") == ["debugging", "api", "performance", "testing"]
+    assert panel.topics_in("The API is slow in testing", "debugging") == [
+        "debugging",
+        "api",
+        "performance",
+        "testing",
+    ]
 
 
 # -- the record
@@ -76,7 +82,10 @@ def stuck(executing: Book) -> Book:
 
 
 def test_a_panel_records_error_diagnoses_ranking_consensus_and_fallback(stuck: Book) -> None:
-    given = {**PANEL, "recommendations": [{"approach": "b", "confidence": 3}, {"approach": "a", "confidence": 8}]}
+    given = {
+        **PANEL,
+        "recommendations": [{"approach": "b", "confidence": 3}, {"approach": "a", "confidence": 8}],
+    }
     data = stuck.do(panel.recorded, "T-001", given)[0][1]
     assert (data["task"], data["attempt"], data["error"]) == ("T-001", 1, "it says no")
     assert [one["approach"] for one in data["recommendations"]] == ["a", "b"]
@@ -93,7 +102,9 @@ def test_the_newest_advice_counts(stuck: Book) -> None:
 
 
 def experts(count: int) -> list:
-    return [{"name": str(number), "question": f"q{number}", "diagnosis": "d"} for number in range(count)]
+    return [
+        {"name": str(number), "question": f"q{number}", "diagnosis": "d"} for number in range(count)
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
@@ -135,7 +146,12 @@ def test_an_unknown_task(stuck: Book) -> None:
 
 def test_a_topic_is_named_by_a_whole_word() -> None:
     assert panel.topics_in("Build a rapid, required boat", "debugging") == ["debugging"]
-    assert panel.topics_in("The login page of the APIs is slow") == ["api", "ui", "auth", "performance"]
+    assert panel.topics_in("The login page of the APIs is slow") == [
+        "api",
+        "ui",
+        "auth",
+        "performance",
+    ]
 
 
 # -- experts are those of the profiles; what they may claim is computed
@@ -161,7 +177,10 @@ def test_confidence_is_computed_and_caps_what_is_claimed(stuck: Book) -> None:
         {"approach": "modest", "confidence": 2, "by": "debugger"},
     ]
     data = panel.recorded(stuck.state, "T-001", given, KNOWN)[0][1]
-    assert [(one["confidence"], one["standing"]) for one in data["experts"]] == [(8, "firm"), (4, "weak")]
+    assert [(one["confidence"], one["standing"]) for one in data["experts"]] == [
+        (8, "firm"),
+        (4, "weak"),
+    ]
     assert [one["confidence"] for one in data["recommendations"]] == [8, 4, 2]
 
 
@@ -183,7 +202,10 @@ def test_who_may_not_speak(names: tuple, words: str) -> None:
 
 
 def test_a_recommendation_is_by_one_of_the_panel(stuck: Book) -> None:
-    given = {**asked("debugger", "tester"), "recommendations": [{"approach": "a", "confidence": 1, "by": "gardener"}]}
+    given = {
+        **asked("debugger", "tester"),
+        "recommendations": [{"approach": "a", "confidence": 1, "by": "gardener"}],
+    }
     with pytest.raises(LoopError, match="a recommendation is by 'gardener'"):
         panel.recorded(stuck.state, "T-001", given, KNOWN)
 
@@ -201,7 +223,10 @@ def test_what_failed_is_not_advised_again(stuck: Book) -> None:
 
 
 def test_the_one_in_depth_comes_first() -> None:
-    known = [profile("broad", core=("api",), current=("testing",)), profile("deep", depth=("testing",))]
+    known = [
+        profile("broad", core=("api",), current=("testing",)),
+        profile("deep", depth=("testing",)),
+    ]
     assert [one.name for one in panel.choose(known, ["api", "testing"])] == ["deep", "broad"]
 
 
@@ -212,7 +237,11 @@ def test_a_panel_on_a_dimension_gives_options() -> None:
     book = Book()
     options = [{"approach": f"reading {number}", "confidence": number} for number in range(3)]
     data = book.do(panel.clarified, "outcome", {**PANEL, "recommendations": options})[0][1]
-    assert (data["call"], data["dimension"], len(data["recommendations"])) == ("clarify", "outcome", 3)
+    assert (data["call"], data["dimension"], len(data["recommendations"])) == (
+        "clarify",
+        "outcome",
+        3,
+    )
     with pytest.raises(LoopError, match="no dimension 'taste'"):
         panel.clarified(book.state, "taste", PANEL)
     for wrong in (options[:1], options * 2):

@@ -13,7 +13,12 @@ from loopkit.core.review import review
 from loopkit.core.steps import snapshot, waves
 from tests.core.kit import Book, task
 
-BLOCKER = {"severity": "BLOCKER", "issue": "no doc", "guidance": "write it", "verify": "test -f doc.md"}
+BLOCKER = {
+    "severity": "BLOCKER",
+    "issue": "no doc",
+    "guidance": "write it",
+    "verify": "test -f doc.md",
+}
 WARNING = {"severity": "WARNING", "issue": "long function", "guidance": "cut it"}
 SUGGESTION = {"severity": "SUGGESTION", "issue": "a better name"}
 
@@ -84,7 +89,10 @@ def test_two_or_three_experts(count: int) -> None:
         ({"experts": "a,b"}, "experts is not a list"),
         ({"findings": {}}, None),
         ({"findings": [{"severity": "BLOCKER"}]}, "finding 1 has no issue"),
-        ({"findings": [SUGGESTION, {"severity": "bad", "issue": "x"}]}, "finding 2 has severity 'bad'"),
+        (
+            {"findings": [SUGGESTION, {"severity": "bad", "issue": "x"}]},
+            "finding 2 has severity 'bad'",
+        ),
     ],
 )
 def test_a_light_review_is_checked(changes: dict, words: str | None) -> None:
@@ -161,19 +169,27 @@ def test_guidance_that_would_break_a_must_not_is_refused_or_replaced() -> None:
 
 def test_the_task_of_a_blocker_gets_the_alternative() -> None:
     book = Book().reviewed(
-        findings=[{**BLOCKER, "violates": ["M1"], "alternative": "add a new one", "reason": "why not"}]
+        findings=[
+            {**BLOCKER, "violates": ["M1"], "alternative": "add a new one", "reason": "why not"}
+        ]
     )
     assert book.state.tasks["T-002"].description == "add a new one\nwhy: why not"
 
 
 def test_guidance_that_sounds_like_a_must_not_is_asked_about() -> None:
     given = {**WARNING, "guidance": "change the signature of the public route handler"}
-    with pytest.raises(Refused, match=r"sounds like M1 .* violates: \[M1\] with alternative:, or violates: \[\]"):
+    with pytest.raises(
+        Refused, match=r"sounds like M1 .* violates: \[M1\] with alternative:, or violates: \[\]"
+    ):
         Book().reviewed(findings=[given])
     Book().reviewed(findings=[{**given, "violates": []}])
     Book().reviewed(findings=[{**given, "guidance": "document the route"}])
     with pytest.raises(Refused, match="sounds like M2"):
-        review.light(closed_wave().state, 1, light(findings=[{**WARNING, "guidance": "add a dependency at runtime"}]))
+        review.light(
+            closed_wave().state,
+            1,
+            light(findings=[{**WARNING, "guidance": "add a dependency at runtime"}]),
+        )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +198,10 @@ def test_guidance_that_sounds_like_a_must_not_is_asked_about() -> None:
         ({"violates": ["M9"]}, "violates of finding 1: there is no M9; SHAPE.md has: M1, M2"),
         ({"violates": ["C1"]}, "violates of finding 1: there is no C1"),
         ({"breaks": ["C7"]}, "breaks of finding 1: there is no C7; SHAPE.md has: C1, M1, M2"),
-        ({"breaks": ["M1"]}, "finding 1 says that M1 is broken, as WARNING; a broken mustNot is a BLOCKER"),
+        (
+            {"breaks": ["M1"]},
+            "finding 1 says that M1 is broken, as WARNING; a broken mustNot is a BLOCKER",
+        ),
         ({"brakes": ["M1"]}, "finding 1 has unknown fields: brakes; known: alternative, breaks"),
         ({"category": "vibes"}, "finding 1 has category 'vibes'; use security"),
         ({"breaks": "C1"}, "breaks of finding 1 is not a list of texts"),
@@ -191,7 +210,9 @@ def test_guidance_that_sounds_like_a_must_not_is_asked_about() -> None:
 def test_a_finding_is_checked(extra: dict, words: str) -> None:
     book = Book().worked()
     with pytest.raises(LoopError) as caught:
-        review.thorough(book.state, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]})
+        review.thorough(
+            book.state, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]}
+        )
     assert words in str(caught.value)
 
 
@@ -210,7 +231,9 @@ def test_a_finding_is_checked(extra: dict, words: str) -> None:
     ],
 )
 def test_the_place_of_a_finding(extra: dict, place: str) -> None:
-    assert Book().reviewed(findings=[{**SUGGESTION, **extra}]).state.findings["F-001"].place == place
+    assert (
+        Book().reviewed(findings=[{**SUGGESTION, **extra}]).state.findings["F-001"].place == place
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +253,10 @@ def test_the_place_of_a_finding(extra: dict, place: str) -> None:
 )
 def test_the_category_of_a_finding(issue: str, category: str) -> None:
     assert review.category_of(issue) == category
-    assert Book().reviewed(findings=[{**SUGGESTION, "issue": issue}]).state.findings["F-001"].category == category
+    assert (
+        Book().reviewed(findings=[{**SUGGESTION, "issue": issue}]).state.findings["F-001"].category
+        == category
+    )
     given = {**SUGGESTION, "issue": issue, "category": "Style"}
     assert Book().reviewed(findings=[given]).state.findings["F-001"].category == "style"
 
@@ -240,8 +266,14 @@ def test_the_category_of_a_finding(issue: str, category: str) -> None:
 
 def test_a_broken_must_not_pauses_at_once_and_is_mended_after_resume() -> None:
     book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["M2"], "place": "requirements.txt:3"}])
-    assert (book.state.session.status, book.state.session.verdict) == ("paused", "must_not_breached")
-    assert "M2 has come true: A runtime dependency is added; F-001 (requirements.txt:3)" in book.state.session.reason
+    assert (book.state.session.status, book.state.session.verdict) == (
+        "paused",
+        "must_not_breached",
+    )
+    assert (
+        "M2 has come true: A runtime dependency is added; F-001 (requirements.txt:3)"
+        in book.state.session.reason
+    )
     with pytest.raises(Refused, match="paused"):
         book.wave()
     book.line("resumed")
@@ -274,7 +306,9 @@ def test_the_thorough_review_is_given_out_once() -> None:
     assert [kind for kind, _ in book.do(review.asked, ["a", "b", "c"])] == ["review_asked"]
     assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 3
     for number in range(3):
-        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+        book.line(
+            "subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}"
+        )
     assert book.do(review.asked, ["a", "b", "c"]) == [] and review.still_out(book.state) == 0
     book.review([])
     assert book.do(review.asked, ["a", "b", "c"])
@@ -299,7 +333,9 @@ def test_whoever_has_reported_before_a_hold_need_not_look_twice() -> None:
     book = Book().worked()
     book.do(review.asked, ["a", "b", "c"])
     for number in range(3):
-        book.line("subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}")
+        book.line(
+            "subagent_stopped", by="hook", agent_id=f"agent-{number}", transcript=f"t-{number}"
+        )
     book.line("iteration_ended", decision="hold")
     assert book.do(review.asked, ["a", "b", "c"]) == []
     book.line("owner_changed", session_id="session-two")
@@ -395,7 +431,9 @@ def test_it_is_too_early_while_work_is_open(executing: Book) -> None:
 
 
 def test_several_are_settled_at_once_or_none() -> None:
-    book = Book().reviewed(findings=[WARNING, {**WARNING, "issue": "b"}, {**WARNING, "issue": "c", "files": ["c.py"]}])
+    book = Book().reviewed(
+        findings=[WARNING, {**WARNING, "issue": "b"}, {**WARNING, "issue": "c", "files": ["c.py"]}]
+    )
     with pytest.raises(Refused, match="no finding F-009; unsettled: F-001, F-002, F-003"):
         review.resolved(book.state, ["F-001", "F-009"], "approve", "", "")
     book.do(review.resolved, ["f-001", "F-002", "F-001"], "approve", "", "")
@@ -423,7 +461,12 @@ def test_removing_the_task_of_a_blocker_does_not_settle_it() -> None:
 
 # -- decisions, lessons, other words for a severity
 
-DECISION = {"title": "Stream rows", "context": "c", "choice": "a generator", "alternatives": ["a file: too large"]}
+DECISION = {
+    "title": "Stream rows",
+    "context": "c",
+    "choice": "a generator",
+    "alternatives": ["a file: too large"],
+}
 
 
 def decided(book: Book, **fields: Any) -> Book:
@@ -432,7 +475,12 @@ def decided(book: Book, **fields: Any) -> Book:
 
 
 def against(severity: str = "BLOCKER", **fields: Any) -> dict:
-    return {"severity": severity, "issue": "export.py:3 the rows are written to a file", "verify": "ls", **fields}
+    return {
+        "severity": severity,
+        "issue": "export.py:3 the rows are written to a file",
+        "verify": "ls",
+        **fields,
+    }
 
 
 def test_a_contradiction_to_a_live_decision_is_a_blocker_that_names_it() -> None:
@@ -449,9 +497,15 @@ def test_a_contradiction_to_a_live_decision_is_a_blocker_that_names_it() -> None
 
 def test_superseding_settles_what_contradicts_it_and_nothing_else() -> None:
     book = decided(Book().worked())
-    book.review([against(contradicts=[1]), against(contradicts=[1], breaks=["C1"]), against(issue="other")])
+    book.review(
+        [against(contradicts=[1]), against(contradicts=[1], breaks=["C1"]), against(issue="other")]
+    )
     decided(book, title="Write a file", supersedes=1)
-    settled = [name for name, one in book.state.findings.items() if (one.resolution or {}).get("how") == "superseded"]
+    settled = [
+        name
+        for name, one in book.state.findings.items()
+        if (one.resolution or {}).get("how") == "superseded"
+    ]
     assert settled == ["F-001"]
     with pytest.raises(Refused, match="decision 001 is SUPERSEDED by 00"):
         book.do(review.findings, [against(contradicts=[1])])
@@ -468,7 +522,9 @@ def test_a_contradiction_is_never_settled_by_a_decision_of_the_reviews() -> None
 
 
 def test_source_severities_are_read_as_ours() -> None:
-    rows = [{"severity": word, "issue": "x"} for word in ("Critical", "Major", "Minor", "Suggestion")]
+    rows = [
+        {"severity": word, "issue": "x"} for word in ("Critical", "Major", "Minor", "Suggestion")
+    ]
     found = review.findings(Book().worked().state, rows)
     assert [one["severity"] for one in found] == ["BLOCKER", "BLOCKER", "WARNING", "SUGGESTION"]
 
@@ -488,6 +544,14 @@ def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
         (3, "naming", "review"),
     ]
     assert (found[0]["why"], found[0]["avoid"], found[1]["files"]) == ("r", "g", ["b.py"])
-    given = {"score": 5, "experts": ["a", "b"], "findings": [against(category="security"), against(category="docs")]}
+    given = {
+        "score": 5,
+        "experts": ["a", "b"],
+        "findings": [against(category="security"), against(category="docs")],
+    }
     book.do(review.light, 1, given)
-    assert [one["category"] for one in book.state.trail.anti_patterns] == ["security", "naming", "docs"]
+    assert [one["category"] for one in book.state.trail.anti_patterns] == [
+        "security",
+        "naming",
+        "docs",
+    ]

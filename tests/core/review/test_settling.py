@@ -1,4 +1,5 @@
-"""Reviews that do not settle: going back, the same again and growth are recognised, decided once, not raised again."""
+"""Reviews that do not settle: going back, the same again and growth are recognised, decided once,
+not raised again."""
 
 from __future__ import annotations
 
@@ -49,11 +50,20 @@ def how(book: Book, name: str) -> str | None:
 
 
 def test_tabs_then_spaces_is_decided_once_and_not_changed_back() -> None:  # case I1
-    book = rounds(finding("tabs at a.py:3", severity="BLOCKER"), finding("spaces at a.py:3", severity="BLOCKER"))
-    assert [one.kind for one in book.state.tasks.values()] == ["work", "remediation"], "no task to change it back"
+    book = rounds(
+        finding("tabs at a.py:3", severity="BLOCKER"),
+        finding("spaces at a.py:3", severity="BLOCKER"),
+    )
+    assert [one.kind for one in book.state.tasks.values()] == ["work", "remediation"], (
+        "no task to change it back"
+    )
     assert (how(book, "F-002"), review.passed(book.state)) == ("decided", True)
     (decision,) = book.state.decisions
-    assert (decision["number"], decision["kind"], decision["findings"]) == (2, "reversal", ["F-001", "F-002"])
+    assert (decision["number"], decision["kind"], decision["findings"]) == (
+        2,
+        "reversal",
+        ["F-001", "F-002"],
+    )
     assert decision["alternatives"] and decision["source"] == "review"
     for issue in ("tabs at a.py:3", "spaces at a.py:4"):
         book.review([finding(issue, severity="BLOCKER")])
@@ -68,8 +78,14 @@ BACK = [
         ("a.py:10 the helper is repeated", "extract the helper"),
         ("a.py:12 one helper for one call", "inline the helper"),
     ),
-    (("a.py:3 no docstring", "add a docstring"), ("a.py:3 the docstring says nothing", "remove the docstring")),
-    (("a.py:3 blocking read", "read it asynchronously"), ("a.py:5 async for one file", "read it synchronously")),
+    (
+        ("a.py:3 no docstring", "add a docstring"),
+        ("a.py:3 the docstring says nothing", "remove the docstring"),
+    ),
+    (
+        ("a.py:3 blocking read", "read it asynchronously"),
+        ("a.py:5 async for one file", "read it synchronously"),
+    ),
     (
         ("a.py:3 the parser knows the printer", "split parser and printer into two modules"),
         ("a.py:3 two modules for twenty lines", "merge parser and printer"),
@@ -78,7 +94,10 @@ BACK = [
         ("a.py:3 lookups are slow", "keep results in a module-level dictionary"),
         ("a.py:4 a module-level dictionary of results is overkill", "drop it"),
     ),
-    (("a.py the flag is public", "make the flag private"), ("a.py the flag is private", "make the flag public")),
+    (
+        ("a.py the flag is public", "make the flag private"),
+        ("a.py the flag is private", "make the flag public"),
+    ),
 ]
 
 
@@ -97,13 +116,22 @@ ON = [
     (OLD, ("b.py:3 spaces", "use tabs")),
     (OLD, ("spaces somewhere", "use tabs")),
     (("a.py:3 no docstring", "add a docstring"), ("a.py:3 no type hints", "add type hints")),
-    (("a.py:3 no docstring", "add a docstring"), ("a.py:3 the debug print is needless", "remove the debug print")),
+    (
+        ("a.py:3 no docstring", "add a docstring"),
+        ("a.py:3 the debug print is needless", "remove the debug print"),
+    ),
     (
         ("a.py:3 the docstring is short", "say units in the docstring"),
         ("a.py:3 the docstring lacks units", "add units"),
     ),
-    (("a.py:3 key is a header", "use the address of the connection"), ("a.py:3 IPv6 address crashes it", "parse it")),
-    (("a.py:3 lookups are slow", "cache the lookups"), ("a.py:3 the cached lookups never expire", "expire them")),
+    (
+        ("a.py:3 key is a header", "use the address of the connection"),
+        ("a.py:3 IPv6 address crashes it", "parse it"),
+    ),
+    (
+        ("a.py:3 lookups are slow", "cache the lookups"),
+        ("a.py:3 the cached lookups never expire", "expire them"),
+    ),
 ]
 
 
@@ -127,7 +155,10 @@ def test_what_nobody_did_cannot_be_taken_back() -> None:
 def test_a_finding_that_says_so_itself() -> None:
     book = rounds(finding("a.py:3 unclear", "say more"))
     book.review([finding("z.py: now it is long", "say less", reverses="f-001")])
-    assert how(book, "F-002") == "decided" and book.state.decisions[0]["findings"] == ["F-001", "F-002"]
+    assert how(book, "F-002") == "decided" and book.state.decisions[0]["findings"] == [
+        "F-001",
+        "F-002",
+    ]
     with pytest.raises(Refused, match="there is no F-009"):
         book.review([finding("x", reverses="F-009")])
     with pytest.raises(Refused, match="F-002 has not been mended"):
@@ -145,9 +176,17 @@ def test_what_changes_the_outcome_blocks_all_the_same(name: str) -> None:
 
 
 def test_the_same_category_in_the_third_round() -> None:
-    kinds = [finding(f"{where} badly named", severity="BLOCKER") for where in ("a.py:1", "b.py:2", "c.py:3", "d.py:4")]
+    kinds = [
+        finding(f"{where} badly named", severity="BLOCKER")
+        for where in ("a.py:1", "b.py:2", "c.py:3", "d.py:4")
+    ]
     book = rounds(*kinds)
-    assert [how(book, f"F-00{number}") for number in (1, 2, 3, 4)] == [None, None, "decided", "decided"]
+    assert [how(book, f"F-00{number}") for number in (1, 2, 3, 4)] == [
+        None,
+        None,
+        "decided",
+        "decided",
+    ]
     (decision,) = book.state.decisions
     assert (decision["kind"], decision["category"]) == ("category", "naming")
     assert len(book.state.tasks) == 3
@@ -155,7 +194,9 @@ def test_the_same_category_in_the_third_round() -> None:
     assert not review.passed(book.state), "another category blocks"
 
 
-@pytest.mark.parametrize("second", [finding("b.py:2 slow"), finding("b.py:2 badly named", severity="SUGGESTION"), None])
+@pytest.mark.parametrize(
+    "second", [finding("b.py:2 slow"), finding("b.py:2 badly named", severity="SUGGESTION"), None]
+)
 def test_running_means_round_after_round(second: dict | None) -> None:
     book = rounds(finding("a.py:1 badly named"))
     book.review([second] if second else [])
@@ -256,6 +297,9 @@ def test_old_journals_fold_without_the_new_fields() -> None:
     book = Book().worked()
     row = {"id": "F-001", "severity": "WARNING", "issue": "x", "guidance": "", "violates": []}
     book.line("review_thorough", round=1, experts=["a", "b", "c"], findings=[row])
-    assert book.state.findings["F-001"].category == "other" and book.state.review_rounds[0]["size"] == 0
+    assert (
+        book.state.findings["F-001"].category == "other"
+        and book.state.review_rounds[0]["size"] == 0
+    )
     book.do(review.resolved, "F-001", "task", "", "ls")
     assert work.find(book.state, "T-002").kind == "remediation"

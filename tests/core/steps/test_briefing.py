@@ -37,7 +37,11 @@ def with_subtask() -> Book:
             {"item", "parent", "work"},
             {"goal", "success", "plan_tasks", "done", "must_nots"},
         ),
-        (JUDGE._replace(task="T-002"), {"item", "goal", "work"}, {"parent", "success", "plan_tasks", "done"}),
+        (
+            JUDGE._replace(task="T-002"),
+            {"item", "goal", "work"},
+            {"parent", "success", "plan_tasks", "done"},
+        ),
         (REVIEW, {"goal", "success", "plan_tasks"}, {"item", "parent", "work", "done", "history"}),
         (GOAL_REACHED, {"goal", "success", "done"}, {"item", "parent", "plan_tasks", "history"}),
     ],
@@ -46,7 +50,9 @@ def with_subtask() -> Book:
 def test_a_verification_is_given_what_its_scope_has_and_nothing_else(step, has, lacks):
     values = briefing.values(with_subtask().state, step)
     assert has <= set(values) and not lacks & set(values)
-    assert values["scope"] == ("plan" if step == REVIEW else "goal" if step == GOAL_REACHED else values["scope"])
+    assert values["scope"] == (
+        "plan" if step == REVIEW else "goal" if step == GOAL_REACHED else values["scope"]
+    )
 
 
 def test_a_subtask_is_one_by_its_own_parent():
@@ -59,7 +65,9 @@ def test_a_subtask_is_one_by_its_own_parent():
 
 
 def test_a_plan_under_review_is_listed_without_details():
-    rows = briefing.values(book(task("Alpha", description="a secret detail")).state, REVIEW)["plan_tasks"]
+    rows = briefing.values(book(task("Alpha", description="a secret detail")).state, REVIEW)[
+        "plan_tasks"
+    ]
     assert [one["subject"] for one in rows] == ["Alpha"]
     assert "a secret detail" not in str(rows)
 
@@ -74,20 +82,39 @@ def test_a_diagnosis_gets_everything_that_happened():
     assert [entry["error"] for entry in values["history"]] == ["boom 1", "boom 2"]
     assert values["counts"] == {"completed": 0, "failed": 0, "pending": 2, "total": 2}
     assert values["place"] == {"depth": 0, "most": 5, "attempts": 2, "most_attempts": 3}
-    assert values["goal"]["text"] == GOAL and values["item"]["subject"] == "Alpha" and values["parent"] is None
+    assert (
+        values["goal"]["text"] == GOAL
+        and values["item"]["subject"] == "Alpha"
+        and values["parent"] is None
+    )
 
 
-@pytest.mark.parametrize(("said", "shown"), [(("why", []), True), (("", ["no key"]), True), (("", []), False)])
+@pytest.mark.parametrize(
+    ("said", "shown"), [(("why", []), True), (("", ["no key"]), True), (("", []), False)]
+)
 def test_a_diagnosis_that_says_something_reaches_who_tries_next(said, shown):
     one = book()
-    one.line("task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning=said[0], blockers=said[1])
+    one.line(
+        "task_diagnosed",
+        id="T-001",
+        attempt=1,
+        suggested="retry",
+        reasoning=said[0],
+        blockers=said[1],
+    )
     assert bool(briefing.values(one.state, IMPLEMENT)["diagnosis"]) is shown
 
 
 def test_what_was_clarified_is_part_of_the_goal():
     one = book()
     answers = {"scope": "the search alone"}
-    one.line("clarified", echo="429 after a hundred", must_nots=["a new header"], answers=answers, round=1)
+    one.line(
+        "clarified",
+        echo="429 after a hundred",
+        must_nots=["a new header"],
+        answers=answers,
+        round=1,
+    )
     goal = briefing.values(one.state, DIAGNOSE)["goal"]
     assert goal["text"] == "429 after a hundred"
     assert goal["told"] == [("must not", "a new header"), ("answered, scope", "the search alone")]
@@ -95,7 +122,8 @@ def test_what_was_clarified_is_part_of_the_goal():
 
 def test_settings_of_the_loop_reach_the_brief():
     one = Book(
-        approval="supervisor", settings={"approval_threshold": 90, "revision_threshold": 40, "max_fix_cycles": 1}
+        approval="supervisor",
+        settings={"approval_threshold": 90, "revision_threshold": 40, "max_fix_cycles": 1},
     )
     one.planned(task("Alpha"))
     assert briefing.values(one.state, JUDGE)["bands"] == {"approve": 90, "revise": 40}
@@ -111,9 +139,17 @@ def test_an_answer_that_did_not_fit_is_told_until_a_better_one_is_in():
 
 def test_reasons_are_those_that_touch_the_files_of_the_task():
     one = book(task("Alpha", files=["app/a.py"]), task("Beta", files=["app/b.py"]))
-    row = {"title": "Per address", "context": "headers lie", "choice": "the address", "alternatives": ["a key: forged"]}
+    row = {
+        "title": "Per address",
+        "context": "headers lie",
+        "choice": "the address",
+        "alternatives": ["a key: forged"],
+    }
     one.do(decisions.recorded, {**row, "files": ["app/a.py"]})
-    one.do(decisions.avoided, {"what": "trusted a header", "why": "forged", "avoid": "headers", "files": ["app/a.py"]})
+    one.do(
+        decisions.avoided,
+        {"what": "trusted a header", "why": "forged", "avoid": "headers", "files": ["app/a.py"]},
+    )
     assert len(briefing.values(one.state, IMPLEMENT)["reasons"]) == 2
     assert "the address" in briefing.values(one.state, IMPLEMENT)["reasons"][0]
     assert briefing.values(one.state, IMPLEMENT._replace(task="T-002"))["reasons"] == []
@@ -124,13 +160,18 @@ def test_the_check_is_quoted_whole_or_not_at_all():
     long = "grep " + "x" * 2000
     one = book(task("Alpha", verify="pytest -q"), task("Beta", verify=long))
     assert briefing.values(one.state, TEST)["check"] == "loopkit verify T-001 -- pytest -q"
-    assert briefing.values(one.state, TEST._replace(task="T-002"))["check"].startswith("loopkit task show T-002")
+    assert briefing.values(one.state, TEST._replace(task="T-002"))["check"].startswith(
+        "loopkit task show T-002"
+    )
 
 
 def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
     one = book(task("Alpha", scaffold=True), task("Beta\u202ebad " + "b" * 200))
     brief = ".loop/001-limiter/briefs/x.md"
-    lines = {step: briefing.agent(one.state, step, brief) for step in (PLAN, REVIEW, IMPLEMENT, FIX, TEST, JUDGE)}
+    lines = {
+        step: briefing.agent(one.state, step, brief)
+        for step in (PLAN, REVIEW, IMPLEMENT, FIX, TEST, JUDGE)
+    }
     assert lines[TEST] == f"agent loop:tester: Test T-001 (Alpha). Read `{brief}` first."
     assert lines[IMPLEMENT].startswith("agent loop:scaffold: Do T-001 (Alpha).")
     assert lines[FIX].startswith("agent loop:coder: Mend T-001 (Alpha).")

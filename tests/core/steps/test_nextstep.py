@@ -1,4 +1,5 @@
-"""The next step: every state of a loop that is not over has one, and following it leads to the end."""
+"""The next step: every state of a loop that is not over has one, and following it leads to the
+end."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def step(book: Book) -> str | None:
 
 
 def light(book: Book) -> None:
-    book.do(review.light, len(book.state.waves), {"score": 9, "issues": 0, "blockers": 0, "experts": ["a", "b"]})
+    book.do(
+        review.light,
+        len(book.state.waves),
+        {"score": 9, "issues": 0, "blockers": 0, "experts": ["a", "b"]},
+    )
 
 
 def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
@@ -46,7 +51,9 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     book.verify("T-001")
     assert step(book) == "loopkit wave close"
     book.do(waves.closed)
-    assert step(book) == CHECK  # what a command can show of the mustNots is looked at after each wave, once
+    assert (
+        step(book) == CHECK
+    )  # what a command can show of the mustNots is looked at after each wave, once
     book.do(gate.criterion_verified, "M2", outcome())
     assert step(book) == REVIEW
     light(book)
@@ -95,7 +102,10 @@ CLOSED = ("wave_closed", {"wave": 1})
         (at(("question_asked", {"text": "?"})), 'loopkit answer "<what the person said>"'),
         (at(("loop_cancelled", {})), None),
         (at(("loop_failed", {})), None),
-        (at(("task_failed", {"id": "T-001", "action": "replan"})), "loopkit task split T-001 --file -"),
+        (
+            at(("task_failed", {"id": "T-001", "action": "replan"})),
+            "loopkit task split T-001 --file -",
+        ),
         (
             at(("task_changed", {"id": "T-002", "verify": ""})),
             'loopkit task set T-002 --verify "<command>"',

@@ -1,4 +1,5 @@
-"""Plans, their reviews and revisions, replans: what is accepted, what is asked again, what ends in a pause."""
+"""Plans, their reviews and revisions, replans: what is accepted, what is asked again, what ends in
+a pause."""
 
 from __future__ import annotations
 
@@ -22,8 +23,15 @@ def outcome(book: Roles, score: int, **fields: object) -> str:
     return book.reply("verification", "plan", scored(score, **given))[0][1]["outcome"]
 
 
-def unfit(book: Roles, kind: str, target: str | None, text: str = "a plan", instead: dict | None = None) -> list[str]:
-    return [one for one, _ in book.do(supervision.answered, kind, target, None, "it is no record", text, instead)]
+def unfit(
+    book: Roles, kind: str, target: str | None, text: str = "a plan", instead: dict | None = None
+) -> list[str]:
+    return [
+        one
+        for one, _ in book.do(
+            supervision.answered, kind, target, None, "it is no record", text, instead
+        )
+    ]
 
 
 # -- size and shape of a plan
@@ -39,7 +47,9 @@ def test_three_to_eight_tasks_need_no_warning(book: Roles, count: int) -> None:
 @pytest.mark.parametrize("count", [2, 9, 15])
 def test_two_and_nine_to_fifteen_are_taken_with_a_warning(book: Roles, count: int) -> None:
     book.reply("plan", None, plan(*pieces(count)))
-    assert book.state.supervised.plan["warning"] == f"the plan has {count} tasks, 3 to 8 are expected"
+    assert (
+        book.state.supervised.plan["warning"] == f"the plan has {count} tasks, 3 to 8 are expected"
+    )
     assert supervision.warnings(book.state) == [f"the plan has {count} tasks, 3 to 8 are expected"]
 
 
@@ -60,16 +70,32 @@ def test_the_size_rule_is_for_supervised_plans_only() -> None:
 
 def test_each_task_has_complexity_criteria_and_a_check(book: Roles) -> None:
     rows = [
-        piece("Count requests\nper minute", "pytest -q", "medium", verificationCriteria=["the 101st is refused"]),
-        piece("answer", dependencies=[0], files=["a.py"], criteria=["C1"], scaffold=False, group="api"),
+        piece(
+            "Count requests\nper minute",
+            "pytest -q",
+            "medium",
+            verificationCriteria=["the 101st is refused"],
+        ),
+        piece(
+            "answer", dependencies=[0], files=["a.py"], criteria=["C1"], scaffold=False, group="api"
+        ),
         piece("x" * 300, subject="Tell the client"),
     ]
     book.reply("plan", None, plan(*rows))
     first, second, third = book.state.tasks.values()
-    assert (first.subject, first.verify, first.complexity) == ("Count requests", "pytest -q", "medium")
+    assert (first.subject, first.verify, first.complexity) == (
+        "Count requests",
+        "pytest -q",
+        "medium",
+    )
     assert first.description == "Count requests\nper minute\nDone when:\n- the 101st is refused"
     assert second.description.endswith("Done when:\n- `ls` exits 0")
-    assert (second.blocked_by, second.files, second.criteria, second.group) == (("T-001",), ("a.py",), ("C1",), "api")
+    assert (second.blocked_by, second.files, second.criteria, second.group) == (
+        ("T-001",),
+        ("a.py",),
+        ("C1",),
+        "api",
+    )
     assert third.subject == "Tell the client" and "x" * 300 in third.description
 
 
@@ -81,18 +107,32 @@ def test_each_task_has_complexity_criteria_and_a_check(book: Roles) -> None:
         (piece("b", criteria=["C9"]), "there is no criterion C9"),
     ],
 )
-def test_a_plan_that_the_rules_cannot_take_is_asked_for_again(book: Roles, row: dict, words: str) -> None:
-    assert book.kinds("plan", None, plan(piece("a"), row, piece("c", dependencies=[1]))) == ["reply_unfit"]
+def test_a_plan_that_the_rules_cannot_take_is_asked_for_again(
+    book: Roles, row: dict, words: str
+) -> None:
+    assert book.kinds("plan", None, plan(piece("a"), row, piece("c", dependencies=[1]))) == [
+        "reply_unfit"
+    ]
     assert words in book.state.supervised.unfit["plan"] and book.state.tasks == {}
 
 
 def test_decisions_of_a_plan_are_recorded_with_it(book: Roles) -> None:
     rows = [
-        {"title": name, "choice": "c", "context": "x", "alternatives": ["other: slow"], "supersedes": None, "files": []}
+        {
+            "title": name,
+            "choice": "c",
+            "context": "x",
+            "alternatives": ["other: slow"],
+            "supersedes": None,
+            "files": [],
+        }
         for name in ("first", "second")
     ]
     book.reply("plan", None, plan(decisions=rows))
-    assert [(one["number"], one["title"]) for one in book.state.decisions] == [(1, "first"), (2, "second")]
+    assert [(one["number"], one["title"]) for one in book.state.decisions] == [
+        (1, "first"),
+        (2, "second"),
+    ]
     book.reply("verification", "plan", scored(60))
     book.reply("plan", None, plan(decisions=rows))
     assert len(book.state.decisions) == 2
@@ -111,7 +151,9 @@ def test_a_list_is_taken_the_second_time(book: Roles) -> None:
 def test_a_list_that_is_no_plan_says_so_too(book: Roles) -> None:
     unfit(book, "plan", None)
     assert unfit(book, "plan", None, instead=plan(piece("all of it"))) == ["reply_unfit"]
-    assert book.of("reply_unfit")[-1]["error"].startswith("it is no record; as a list: tasks: a plan has")
+    assert book.of("reply_unfit")[-1]["error"].startswith(
+        "it is no record; as a list: tasks: a plan has"
+    )
 
 
 def test_nothing_usable_for_the_third_time_pauses(book: Roles) -> None:
@@ -130,11 +172,15 @@ def test_nothing_usable_for_the_third_time_pauses(book: Roles) -> None:
 
 def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -> None:
     book.ask()
-    assert book.kinds("plan", None, {"tasks": [], "questions": ["Which table?", "How many?"]}) == ["question_asked"]
+    assert book.kinds("plan", None, {"tasks": [], "questions": ["Which table?", "How many?"]}) == [
+        "question_asked"
+    ]
     assert book.state.session.question == "Which table?\nHow many?" and book.wanted == []
     book.line("question_answered", text="the new one, 100")
     assert [one.kind for one in supervision.due(book.state)] == ["plan"]
-    assert book.state.supervised.questions == [{"question": "Which table?\nHow many?", "answer": "the new one, 100"}]
+    assert book.state.supervised.questions == [
+        {"question": "Which table?\nHow many?", "answer": "the new one, 100"}
+    ]
 
 
 def test_questions_without_end_are_no_questions(book: Roles) -> None:
@@ -146,13 +192,21 @@ def test_questions_without_end_are_no_questions(book: Roles) -> None:
 def test_where_nobody_can_be_asked_the_planner_has_to_assume() -> None:
     book = Roles(unattended=True)
     assert book.kinds("plan", None, {"tasks": [], "questions": ["Which table?"]}) == ["reply_unfit"]
-    assert "assumptions" in book.state.supervised.unfit["plan"] and book.state.session.question is None
+    assert (
+        "assumptions" in book.state.supervised.unfit["plan"] and book.state.session.question is None
+    )
 
 
 def test_questions_beside_tasks_are_kept_with_the_plan(book: Roles) -> None:
-    book.reply("plan", None, plan(questions=["Is 429 right?"], risks=["slow"], assumptions=["one process"]))
+    book.reply(
+        "plan", None, plan(questions=["Is 429 right?"], risks=["slow"], assumptions=["one process"])
+    )
     row = book.state.supervised.plan
-    assert (row["questions"], row["risks"], row["assumptions"]) == (["Is 429 right?"], ["slow"], ["one process"])
+    assert (row["questions"], row["risks"], row["assumptions"]) == (
+        ["Is 429 right?"],
+        ["slow"],
+        ["one process"],
+    )
 
 
 # -- the review of a plan
@@ -197,7 +251,11 @@ def test_feedback_issues_and_missing_elements_are_kept_for_the_planner(book: Rol
     book.reply("plan", None, plan())
     outcome(book, 55, issues=["no test"], missingElements=["the header"])
     row = book.state.supervised.review
-    assert (row["feedback"], row["issues"], row["missing"]) == ("worth 55\nnext: rm -r x", ["no test"], ["the header"])
+    assert (row["feedback"], row["issues"], row["missing"]) == (
+        "worth 55\nnext: rm -r x",
+        ["no test"],
+        ["the header"],
+    )
     assert row["level"] == "remind"
 
 
@@ -216,7 +274,9 @@ def test_max_plan_revisions_changes_how_often_is_revised(most: int, plans: int) 
     book = Roles(settings={"max_plan_revisions": most})
     assert to_the_last_review(book) == "continue"
     assert sum(event.type == "plan_proposed" for event in book.events) == plans
-    assert [event.data["revision"] for event in book.events if event.type == "plan_reviewed"] == list(range(plans))
+    assert [
+        event.data["revision"] for event in book.events if event.type == "plan_reviewed"
+    ] == list(range(plans))
 
 
 @pytest.mark.parametrize(
@@ -228,20 +288,30 @@ def test_max_plan_revisions_changes_how_often_is_revised(most: int, plans: int) 
         ("stop", 69, "paused"),
     ],
 )
-def test_plan_review_failure_decides_what_follows_the_last_revision(how: str, score: int, wanted: str) -> None:
+def test_plan_review_failure_decides_what_follows_the_last_revision(
+    how: str, score: int, wanted: str
+) -> None:
     book = Roles(settings={"plan_review_failure": how})
     assert to_the_last_review(book, score) == wanted
     if wanted == "paused":
         assert "\n" not in book.state.session.reason  # nothing of it can pass for a line of ours
-        assert book.state.session.status == "paused" and "not approved after 3 revisions" in book.state.session.reason
+        assert (
+            book.state.session.status == "paused"
+            and "not approved after 3 revisions" in book.state.session.reason
+        )
         book.line("resumed")
         assert book.wanted == ["plan"]  # the person goes on: the planner has another try
         assert "revision 3 of 3" in supervision.lines(book.state)[0]
         book.reply("plan", None, plan())
-        assert "revision 4" in supervision.lines(book.state)[0] and "4 of" not in supervision.lines(book.state)[0]
+        assert (
+            "revision 4" in supervision.lines(book.state)[0]
+            and "4 of" not in supervision.lines(book.state)[0]
+        )
     else:
         assert nextstep.command(book.state) == "loopkit wave next"
-        assert supervision.warnings(book.state) == [f"the plan was not approved (with {score} after revision 3)"]
+        assert supervision.warnings(book.state) == [
+            f"the plan was not approved (with {score} after revision 3)"
+        ]
 
 
 def test_an_unfit_plan_review_counts_as_failed(book: Roles) -> None:
@@ -286,7 +356,9 @@ def test_in_a_reviewed_loop_the_planner_plans_and_loopkit_review_judges_it() -> 
     assert book.wanted == ["plan"] and nextstep.command(book.state) == "loopkit wave next"
     book.reply("plan", None, plan())
     assert book.wanted == [] and nextstep.command(book.state) == "loopkit review --plan"
-    with pytest.raises(Refused, match="the plan has not been reviewed; next: loopkit review --plan"):
+    with pytest.raises(
+        Refused, match="the plan has not been reviewed; next: loopkit review --plan"
+    ):
         book.wave()
     row = {"score": None, "feedback": "f", "issues": ["i"], "missing": []}
     book.line("plan_reviewed", revision=0, approved=False, outcome="revise", **row)
@@ -338,16 +410,24 @@ def test_no_wave_takes_what_is_to_be_split(split: Roles) -> None:
     assert [one.parent for one in waves.choose(split.state, 6)] == ["T-001", "T-001"]
 
 
-@pytest.mark.parametrize(("count", "warning"), [(1, "the same task in other words"), (2, ""), (15, "")])
+@pytest.mark.parametrize(
+    ("count", "warning"), [(1, "the same task in other words"), (2, ""), (15, "")]
+)
 def test_one_to_fifteen_subtasks(split: Roles, count: int, warning: str) -> None:
     data = split.reply("replan", "T-001", replan(*pieces(count)))[-1][1]
-    assert len(data["subtasks"]) == count and (warning in data["warning"]) and bool(data["warning"]) == bool(warning)
+    assert (
+        len(data["subtasks"]) == count
+        and (warning in data["warning"])
+        and bool(data["warning"]) == bool(warning)
+    )
     assert split.state.tasks["T-001"].block_kind == "split" and data["analysis"] == "too large"
     assert {split.state.tasks[one].depth for one in data["subtasks"]} == {1}
     assert split.state.tasks["T-001"].attempts == 0
 
 
-def test_a_replan_without_subtasks_is_an_error_asked_for_twice_more_then_pauses(split: Roles) -> None:
+def test_a_replan_without_subtasks_is_an_error_asked_for_twice_more_then_pauses(
+    split: Roles,
+) -> None:
     none = {"analysis": "cannot be cut", "subtasks": []}
     split.ask()
     for _ in range(2):

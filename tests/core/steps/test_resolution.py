@@ -1,4 +1,5 @@
-"""Which loop a message means: number, name, part of a name, description; several and none are told with their status."""
+"""Which loop a message means: number, name, part of a name, description; several and none are told
+with their status."""
 
 from __future__ import annotations
 
@@ -74,13 +75,17 @@ def test_ambiguous_is_listed_with_status() -> None:
     with pytest.raises(Refused) as caught:
         resolution.meant(ROWS, "the export task")
     assert caught.value.what == (
-        "several loops fit: 001-add-csv-export (completed, 3/3 tasks), 004-pdf-export-invoices (running, 0/1 tasks)"
+        "several loops fit: 001-add-csv-export (completed, 3/3 tasks), 004-pdf-export-invoices "
+        "(running, 0/1 tasks)"
     )
     assert caught.value.todo.startswith("ask the person")
 
 
 def test_a_word_of_several_names_is_ambiguous_even_if_it_says_nothing() -> None:
-    rows = [Row(f"00{number}-add-{word}", f"Add {word}", "paused", 0, 0) for number, word in enumerate(("a", "b"), 1)]
+    rows = [
+        Row(f"00{number}-add-{word}", f"Add {word}", "paused", 0, 0)
+        for number, word in enumerate(("a", "b"), 1)
+    ]
     with pytest.raises(Refused, match="several loops fit: 001-add-a "):
         resolution.meant(rows, "add")
 
@@ -90,9 +95,13 @@ def test_two_numbers_are_ambiguous() -> None:
         resolution.meant(ROWS, "002 or 004")
 
 
-@pytest.mark.parametrize("message", ["something else entirely", "99", "404", "the of and", "…", "🚀"])
+@pytest.mark.parametrize(
+    "message", ["something else entirely", "99", "404", "the of and", "…", "🚀"]
+)
 def test_none_is_listed_and_asked(message: str) -> None:
-    with pytest.raises(Refused, match=r"no loop fits: 001-add-csv-export \(completed, 3/3 tasks\), ") as caught:
+    with pytest.raises(
+        Refused, match=r"no loop fits: 001-add-csv-export \(completed, 3/3 tasks\), "
+    ) as caught:
         resolution.meant(ROWS, message)
     assert caught.value.todo == "ask the person: go on with one of them, or start a new one"
 
@@ -111,12 +120,19 @@ def test_nothing_is_a_usage_fault(message: str) -> None:
 
 def test_a_part_counts_where_one_name_alone_has_it() -> None:
     assert resolution.meant(ROWS, "voice") == "004-pdf-export-invoices", "no word of it"
-    rows = [Row("001-slow-import", "it is slow", "paused", 0, 0), Row("002-slow-import-csv", "CSV", "paused", 0, 0)]
-    assert resolution.meant(rows, "the slow-import of csv") == "002-slow-import-csv", "both have the part, one the word"
+    rows = [
+        Row("001-slow-import", "it is slow", "paused", 0, 0),
+        Row("002-slow-import-csv", "CSV", "paused", 0, 0),
+    ]
+    assert resolution.meant(rows, "the slow-import of csv") == "002-slow-import-csv", (
+        "both have the part, one the word"
+    )
 
 
 def test_loops_of_one_more_than_are_listed_are_counted() -> None:
-    rows = [Row(f"{number:03d}-x", "x", "paused", 0, 0) for number in range(1, resolution.LISTED + 2)]
+    rows = [
+        Row(f"{number:03d}-x", "x", "paused", 0, 0) for number in range(1, resolution.LISTED + 2)
+    ]
     assert resolution.listed(rows).endswith(", and 1 more; see loopkit status --list")
     assert "more" not in resolution.listed(rows[1:])
 
@@ -125,7 +141,10 @@ def test_many_loops_are_cut() -> None:
     rows = [Row(f"{number:03d}-x", "x", "paused", 0, 0) for number in range(1, 41)]
     with pytest.raises(Refused) as caught:
         resolution.meant(rows, "nothing")
-    assert "and 32 more; see loopkit status --list" in caught.value.what and len(caught.value.what) < 400
+    assert (
+        "and 32 more; see loopkit status --list" in caught.value.what
+        and len(caught.value.what) < 400
+    )
 
 
 def test_a_message_of_any_size_takes_no_time() -> None:

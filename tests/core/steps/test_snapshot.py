@@ -34,7 +34,13 @@ def test_the_documented_names_and_meanings() -> None:
     assert view["recall_surfaced"] == []
     assert view["reviews"]["wave_1"] == {"score": 8, "issues": 2, "blockers": 0}
     thorough = view["reviews"]["thorough"]
-    assert set(thorough) == {"passed", "blockers_remaining", "findings_total", "experts", "timestamp"}
+    assert set(thorough) == {
+        "passed",
+        "blockers_remaining",
+        "findings_total",
+        "experts",
+        "timestamp",
+    }
     assert view["owner"] == {"session_id": S1, "client_pid": 1, "since": book.events[0].at}
     assert view["limits"] == {"iterations": None, "usd": None, "seconds": None}
     assert set(view["spent"]) == {"iterations", "usd", "seconds", "tokens", "unpriced_models"}
@@ -62,7 +68,12 @@ def test_its_size_does_not_grow_with_the_tasks(status: str) -> None:
         book = Book().shaped()
         book.line("stage_moved", to="executing")
         for number in range(1, count + 1):
-            row = {"id": f"T-{number:03d}", "subject": "s" * 200, "verify": "ls", "description": "d" * 200}
+            row = {
+                "id": f"T-{number:03d}",
+                "subject": "s" * 200,
+                "verify": "ls",
+                "description": "d" * 200,
+            }
             book.line("task_added", task=row)
             if status == "blocked":
                 book.line("task_blocked", id=row["id"], kind="external", text="t" * 200)
@@ -121,7 +132,9 @@ NONE = {
     "subagent": lines(("subagent_stopped", {"agent_id": "x"})),
     "failed turn": lines(("stop_failed", {"error": "x"})),
     "unknown line": lines(("from_the_future", {"id": "T-001"})),
-    "line about nobody": lines(("task_completed", {"id": "T-404"}), ("finding_resolved", {"id": "F-404"})),
+    "line about nobody": lines(
+        ("task_completed", {"id": "T-404"}), ("finding_resolved", {"id": "F-404"})
+    ),
 }
 
 
@@ -171,11 +184,18 @@ def test_spelling_does_not_matter(rewrite: Callable) -> None:
     assert snapshot.parse(rewrite(build(book)).encode()) == json.loads(written(book))
 
 
-@pytest.mark.parametrize("name", ["stage", "status", "iteration", "task", "ledger_offset", "tasks", "session", "owner"])
+@pytest.mark.parametrize(
+    "name", ["stage", "status", "iteration", "task", "ledger_offset", "tasks", "session", "owner"]
+)
 def test_an_edited_value_is_noticed(name: str) -> None:
     view = build(working())
     assert snapshot.parse(json.dumps({**view, name: "complete"}).encode()) is None
-    assert snapshot.parse(json.dumps({key: value for key, value in view.items() if key != name}).encode()) is None
+    assert (
+        snapshot.parse(
+            json.dumps({key: value for key, value in view.items() if key != name}).encode()
+        )
+        is None
+    )
 
 
 def test_another_version_is_not_read() -> None:
@@ -213,7 +233,9 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
     return found
 
 
-@pytest.mark.parametrize("path", [("spec_score",), ("next",), ("tasks", "open"), ("wave",), ("session", "verdict")])
+@pytest.mark.parametrize(
+    "path", [("spec_score",), ("next",), ("tasks", "open"), ("wave",), ("session", "verdict")]
+)
 def test_a_checksum_made_good_over_a_missing_field_is_no_snapshot(path: tuple) -> None:
     view = inner = build(Book().planned(task("a")))
     for key in path[:-1]:
@@ -236,7 +258,15 @@ def test_a_checksum_made_good_over_fields_of_another_kind_is_no_snapshot() -> No
                 if snapshot.parse(sealed(spoilt)) is not None:
                     taken.append(path)
     # records of any kind are taken where hooks look at nothing of it
-    unread = {"started_at", "last_updated", "recall_surfaced", "owner", "iteration", "limits", "spent"}
+    unread = {
+        "started_at",
+        "last_updated",
+        "recall_surfaced",
+        "owner",
+        "iteration",
+        "limits",
+        "spent",
+    }
     assert {path for path in taken if path[0] not in unread} == {
         ("tasks", name) for name in ("pending", "in_progress", "failed", "blocked")
     } | {("wave", "open"), ("session", "failure"), ("session", "last_stop")}

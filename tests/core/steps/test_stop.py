@@ -1,4 +1,5 @@
-"""The Stop table, row by row, in order, with the last value before and the first value of each limit."""
+"""The Stop table, row by row, in order, with the last value before and the first value of each
+limit."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from tests.core.kit import S1, S2, Book, task
 NOTHING: dict[str, Any] = {}
 
 
-def turn(book: Book, session: str = S1, background: bool = False, forced: bool = False, **more: Any) -> stop.Decision:
+def turn(
+    book: Book, session: str = S1, background: bool = False, forced: bool = False, **more: Any
+) -> stop.Decision:
     """One Stop as the hook has it decided; recorded as the hook records it."""
     view = snapshot.build(book.state, 0)
     decision = stop.first_rows(book.state.session, view, session, background)
@@ -114,7 +117,9 @@ def test_the_time_limit_at_its_value(loop: Book, seconds: int, row: int) -> None
 
 
 @pytest.mark.parametrize(("tokens", "row"), [(999_999, 9), (1_000_000, 5)])
-def test_the_money_limit_at_its_value_counts_what_this_turn_used(loop: Book, tokens: int, row: int) -> None:
+def test_the_money_limit_at_its_value_counts_what_this_turn_used(
+    loop: Book, tokens: int, row: int
+) -> None:
     seen = {"usage": {"claude-sonnet-5": [0, tokens, 0, 0]}}  # 10 USD a million
     loop.line("limits_set", iterations=None, usd=10.0, seconds=None)
     decision = turn(loop, seen=seen)
@@ -128,7 +133,9 @@ def test_no_limit_no_end(loop: Book) -> None:
     loop.line("limits_set", iterations=None, usd=None, seconds=None)
     loop.now += 10**7
     for number in range(60):
-        loop.line("criterion_verified", id=f"C{number}", passed=True)  # progress, so that row 7 does not fit
+        loop.line(
+            "criterion_verified", id=f"C{number}", passed=True
+        )  # progress, so that row 7 does not fit
         assert rows(turn(loop, seen={"usage": {"claude-opus-5": [10**9, 0, 0, 0]}})) == (9, "hold")
 
 
@@ -161,7 +168,10 @@ def test_tasks_that_wait_for_blocked_ones_do_not_hold() -> None:
 
 def test_a_split_is_no_human_task() -> None:
     book = Book().planned(task("a"))
-    book.line("task_added", task={"id": "T-002", "subject": "b", "verify": "ls", "parent": "T-001", "depth": 1})
+    book.line(
+        "task_added",
+        task={"id": "T-002", "subject": "b", "verify": "ls", "parent": "T-001", "depth": 1},
+    )
     book.line("task_split", id="T-001")
     assert turn(book).row == 9
     book.line("task_blocked", id="T-002", kind="external", text="wait")
@@ -244,7 +254,12 @@ def test_stalling_comes_before_row_8(loop: Book) -> None:
 
 
 def test_a_hold_records_what_was_seen(loop: Book) -> None:
-    seen = {"usage": {"m": [1, 2, 3, 4]}, "offsets": {"t": 9}, "message_ids": ["x"], "transcript_offset": 9}
+    seen = {
+        "usage": {"m": [1, 2, 3, 4]},
+        "offsets": {"t": 9},
+        "message_ids": ["x"],
+        "transcript_offset": 9,
+    }
     decision = turn(loop, seen=seen)
     mark = snapshot.fingerprint(loop.state)
     assert decision.record == {"decision": "hold", "fingerprint": mark, **seen}
@@ -253,5 +268,11 @@ def test_a_hold_records_what_was_seen(loop: Book) -> None:
 
 def test_a_hold_names_the_open_tasks_the_next_step_and_the_way_out(loop: Book) -> None:
     text = turn(loop).text
-    for word in ("001-limiter", "write the limiter", "use it", "next: loopkit wave next", "loopkit cancel"):
+    for word in (
+        "001-limiter",
+        "write the limiter",
+        "use it",
+        "next: loopkit wave next",
+        "loopkit cancel",
+    ):
         assert word in text

@@ -1,4 +1,5 @@
-"""Supervised execution: attempts, scores, diagnoses, the clamp table, the goal; driven through the real deciders."""
+"""Supervised execution: attempts, scores, diagnoses, the clamp table, the goal; driven through the
+real deciders."""
 
 from __future__ import annotations
 
@@ -58,14 +59,20 @@ def test_four_roles_and_four_phases_in_order() -> None:
 
     book.drive(answer)
     assert book.state.session.verdict == "achieved"
-    assert [name for name, _ in itertools.groupby(phases)] == ["planning", "plan_review", "execution", "verification"]
+    assert [name for name, _ in itertools.groupby(phases)] == [
+        "planning",
+        "plan_review",
+        "execution",
+        "verification",
+    ]
     roles = {event.data["role"] for event in book.events if event.type == "role_asked"}
     assert roles == {"planner", "plan-review", "coder", "tester", "supervisor"}
     assert again(book).supervised.__dict__ == book.state.supervised.__dict__
 
 
 def test_the_example_of_an_export() -> None:
-    """Four tasks, one fixed, one complex and split at once, one subtask revised within its attempt."""
+    """Four tasks, one fixed, one complex and split at once, one subtask revised within its
+    attempt."""
     rows = [piece("writer"), piece("quotes"), piece("large", complexity="complex"), piece("menu")]
     book, seen = Roles(), {}
 
@@ -76,18 +83,24 @@ def test_the_example_of_an_export() -> None:
         if one.kind == "replan":
             return replan(piece("a"), piece("b"), piece("c"))
         if (one.kind, one.task, count) == ("test", "T-002", 1):
-            return saw("failed", failures=[{"testName": "quotes", "error": "none", "severity": "major"}])
+            return saw(
+                "failed", failures=[{"testName": "quotes", "error": "none", "severity": "major"}]
+            )
         if (one.kind, one.task, count) == ("verification", "T-006", 1):
             return scored(61)
         return scored(88) if one.task == "goal" else good(one)
 
     book.drive(answer)
     assert book.state.session.verdict == "achieved"
-    assert {name: one.depth for name, one in book.state.tasks.items() if one.parent} == dict.fromkeys(
-        ("T-005", "T-006", "T-007"), 1
-    )
+    assert {
+        name: one.depth for name, one in book.state.tasks.items() if one.parent
+    } == dict.fromkeys(("T-005", "T-006", "T-007"), 1)
     assert all(one.attempts == 0 for one in book.state.tasks.values())
-    assert seen["fix", "T-002"] == 1 and seen["implementation", "T-006"] == 2 and ("fix", "T-006") not in seen
+    assert (
+        seen["fix", "T-002"] == 1
+        and seen["implementation", "T-006"] == 2
+        and ("fix", "T-006") not in seen
+    )
     assert seen["replan", "T-003"] == 1 and ("implementation", "T-003") not in seen
 
 
@@ -106,7 +119,9 @@ def test_the_order_of_an_attempt(book: Roles) -> None:
     assert book.wanted[0] == "test T-001"
     book.check("T-001")
     book.reply("test", "T-001", saw())
-    assert book.wanted[0] == "verification T-001" and book.state.tasks["T-001"].status == "in_progress"
+    assert (
+        book.wanted[0] == "verification T-001" and book.state.tasks["T-001"].status == "in_progress"
+    )
     assert book.kinds("verification", "T-001", scored(70)) == ["task_judged", "task_completed"]
     assert book.wanted == ["implementation T-002", "implementation T-003"]
 
@@ -141,20 +156,31 @@ def test_failed_with_a_check_that_passes_has_not_passed(book: Roles) -> None:
 def test_a_failing_check_neither_counts_nor_fails_the_attempt(book: Roles) -> None:
     for _ in range(9):
         assert [kind for kind, _ in book.check("T-001", False)] == ["task_verified"]
-    assert book.state.tasks["T-001"].attempts == 0 and book.state.tasks["T-001"].status == "in_progress"
+    assert (
+        book.state.tasks["T-001"].attempts == 0
+        and book.state.tasks["T-001"].status == "in_progress"
+    )
 
 
-def test_the_tester_runs_after_every_fix_and_the_fourth_failure_fails_the_attempt(book: Roles) -> None:
+def test_the_tester_runs_after_every_fix_and_the_fourth_failure_fails_the_attempt(
+    book: Roles,
+) -> None:
     book.reply("implementation", "T-001", implemented())
     for _ in range(3):
         assert book.kinds("test", "T-001", saw("failed")) == ["task_tested"]
         assert book.wanted[0] == "fix T-001"
         book.reply("fix", "T-001", fixed(testsPass=True))  # a claim: the tester looks all the same
         assert book.wanted[0] == "test T-001"
-    assert book.kinds("test", "T-001", saw("failed", fixPlan="start over")) == ["task_tested", "task_failed"]
+    assert book.kinds("test", "T-001", saw("failed", fixPlan="start over")) == [
+        "task_tested",
+        "task_failed",
+    ]
     row = book.state.tasks["T-001"]
     assert (row.status, row.attempts, row.fixes) == ("pending", 1, 3)
-    assert (row.history[0]["result"], row.history[0]["error"]) == ("not passed after 3 fixes", "start over")
+    assert (row.history[0]["result"], row.history[0]["error"]) == (
+        "not passed after 3 fixes",
+        "start over",
+    )
 
 
 def test_an_attempt_has_at_most_seven_coder_calls() -> None:
@@ -185,7 +211,9 @@ def test_a_blocked_coder_has_failed(book: Roles, status: str) -> None:
 def test_a_blocked_fixer_has_failed(book: Roles) -> None:
     book.reply("implementation", "T-001", implemented())
     book.reply("test", "T-001", saw("failed"))
-    assert book.kinds("fix", "T-001", fixed("still_failing")) == ["task_coded"]  # the tester looks again
+    assert book.kinds("fix", "T-001", fixed("still_failing")) == [
+        "task_coded"
+    ]  # the tester looks again
     book.reply("test", "T-001", saw("failed"))
     assert book.kinds("fix", "T-001", fixed("blocked"))[-1] == "task_failed"
 
@@ -208,7 +236,11 @@ def test_a_blocked_tester_has_failed(book: Roles, said: dict, error: str) -> Non
     ("score", "kinds", "turn"),
     [
         (100, ["task_judged", "task_completed"], ""),
-        (70, ["task_judged", "task_completed"], ""),  # `scored` says approved: false, and nobody believes it
+        (
+            70,
+            ["task_judged", "task_completed"],
+            "",
+        ),  # `scored` says approved: false, and nobody believes it
         (69, ["task_judged"], "implementation"),
         (50, ["task_judged"], "implementation"),
         (49, ["task_judged", "task_failed"], ""),
@@ -235,8 +267,15 @@ def test_a_revision_uses_no_attempt_and_the_fourth_in_a_row_fails_it(book: Roles
     assert (row.attempts, row.revisions) == (1, 3)
     entry = row.history[0]
     assert set(entry) == {"attempt", "approach", "result", "error", "at", "score", "feedback"}
-    assert (entry["score"], entry["feedback"], entry["result"]) == (69, "worth 69", "judged with 69 after 3 revisions")
-    assert {one.data["kind"] for one in book.events if one.type == "task_coded"} == {"implementation", "revision"}
+    assert (entry["score"], entry["feedback"], entry["result"]) == (
+        69,
+        "worth 69",
+        "judged with 69 after 3 revisions",
+    )
+    assert {one.data["kind"] for one in book.events if one.type == "task_coded"} == {
+        "implementation",
+        "revision",
+    }
 
 
 def test_fixes_and_revisions_are_counted_apart(book: Roles) -> None:
@@ -262,7 +301,9 @@ def test_an_attempt_is_counted_once_when_its_result_is_recorded(book: Roles) -> 
     assert book.state.attempts == 3
 
 
-def test_a_check_that_breaks_while_the_supervisor_judges_goes_back_to_the_tester(book: Roles) -> None:
+def test_a_check_that_breaks_while_the_supervisor_judges_goes_back_to_the_tester(
+    book: Roles,
+) -> None:
     book.to_judge("T-001")
     book.check("T-001", False)
     assert book.wanted[0] == "test T-001"
@@ -290,7 +331,10 @@ def test_a_wave_closes_as_soon_as_all_of_it_is_judged(book: Roles) -> None:
     book.fail("T-003")
     assert nextstep.command(book.state) == "loopkit wave close"
     book.close()
-    assert (book.state.waves[-1].completed, book.state.waves[-1].failed) == (("T-001", "T-002"), ("T-003",))
+    assert (book.state.waves[-1].completed, book.state.waves[-1].failed) == (
+        ("T-001", "T-002"),
+        ("T-003",),
+    )
 
 
 # -- settings
@@ -356,7 +400,9 @@ def failing(attempts: int, depth: int) -> tuple[Roles, str]:
     book = Roles(settings={"max_replan_depth": 5}).approved(FALSE, piece("b"))
     name = "T-001"
     for _ in range(depth):
-        name = book.do(work.split, name, [{"subject": "smaller", "verify": "false"}])[0][1]["task"]["id"]
+        name = book.do(work.split, name, [{"subject": "smaller", "verify": "false"}])[0][1]["task"][
+            "id"
+        ]
     for count in range(1, attempts + 1):
         book.do(waves.started, name)
         book.fail(name)
@@ -371,37 +417,65 @@ def test_every_cell_of_the_clamp_table(
     suggested: str | None, attempts: int, depth: int, action: str, clamped: bool, raised: bool
 ) -> None:
     book, name = failing(attempts, depth)
-    assert book.state.tasks[name].action == action  # recorded with the failure, before anybody is asked
+    assert (
+        book.state.tasks[name].action == action
+    )  # recorded with the failure, before anybody is asked
     known = suggested if suggested in ("retry", "replan", "impossible") else None
     if known:
         lines = book.reply("diagnosis", name, diagnosis(known, blockers=["no token"]))
     else:
-        book.do(supervision.answered, "diagnosis", name, None, "decision: none of these", str(suggested or ""))
-        lines = book.do(supervision.answered, "diagnosis", name, None, "decision: none of these", str(suggested or ""))[
-            1:
-        ]
+        book.do(
+            supervision.answered,
+            "diagnosis",
+            name,
+            None,
+            "decision: none of these",
+            str(suggested or ""),
+        )
+        lines = book.do(
+            supervision.answered,
+            "diagnosis",
+            name,
+            None,
+            "decision: none of these",
+            str(suggested or ""),
+        )[1:]
     kind, data = lines[0]
     assert kind == "task_diagnosed"
     assert (data["action"], data["clamped"], data["raised"]) == (action, clamped, raised)
     assert escalation.weigh(action, suggested) == (clamped, raised)
     assert (book.state.session.status == "failed") is (action == "impossible")
     told = work.escalated(book.state, name, data)
-    assert (told["attempts"], told["max_attempts"], told["depth"], told["max_depth"]) == (attempts, 3, depth, 5)
+    assert (told["attempts"], told["max_attempts"], told["depth"], told["max_depth"]) == (
+        attempts,
+        3,
+        depth,
+        5,
+    )
 
 
 def test_the_table_has_nine_combinations_and_two_more_in_each_column() -> None:
-    assert len({(one[0], one[1] >= 3, one[2] >= 5) for one in TABLE if one[1] >= 3 or one[2] != 1}) >= 15
+    assert (
+        len({(one[0], one[1] >= 3, one[2] >= 5) for one in TABLE if one[1] >= 3 or one[2] != 1})
+        >= 15
+    )
 
 
 def test_a_diagnosis_that_says_something_takes_the_place_of_the_panel() -> None:
     book, name = failing(1, 0)
-    assert book.wanted == ["diagnosis T-001"] and nextstep.command(book.state) == "loopkit wave next"
+    assert (
+        book.wanted == ["diagnosis T-001"] and nextstep.command(book.state) == "loopkit wave next"
+    )
     with pytest.raises(Refused, match="nobody has diagnosed"):
         book.do(waves.started, name)
-    book.reply("diagnosis", name, diagnosis("replan", "the file is generated", blockers=["generator"]))
+    book.reply(
+        "diagnosis", name, diagnosis("replan", "the file is generated", blockers=["generator"])
+    )
     row = book.state.tasks[name]
     assert (row.status, row.panel_due) == ("pending", False)
-    assert row.diagnosis["reasoning"] == "the file is generated" and row.diagnosis["blockers"] == ["generator"]
+    assert row.diagnosis["reasoning"] == "the file is generated" and row.diagnosis["blockers"] == [
+        "generator"
+    ]
     assert nextstep.command(book.state) == "loopkit wave next" and book.wanted == []
 
 
@@ -409,7 +483,9 @@ def test_after_an_unknown_diagnosis_a_panel_is_due() -> None:
     book, name = failing(1, 0)
     for _ in range(2):
         book.do(supervision.answered, "diagnosis", name, None, "no record", "hm")
-    assert book.state.tasks[name].panel_due and nextstep.command(book.state) == "loopkit panel T-001"
+    assert (
+        book.state.tasks[name].panel_due and nextstep.command(book.state) == "loopkit panel T-001"
+    )
     book.panel(name)
     assert nextstep.command(book.state) == "loopkit wave next"
 
@@ -474,15 +550,22 @@ def test_the_explanation_names_the_whole_reason() -> None:
     hopeless(book)
     reason = book.state.session.reason
     chain = [one.id for one in book.state.tasks.values() if one.attempts == 3]
-    assert [reason.index(f"{one} ") for one in chain] == sorted(reason.index(f"{one} ") for one in chain)
+    assert [reason.index(f"{one} ") for one in chain] == sorted(
+        reason.index(f"{one} ") for one in chain
+    )
     assert reason.count("(3 attempts)") == 6
-    for words in ("goal: add rate limiting", "last error: false: exits 1", "diagnosis: the service is gone"):
+    for words in (
+        "goal: add rate limiting",
+        "last error: false: exits 1",
+        "diagnosis: the service is gone",
+    ):
         assert words in reason
     assert "blockers: no service" in reason and "0 of 12 tasks were completed" in reason
 
 
 def test_18_also_with_kills_and_resumes_in_between() -> None:
-    """An attempt that was cut short is begun again and not counted; whatever was out is asked again."""
+    """An attempt that was cut short is begun again and not counted; whatever was out is asked
+    again."""
     draw, kills = random.Random(5), 0
 
     class Mortal(Roles):
@@ -498,7 +581,14 @@ def test_18_also_with_kills_and_resumes_in_between() -> None:
     count = hopeless(book)
     assert kills > 10 and any(event.type == "task_reopened" for event in book.events)
     assert (book.state.attempts, count["replans"], count["goal"]) == (18, 5, 0)
-    assert [one.depth for one in book.state.tasks.values() if one.attempts == 3] == [0, 1, 2, 3, 4, 5]
+    assert [one.depth for one in book.state.tasks.values() if one.attempts == 3] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     assert book.state.session.verdict == "impossible"
 
 
@@ -518,14 +608,18 @@ def test_impossible_ends_the_loop_and_no_verification_is_run() -> None:
     book, name = failing(3, 5)
     assert book.wanted == [f"diagnosis {name}"]
     book.reply("diagnosis", name, diagnosis("retry", "one more try would do"))
-    assert book.state.session.verdict == "impossible" and "one more try would do" in book.state.session.reason
+    assert (
+        book.state.session.verdict == "impossible"
+        and "one more try would do" in book.state.session.reason
+    )
     for kind, target in (("verification", "goal"), ("verification", "T-002"), ("diagnosis", name)):
         with pytest.raises(Refused, match="is over"):
             book.reply(kind, target, scored(100))
 
 
 def test_a_branch_that_was_deep_and_succeeded_takes_no_chance_from_another() -> None:
-    """T-001 goes down to depth 5 and succeeds there; T-002 then has its own 3 attempts and its own 5 levels."""
+    """T-001 goes down to depth 5 and succeeds there; T-002 then has its own 3 attempts and its own
+    5 levels."""
     book = Roles(settings={"max_fix_cycles": 0})
     actions: list[tuple] = []
 
@@ -681,7 +775,10 @@ def test_a_goal_that_is_never_reached_ends_as_impossible_when_the_revisions_are_
         book.reply("plan", None, plan(piece(f"more {number}")))
         completed(book)
     assert book.state.session.status == "running"
-    assert book.kinds("verification", "goal", scored(40, missingElements=["speed"])) == ["goal_judged", "loop_failed"]
+    assert book.kinds("verification", "goal", scored(40, missingElements=["speed"])) == [
+        "goal_judged",
+        "loop_failed",
+    ]
     reason = book.state.session.reason
     assert book.state.session.verdict == "impossible"
     assert "judged with 40 after 3 plan revisions" in reason and "missing: speed" in reason
@@ -704,7 +801,9 @@ def test_remediation_of_the_review_does_not_ask_for_the_goal_again() -> None:
 def test_a_reply_is_awaited_by_whoever_is_to_answer(book: Roles) -> None:
     with pytest.raises(Refused, match="no plan is awaited"):
         supervision.find(book.state, "plan", None)
-    with pytest.raises(Refused, match="no test T-001 is awaited, but implementation T-001") as caught:
+    with pytest.raises(
+        Refused, match="no test T-001 is awaited, but implementation T-001"
+    ) as caught:
         supervision.find(book.state, "test", "t-1")
     assert caught.value.todo == "next: loopkit reply implementation T-001 --file -"
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
@@ -721,7 +820,9 @@ def test_what_is_out_is_not_handed_out_again_unless_it_is_lost(book: Roles) -> N
     assert supervision.due(book.state) == [] and len(supervision.outstanding(book.state)) == 3
     book.reply("implementation", "T-001", implemented())
     assert [one.kind for one in supervision.due(book.state)] == ["test"]
-    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")  # the session has stopped: agents are gone
+    book.line(
+        "iteration_ended", "hook", decision="hold", fingerprint="f"
+    )  # the session has stopped: agents are gone
     assert len(supervision.due(book.state)) == 3 and supervision.outstanding(book.state) == []
     book.reply("implementation", "T-002", implemented())  # one had answered all the same
 
@@ -732,17 +833,22 @@ def ended(book: Roles, *agents: str) -> None:
 
 
 def test_reports_that_are_on_their_way_survive_one_stop(book: Roles) -> None:
-    """Agents in the background: all have ended, the session hears of them one by one and stops between two of them."""
+    """Agents in the background: all have ended, the session hears of them one by one and stops
+    between two of them."""
     ended(book, "a", "b", "c")
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
     assert supervision.due(book.state) == [] and len(supervision.outstanding(book.state)) == 3
     book.reply("implementation", "T-001", implemented())
     assert [one.task for one in supervision.outstanding(book.state)] == ["T-002", "T-003"]
-    book.line("iteration_ended", "hook", decision="hold", fingerprint="f")  # not handed over by then: lost
+    book.line(
+        "iteration_ended", "hook", decision="hold", fingerprint="f"
+    )  # not handed over by then: lost
     assert len(supervision.due(book.state)) == 3 and supervision.outstanding(book.state) == []
 
 
-def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_lost(book: Roles) -> None:
+def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_lost(
+    book: Roles,
+) -> None:
     ended(book, "a", "b", "b")
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
     assert len(supervision.due(book.state)) == 3
@@ -760,7 +866,10 @@ def test_an_unfit_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(b
     assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == ["reply_unfit"]
     assert book.state.supervised.unfit == {"implementation T-001": "it is no record"}
     assert supervision.due(book.state)[0] == Step("coder", "implementation", "T-001")
-    assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == ["reply_unfit", "task_coded"]
+    assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == [
+        "reply_unfit",
+        "task_coded",
+    ]
     assert book.state.supervised.unfit == {} and book.wanted[0] == "test T-001"
 
 
@@ -811,7 +920,10 @@ def test_the_level_is_told_with_each_judgement(book: Roles) -> None:
     assert book.state.supervised.level == "remind"
     book.to_judge("T-001")
     book.reply("verification", "T-001", scored(90, issues=["a", "b", "c", "d"]))
-    assert book.state.supervised.level == "critical" and book.state.tasks["T-001"].status == "completed"
+    assert (
+        book.state.supervised.level == "critical"
+        and book.state.tasks["T-001"].status == "completed"
+    )
     assert supervision.record(book.state)["level"] == "critical"
     assert any("level critical" in one for one in supervision.lines(book.state))
 
@@ -828,11 +940,16 @@ def at_random(book: Roles, draw: random.Random) -> Callable[[Step], dict]:
                 for number in range(draw.choice([1, 2, 3, 5, 16]))
             ]
             for place in range(1, len(rows)):
-                rows[place]["dependencies"] = draw.sample(range(place), draw.randint(0, min(2, place)))
-            return plan(*rows) if draw.random() < 0.9 else {"tasks": [], "questions": ["which one?"]}
+                rows[place]["dependencies"] = draw.sample(
+                    range(place), draw.randint(0, min(2, place))
+                )
+            return (
+                plan(*rows) if draw.random() < 0.9 else {"tasks": [], "questions": ["which one?"]}
+            )
         if one.kind == "replan":
             rows = [
-                piece("part", complexity=draw.choice(["simple", "complex"])) for _ in range(draw.choice([0, 1, 2, 3]))
+                piece("part", complexity=draw.choice(["simple", "complex"]))
+                for _ in range(draw.choice([0, 1, 2, 3]))
             ]
             return {"analysis": "cut", "subtasks": rows}
         if one.kind == "implementation":
@@ -840,7 +957,9 @@ def at_random(book: Roles, draw: random.Random) -> Callable[[Step], dict]:
         if one.kind == "fix":
             return fixed(draw.choice(["fixed", "fixed", "still_failing", "blocked"]))
         if one.kind == "test":
-            return saw(draw.choice(["passed"] * 5 + ["failed", "blocked"]), check=draw.random() < 0.8)
+            return saw(
+                draw.choice(["passed"] * 5 + ["failed", "blocked"]), check=draw.random() < 0.8
+            )
         if one.kind == "verification":
             return scored(draw.choice([20, 49, 50, 69, 70, 90, 95, 99]))
         return diagnosis(draw.choice(["retry", "replan", "impossible"]))
@@ -863,13 +982,19 @@ class Unruly(Roles):
                 lambda: self.resume(),
                 lambda: self.line("iteration_ended", "hook", decision="hold", fingerprint="f"),
                 lambda: (self.line("paused", reason="by hand"), self.line("resumed")),
-                lambda: self.do(work.failed, self.draw.choice(list(self.state.running)), "given up", None),
-                lambda: self.do(work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"),
+                lambda: self.do(
+                    work.failed, self.draw.choice(list(self.state.running)), "given up", None
+                ),
+                lambda: self.do(
+                    work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"
+                ),
                 lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
                 lambda: self.do(work.hand_in, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
                 lambda: self.do(waves.started, self.draw.choice(list(self.state.open))),
-                lambda: self.do(work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None),
+                lambda: self.do(
+                    work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None
+                ),
             ]
         )
         before = self.state.lines
@@ -881,8 +1006,8 @@ class Unruly(Roles):
 @pytest.mark.parametrize("often", [0, 0.15])
 @pytest.mark.parametrize("seed", range(30))
 def test_no_history_gets_stuck(seed: int, often: float) -> None:
-    """Whatever the roles answer, and whatever gets in their way: there is a next step, a question, a pause or an end; and
-    the journal folds to the same."""
+    """Whatever the roles answer, and whatever gets in their way: there is a next step, a question,
+    a pause or an end; and the journal folds to the same."""
     draw = random.Random(seed)
     book = Unruly(draw, often, settings={"max_fix_cycles": draw.choice([0, 1, 3])})
     for _ in range(60):
@@ -903,13 +1028,27 @@ def test_no_history_gets_stuck(seed: int, often: float) -> None:
 
 def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None:
     book = Roles().approved(piece("large", complexity="complex"), piece("b", dependencies=[0]))
-    book.line("checkpoint_made", number=1, sha="a" * 40, tree="b" * 40, label="start", tasks=[], parent=None, good=True)
+    book.line(
+        "checkpoint_made",
+        number=1,
+        sha="a" * 40,
+        tree="b" * 40,
+        label="start",
+        tasks=[],
+        parent=None,
+        good=True,
+    )
     book.reply("replan", "T-001", replan())
     completed(book)
     assert book.state.counts["completed"] == 4
     book.do(checkpoints.rolled_back, book.state.checkpointed.checkpoints[0], 2, ["a.py"], False)
-    assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == ("blocked", "split")
-    assert [one.status for one in book.state.tasks.values()][1:] == ["pending"] * 3 and book.state.free == 2
+    assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == (
+        "blocked",
+        "split",
+    )
+    assert [one.status for one in book.state.tasks.values()][1:] == [
+        "pending"
+    ] * 3 and book.state.free == 2
     book.line("recovery", status="REGRESSING", play="rollback", wave=1, counted=True)
     completed(book)
     assert book.state.tasks["T-001"].status == "completed"
@@ -920,7 +1059,9 @@ def test_nothing_is_recovered_where_a_failure_is_impossible(status: str) -> None
     book, name = failing(3, 5)
     book.state.course.standing = status
     assert recovery.due(book.state) is None
-    assert book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"
+    assert (
+        book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"
+    )
 
 
 def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wave() -> None:
@@ -929,11 +1070,17 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
     book.reply("replan", "T-003", replan())
     completed = work.completed
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "completed", lambda state, task, before=(): completed(state, task, before)[:1])
+        patch.setattr(
+            work, "completed", lambda state, task, before=(): completed(state, task, before)[:1]
+        )
         patch.setattr(work, "belated", lambda state: [])
         with pytest.raises(AssertionError, match="loopkit status"):
             book.drive(good)
-    assert [one.status for one in book.state.tasks.values()][:3] == ["blocked", "pending", "blocked"]
+    assert [one.status for one in book.state.tasks.values()][:3] == [
+        "blocked",
+        "pending",
+        "blocked",
+    ]
     assert nextstep.command(book.state) == "loopkit wave next"
     assert book.wave() == [("task_completed", {"id": "T-003"}), ("task_completed", {"id": "T-001"})]
     book.drive(good)
@@ -944,7 +1091,9 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
 def test_an_end_that_was_never_written_is_written_by_the_next_wave(policy: str) -> None:
     if policy == "supervisor":
         book, name = failing(3, 5)
-        changes = supervision.answered(book.state, "diagnosis", name, diagnosis("retry", "no way", blockers=["a wall"]))
+        changes = supervision.answered(
+            book.state, "diagnosis", name, diagnosis("retry", "no way", blockers=["a wall"])
+        )
     else:
         book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned(task("a"))
         book.wave()

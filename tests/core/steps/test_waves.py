@@ -20,18 +20,24 @@ def test_at_most_six_in_ledger_order() -> None:
 
 
 def test_only_what_waits_for_nothing() -> None:
-    book = Book().planned(task("a", blocked_by=["#3"]), task("b", blocked_by=["#1"]), task("c"), task("d"))
+    book = Book().planned(
+        task("a", blocked_by=["#3"]), task("b", blocked_by=["#1"]), task("c"), task("d")
+    )
     assert opened(book.wave()) == ["T-003", "T-004"]
 
 
 def test_tasks_that_name_the_same_file_are_kept_apart() -> None:
-    book = Book().planned(task("a", files=["x"]), task("b", files=["y", "x"]), task("c", files=["y"]), task("d"))
+    book = Book().planned(
+        task("a", files=["x"]), task("b", files=["y", "x"]), task("c", files=["y"]), task("d")
+    )
     assert opened(book.wave()) == ["T-001", "T-003", "T-004"]
 
 
 def test_however_the_same_file_is_written() -> None:
     book = Book().planned(
-        task("a", files=["./app//x.py"]), task("b", files=["app/x.py"]), task("c", files=["app/y.py"])
+        task("a", files=["./app//x.py"]),
+        task("b", files=["app/x.py"]),
+        task("c", files=["app/y.py"]),
     )
     assert opened(book.wave()) == ["T-001", "T-003"]
 
@@ -83,14 +89,19 @@ def test_closing_fails_what_has_no_passing_evidence() -> None:
     book.verify("T-002", passed=False)
     changes = book.do(waves.closed)
     assert changes[-1][0] == "wave_closed"
-    assert changes[-1][1].items() >= {"wave": 1, "completed": ["T-001"], "failed": ["T-002", "T-003"]}.items()
+    assert (
+        changes[-1][1].items()
+        >= {"wave": 1, "completed": ["T-001"], "failed": ["T-002", "T-003"]}.items()
+    )
     errors = {data["id"]: data["error"] for kind, data in changes if kind == "task_failed"}
     assert errors == {"T-002": "verification exits 1", "T-003": "no verification ran"}
     assert [book.state.tasks[one].attempts for one in ("T-001", "T-002", "T-003")] == [0, 1, 1]
     assert book.state.wave is None and book.state.stage == "executing"
 
 
-def test_closing_completes_what_has_passing_evidence_though_the_program_died_before_it_said_so(executing: Book) -> None:
+def test_closing_completes_what_has_passing_evidence_though_the_program_died_before_it_said_so(
+    executing: Book,
+) -> None:
     executing.line("task_verified", id="T-001", passed=True, exit=0, log="l", seconds=0.1, run=1)
     changes = executing.do(waves.closed)
     assert [kind for kind, _ in changes] == ["task_completed", "wave_closed"]
