@@ -1,4 +1,5 @@
-"""Imports point one way: between the packages of loopkit, between the subjects of core, and within each of them."""
+"""Imports point one way: between the packages of loopkit, between the subjects of core, and within
+each of them."""
 
 from __future__ import annotations
 
@@ -16,18 +17,23 @@ PACKAGES = {
     "core": (),
     "store": ("core",),
     "render": ("core",),
-    "engine": ("core", "store", "render"),
+    "replies": ("core", "store"),
+    "engine": ("core", "store", "replies", "render"),
     "hooks": ("core", "store"),
-    "cli": ("core", "store", "render", "engine"),
+    "ops": ("core", "store", "replies", "render", "engine"),
+    "cli": ("core", "store", "replies", "render", "engine", "ops"),
 }
 
 
 def imported(name: str, text: str) -> Iterator[str]:
-    """Modules of loopkit that a module's text imports, wherever in it, for types too: `core.plan.work`."""
+    """Modules of loopkit that a module's text imports, wherever in it, for types too:
+    `core.plan.work`."""
     parts = name.split(".")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.level:
-            base = parts[: len(parts) - node.level] + (node.module.split(".") if node.module else [])
+            base = parts[: len(parts) - node.level] + (
+                node.module.split(".") if node.module else []
+            )
             for alias in node.names:
                 whole = ".".join([*base, alias.name])
                 yield whole if whole in MODULES else ".".join(base)
@@ -53,7 +59,12 @@ def back(name: str, text: str) -> list[str]:
             and there[0] not in PACKAGES[parts[0]]
         ):
             found.append(other)
-        if parts[0] == there[0] == "core" and len(parts) == 3 and len(there) > 1 and there[1] in SUBJECTS:
+        if (
+            parts[0] == there[0] == "core"
+            and len(parts) == 3
+            and len(there) > 1
+            and there[1] in SUBJECTS
+        ):
             if SUBJECTS.index(there[1]) > SUBJECTS.index(parts[1]):
                 found.append(other)
     return found
@@ -86,14 +97,19 @@ def test_every_module_of_core_belongs_to_a_subject() -> None:
 
 
 def at_start(name: str, text: str) -> set[str]:
-    """What a module imports when it is imported itself: neither in a function nor for types alone."""
+    """What a module imports when it is imported itself: neither in a function nor for types
+    alone."""
     tree = ast.parse(text)
     tree.body = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     return set(imported(name, ast.unparse(tree))) - {name}
 
 
 def test_no_modules_wait_for_each_other() -> None:
-    graph = {name: at_start(name, text) for name, text in MODULES.items() if not name.endswith("__init__")}
+    graph = {
+        name: at_start(name, text)
+        for name, text in MODULES.items()
+        if not name.endswith("__init__")
+    }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -7,6 +7,7 @@ import click
 from ..core.journal import verdict
 from ..core.journal.errors import LoopError
 from ..core.journal.state import LoopState
+from ..ops import workspace
 from ..store import native
 from ..store.loop import Loop
 from . import app
@@ -15,7 +16,8 @@ from . import app
 @app.command("cancel", "loopkit cancel")
 @click.argument("reason", nargs=-1)
 def command(call: app.App, reason: tuple) -> None:
-    """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they are."""
+    """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they
+    are."""
     loop = call.loop(strangers=True)
     if not loop.ours:
         _silence(call, loop)
@@ -31,15 +33,18 @@ def command(call: app.App, reason: tuple) -> None:
 
 
 def _silence(call: app.App, loop: Loop) -> None:
-    """End a loop of strangers: its folder alone is written, and nothing of what stands in it is told."""
+    """End a loop of strangers: its folder alone is written, and nothing of what stands in it is
+    told."""
     try:
         with loop.writing() as state:
             loop.record(_changes(state, verdict.BY_HAND), call.by)
     except LoopError as error:
         if call.session:
-            raise app.not_ours() from None
+            raise workspace.not_ours() from None
         raise error
-    click.echo("the loop in this folder was not started here; it is cancelled, and its folder stays")
+    click.echo(
+        "the loop in this folder was not started here; it is cancelled, and its folder stays"
+    )
 
 
 def _changes(state: LoopState, reason: str) -> list:

@@ -6,6 +6,7 @@ import click
 
 from ..core.journal import stage, verdict
 from ..core.journal.state import LoopState
+from ..ops import workspace
 from . import app
 
 
@@ -15,7 +16,7 @@ def command(call: app.App, reason: tuple) -> None:
     """Pause the loop: the session is let go, nothing is lost; loopkit resume goes on."""
     loop = call.loop()
     if not loop.ours:
-        raise app.not_ours()
+        raise workspace.not_ours()
     call.change(loop, _changes, " ".join(reason) or verdict.BY_HAND)
     call.answer(loop, f"loop {loop.name} paused; the session is free")
 

@@ -11,6 +11,7 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.session import Session
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
+from ..ops import workspace
 from ..store import native, place, prompts, transcript, trust
 from ..store.loop import Loop, unwritable
 from . import app, which, worktree
@@ -19,18 +20,27 @@ from . import app, which, worktree
 @app.command("resume", "loopkit resume --iterations +25")
 @click.argument("words", nargs=-1, metavar="[WHICH]")
 @click.option("--take-over", is_flag=True, help="Also where another running session owns it.")
-@click.option("--adopt", is_flag=True, help="Also where it came with the folder from elsewhere and you trust it.")
-@click.option("--again", is_flag=True, help="Also where it ended as impossible: its open tasks get all attempts anew.")
+@click.option(
+    "--adopt",
+    is_flag=True,
+    help="Also where it came with the folder from elsewhere and you trust it.",
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also where it ended as impossible: its open tasks get all attempts anew.",
+)
 @click.option("--iterations", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--usd", metavar="N", help="Another limit: N, +N, none.")
 @click.option("--time", "seconds", metavar="T", help="Another limit: 2h, +30m, none.")
 @click.option("--answer", "text", metavar="TEXT", help="The person's answer to the open question.")
 @click.option("--ask", is_flag=True, hidden=True, help="Take the words typed after /loop:resume.")
 def command(call: app.App, words: tuple, ask: bool, **given: Any) -> int:
-    """Go on with a loop in this session: same stage, same scores, same tasks. Limits may be raised on the way.
+    """Go on with a loop in this session: same stage, same scores, same tasks. Limits may be raised
+    on the way.
 
-    WHICH is its number, a part of its name, or what it is about; without it the active one goes on. A loop that was
-    active until then is paused.
+    WHICH is its number, a part of its name, or what it is about; without it the active one goes on.
+    A loop that was active until then is paused.
     """
     try:
         return _resume(call, _typed(call) if ask and not words else " ".join(words), **given)
@@ -51,7 +61,9 @@ def _typed(call: app.App) -> str:
 
 def _open(call: app.App, words: str, adopt: bool) -> Loop:
     if words and adopt:
-        raise UsageFault("--adopt is about the loop that came with the folder", "leave the words out")
+        raise UsageFault(
+            "--adopt is about the loop that came with the folder", "leave the words out"
+        )
     try:
         return which.find(call, words) if words else call.loop(strangers=adopt)
     except Damaged as error:
@@ -59,47 +71,75 @@ def _open(call: app.App, words: str, adopt: bool) -> Loop:
 
 
 def _resume(
-    call: app.App, words: str, take_over: bool, adopt: bool, again: bool, text: str | None, **given: object
+    call: app.App,
+    words: str,
+    take_over: bool,
+    adopt: bool,
+    again: bool,
+    text: str | None,
+    **given: object,
 ) -> int:
     loop = _open(call, words, adopt)
     session = loop.state.session
     if not loop.ours and not adopt:
-        raise app.not_ours()
+        raise workspace.not_ours()
     if session.status in verdict.FINAL and not again:
-        other_way = "; the person may try it again: loopkit resume --again" if session.status == verdict.FAILED else ""
+        other_way = (
+            "; the person may try it again: loopkit resume --again"
+            if session.status == verdict.FAILED
+            else ""
+        )
         others = which.unfinished(call)
         if others and not words:
             other_way += f"; or go on with one of: {others}: loopkit resume <number>"
-        raise Refused(f"loop {loop.name} is over ({session.verdict})", f"start another: /loop:start <task>{other_way}")
+        raise Refused(
+            f"loop {loop.name} is over ({session.verdict})",
+            f"start another: /loop:start <task>{other_way}",
+        )
     before = session.owner
     other = bool(call.session) and before != call.session
     token = _known_by(loop)
-    _changes(loop.state, call, token, take_over, again, text, given)  # refused before the other loop is put aside
+    _changes(
+        loop.state, call, token, take_over, again, text, given
+    )  # refused before the other loop is put aside
     aside = _put_aside(call, loop, take_over)
     call.change(loop, _changes, call, token, take_over, again, text, given)
     if call.session:
         here = native.ensure_folder(call.environment, call.session, loop.state.session.native_seen)
         there = native.folder(call.environment, before)
-        if there != here:  # the session that is let go is not reminded of tasks that are done elsewhere now
+        if (
+            there != here
+        ):  # the session that is let go is not reminded of tasks that are done elsewhere now
             native.withdraw(there, loop.name)
         call.follow(loop)
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
-    said = f"loop {name} goes on" + (" in this session" if other else "") + (f"; {aside} is paused" if aside else "")
+    said = (
+        f"loop {name} goes on"
+        + (" in this session" if other else "")
+        + (f"; {aside} is paused" if aside else "")
+    )
     call.answer(loop, said + "\n" + "\n".join([*_stand(loop), *worktree.left(call, loop)]))
     return 0
 
 
 def _put_aside(call: app.App, loop: Loop, take_over: bool) -> str:
-    """Pause the loop that was active until now; its name, or "" where there is none. Raises Refused where it is at work
-    in another session."""
+    """Pause the loop that was active until now; its name, or "" where there is none. Raises Refused
+    where it is at work in another session."""
     old = Loop.active(loop.root)
-    if old is None or old.name == loop.name or not old.ours or old.state.session.status != verdict.RUNNING:
+    if (
+        old is None
+        or old.name == loop.name
+        or not old.ours
+        or old.state.session.status != verdict.RUNNING
+    ):
         return ""
     session = old.state.session
     if call.session not in ("", session.owner) and place.alive(session.owner_pid) and not take_over:
         raise Refused(
-            f"loop {old.name} of session {session.owner} is running, and one loop of a folder is worked on at a time",
-            "ask the person; pause it and go on: loopkit resume --take-over, with the same words; or wait for it",
+            f"loop {old.name} of session {session.owner} is running, and one loop of a folder is "
+            "worked on at a time",
+            "ask the person; pause it and go on: loopkit resume --take-over, with the same words; "
+            "or wait for it",
         )
 
     def pause(state: LoopState) -> list:
@@ -113,7 +153,8 @@ def _put_aside(call: app.App, loop: Loop, take_over: bool) -> str:
 
 
 def _known_by(loop: Loop) -> str:
-    """The token of the loop, where it lies now; a new one for a loop that is being adopted. Raises Damaged."""
+    """The token of the loop, where it lies now; a new one for a loop that is being adopted. Raises
+    Damaged."""
     token = loop.state.session.token if loop.ours else trust.new_token()
     try:
         trust.remember(loop.root, loop.name, token)
@@ -123,7 +164,13 @@ def _known_by(loop: Loop) -> str:
 
 
 def _changes(
-    state: LoopState, call: app.App, token: str, take_over: bool, again: bool, text: str | None, given: dict
+    state: LoopState,
+    call: app.App,
+    token: str,
+    take_over: bool,
+    again: bool,
+    text: str | None,
+    given: dict,
 ) -> list:
     session = state.session
     adopted = token != session.token  # whoever ran it elsewhere runs nothing here
@@ -136,13 +183,25 @@ def _changes(
     changes: list = [("adopted", {"token": token})] if adopted else []
     cut_short = other or session.status == verdict.PAUSED
     reopened = resumption.again(state) if again else resumption.reopened(state) if cut_short else []
-    present = {"iterations": session.limit_iterations, "usd": session.limit_usd, "seconds": session.limit_seconds}
-    chosen = {kind: limits.amount(str(value), present[kind], kind) for kind, value in given.items() if value}
+    present = {
+        "iterations": session.limit_iterations,
+        "usd": session.limit_usd,
+        "seconds": session.limit_seconds,
+    }
+    chosen = {
+        kind: limits.amount(str(value), present[kind], kind)
+        for kind, value in given.items()
+        if value
+    }
     if chosen:
         changes.append(("limits_set", chosen))
     if other:
         unattended = call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
-        row = {"session_id": call.session, "client_pid": place.client_pid(call.environment), "unattended": unattended}
+        row = {
+            "session_id": call.session,
+            "client_pid": place.client_pid(call.environment),
+            "unattended": unattended,
+        }
         used = {} if adopted else transcript.unread(place.config_dir(call.environment), session)
         changes.append(("owner_changed", {**row, **used, "why": "resume"}))
     if text is not None:
@@ -163,7 +222,10 @@ def _check_raised(session: Session, most: dict) -> None:
 
     usd = pricing.cost(session.usage, session.prices)[0]
     over = limits.reached(
-        session.iteration, usd, session.spent_seconds, (most["iterations"], most["usd"], most["seconds"])
+        session.iteration,
+        usd,
+        session.spent_seconds,
+        (most["iterations"], most["usd"], most["seconds"]),
     )
     if over:
         raise LimitReached(f"still at its limit: {over[1].split('; ')[0]}", over[1].split("; ")[1])
@@ -172,7 +234,11 @@ def _check_raised(session: Session, most: dict) -> None:
 def _used_up(session: Session, usd: float) -> list[str]:
     """What a limit that was set below what is spent leads to."""
     over = limits.reached(session.iteration, usd, session.seconds(app.now()), session.most)
-    return [f"a limit is reached, so the session is let go at its next stop: {over[1]}"] if over else []
+    return (
+        [f"a limit is reached, so the session is let go at its next stop: {over[1]}"]
+        if over
+        else []
+    )
 
 
 def _stand(loop: Loop) -> list[str]:
@@ -181,12 +247,16 @@ def _stand(loop: Loop) -> list[str]:
     known = {key: "–" if view[key] is None else view[key] for key in ("spec_score", "fit_score")}
     turns = limits.of(session.iteration, session.limit_iterations)
     time = limits.of(
-        clock.human(session.seconds(app.now())), session.limit_seconds and clock.human(session.limit_seconds)
+        clock.human(session.seconds(app.now())),
+        session.limit_seconds and clock.human(session.limit_seconds),
     )
-    money = limits.of(f"${view['spent']['usd']:.2f}", session.limit_usd and f"${session.limit_usd:g}")
+    money = limits.of(
+        f"${view['spent']['usd']:.2f}", session.limit_usd and f"${session.limit_usd:g}"
+    )
     return [
         f"stage {view['stage']}, spec {known['spec_score']}/10, fit {known['fit_score']},"
-        f" {view['tasks']['completed']}/{view['tasks']['total']} tasks, wave {view['wave']['number']}",
+        f" {view['tasks']['completed']}/{view['tasks']['total']} tasks, wave "
+        f"{view['wave']['number']}",
         f"used: {turns} iterations, {time}, {money}",
         *_used_up(session, view["spent"]["usd"]),
         f"goal: {' '.join(loop.state.text.split())[:300]}",

@@ -14,6 +14,7 @@ from ..core.journal.state import LoopState
 from ..core.plan import approval
 from ..core.request import aspects, clarify, intake, shape
 from ..core.review import panel, settling
+from ..ops import workspace
 from ..store import atomic, place, profiles, project
 from ..store.loop import Loop
 from . import app
@@ -34,8 +35,8 @@ TASKS = """\
 @app.command("shape", "loopkit shape --accept SHAPE.md")
 @click.option("--accept", metavar="FILE", help="SHAPE.md as a file, or - for standard input.")
 def command(call: app.App, accept: str | None) -> int:
-    """Check SHAPE.md strictly and store it: aspects, criteria, mustNot, a verification each. Without --accept: the form,
-    and in a loop the aspects of its request."""
+    """Check SHAPE.md strictly and store it: aspects, criteria, mustNot, a verification each.
+    Without --accept: the form, and in a loop the aspects of its request."""
     if accept is None:
         _show(call)
         return 0
@@ -53,7 +54,8 @@ def command(call: app.App, accept: str | None) -> int:
         atomic.write(target, text.encode("utf-8"), most=most)
     except OSError as error:
         raise Damaged(
-            f"cannot write {target}: {error.strerror}", "the shape is recorded; make room, then hand it in again"
+            f"cannot write {target}: {error.strerror}",
+            "the shape is recorded; make room, then hand it in again",
         ) from None
     call.answer(loop, _said(loop.state, changes[0][1]))
     return 0
@@ -61,7 +63,9 @@ def command(call: app.App, accept: str | None) -> int:
 
 def _show(call: app.App) -> None:
     """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
-    found = Loop.active(call.root) if call.root and not app.strangers_only(call.root) else None
+    found = (
+        Loop.active(call.root) if call.root and not workspace.strangers_only(call.root) else None
+    )
     shown = found is not None and found.ours and found.state.session.status not in verdict.FINAL
     state = found.state if found is not None and shown else None
     if call.as_json:
@@ -75,12 +79,16 @@ def _show(call: app.App) -> None:
 
 
 def brief(call: app.App, state: LoopState | None) -> list[str]:
-    """What a shape is made from: aspects with anchor and proof, the project's own commands, types, the form."""
+    """What a shape is made from: aspects with anchor and proof, the project's own commands, types,
+    the form."""
     lines, form = [], shape.FORM
     if state is not None:
         named = state.aspects or aspects.chosen(clarify.words(state))
         known = {one.name: one for one in panel.allowed(profiles.read(place.plugin_root()), state)}
-        lines.append("aspects of the request (others, if these miss it), each with its view and its usual proof:")
+        lines.append(
+            "aspects of the request (others, if these miss it), each with its view and its usual "
+            "proof:"
+        )
         for name in named:
             one = aspects.ASPECTS[name]
             view = known.get(one.anchor)
@@ -92,7 +100,10 @@ def brief(call: app.App, state: LoopState | None) -> list[str]:
     checks = project.checks(call.work_folder(state) if state is not None else call.folder)[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
-        lines += [f"  {one.kind}: {prose.clean(one.command, 120)} ({prose.clean(one.why, 60)})" for one in checks]
+        lines += [
+            f"  {one.kind}: {prose.clean(one.command, 120)} ({prose.clean(one.why, 60)})"
+            for one in checks
+        ]
     return [*lines, "types, strongest first: " + ", ".join(proofs.TYPES), form.rstrip()]
 
 
@@ -101,13 +112,22 @@ def _said(state: LoopState, data: dict) -> str:
     if data.get("stronger"):
         return f"proof of {', '.join(data['stronger'])} grown stronger"
     musts = sum(row["must_not"] for row in rows)
-    said = f"shape recorded: {prose.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} mustNot"
+    said = (
+        f"shape recorded: {prose.count(len(rows) - musts, 'criterion', 'criteria')}, {musts} "
+        "mustNot"
+    )
     said += f"; aspects: {', '.join(data['aspects'])}"
     weak = [row["id"] for row in rows if row["type"] in proofs.UNSEEN and not row["must_not"]]
     if weak:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
     if settling.growing(state.shape_rounds):
-        said += "\nit has grown again and no goal is another: longer is not better; keep what changes the outcome"
+        said += (
+            "\nit has grown again and no goal is another: longer is not better; keep what changes "
+            "the outcome"
+        )
     if state.stage == stages.DECOMPOSE and approval.on_evidence(state):
-        said += "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without a shell:\n" + TASKS
+        said += (
+            "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without "
+            "a shell:\n" + TASKS
+        )
     return said

@@ -13,6 +13,7 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.plan import approval
 from ..core.review import review
 from ..engine import checkpoints
+from ..ops import workspace
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
 from . import app, recall, worktree
@@ -25,14 +26,27 @@ _POLICY = re.compile(r"\s*--approval(?:=|\s+)(\S*)\s*(.*)\Z", re.DOTALL)
 
 @app.command("start", "loopkit start --task-file - <<'EOF'")
 @click.option("--task-file", metavar="FILE", help="The task's text; - for standard input.")
-@click.option("--from-prompt", is_flag=True, help="The words typed after /loop:start; a refusal is printed, exit 0.")
+@click.option(
+    "--from-prompt",
+    is_flag=True,
+    help="The words typed after /loop:start; a refusal is printed, exit 0.",
+)
 @click.option("--iterations", metavar="N", help="Turns at most, or none.")
 @click.option("--usd", metavar="N", help="Dollars at most, or none.")
-@click.option("--time", "time_limit", metavar="T", help="Running time at most, like 90m or 2h, or none.")
-@click.option("--unattended", is_flag=True, help="Nobody can be asked; confirmations take their defaults.")
-@click.option("--approval", type=click.Choice(list(approval.POLICIES)), help="What completes a task.")
 @click.option(
-    "--list", "list_mode", type=click.Choice(["new", "existing", "session"]), help="Which native task list mirrors it."
+    "--time", "time_limit", metavar="T", help="Running time at most, like 90m or 2h, or none."
+)
+@click.option(
+    "--unattended", is_flag=True, help="Nobody can be asked; confirmations take their defaults."
+)
+@click.option(
+    "--approval", type=click.Choice(list(approval.POLICIES)), help="What completes a task."
+)
+@click.option(
+    "--list",
+    "list_mode",
+    type=click.Choice(["new", "existing", "session"]),
+    help="Which native task list mirrors it.",
 )
 @click.option("--fresh", is_flag=True, help="Archive the unfinished loop first.")
 @click.option("--beside", is_flag=True, help="Pause the unfinished loop and keep it for later.")
@@ -53,7 +67,8 @@ def command(call: app.App, from_prompt: bool, **options: object) -> int:
 
 
 def _typed(text: str) -> tuple[str | None, str]:
-    """(policy, request) of `/loop:start --approval review <request>`; (None, the whole text) where it names none."""
+    """(policy, request) of `/loop:start --approval review <request>`; (None, the whole text) where
+    it names none."""
     found = _POLICY.match(text)
     if found is None:
         return None, text
@@ -69,7 +84,9 @@ def _text(call: app.App, source: object) -> str:
 
 
 def _nothing_typed(call: app.App) -> int:
-    click.echo("No task text has arrived. Ask the person what is to be done, then hand it over unchanged:")
+    click.echo(
+        "No task text has arrived. Ask the person what is to be done, then hand it over unchanged:"
+    )
     click.echo("next: loopkit start --task-file -")
     return 0
 
@@ -87,7 +104,10 @@ def _start(call: app.App, options: dict, text: str) -> int:
     if options["purge"] and not options["fresh"]:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
     if options["beside"] and options["fresh"]:
-        raise UsageFault("--beside and --fresh", "one keeps the unfinished loop, the other puts it away: give one")
+        raise UsageFault(
+            "--beside and --fresh",
+            "one keeps the unfinished loop, the other puts it away: give one",
+        )
     other, root = call.root, _root(call)
     settings = config.read(call.origin(root))
     config.note_own(call.origin(root))
@@ -101,7 +121,10 @@ def _start(call: app.App, options: dict, text: str) -> int:
     call.root = root
     with store.locked(root):
         _make_room(call, root, options)
-        unattended = bool(options["unattended"]) or call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+        unattended = (
+            bool(options["unattended"])
+            or call.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+        )
         first = {
             "task": text,
             "session_id": call.session,
@@ -113,14 +136,19 @@ def _start(call: app.App, options: dict, text: str) -> int:
             **({"project": _project(call)} if call.environment.get("LOOPKIT_DIR") else {}),
             "settings": settings,
         }
-        loop = store.Loop.create(root, text, [("loop_started", first), ("limits_set", chosen)], call.by)
+        loop = store.Loop.create(
+            root, text, [("loop_started", first), ("limits_set", chosen)], call.by
+        )
     call.forget_place()
     prompts.forget(place.data_dir(call.environment), call.session)
     native.ensure_folder(call.environment, call.session)
     try:
         mirror.make(loop, call.environment)
     except OSError as error:
-        print(f"loopkit: no task list: cannot make {error.filename}: {error.strerror}", file=sys.stderr)
+        print(
+            f"loopkit: no task list: cannot make {error.filename}: {error.strerror}",
+            file=sys.stderr,
+        )
     call.follow(loop)
     call.answer(loop, _report(call, loop, first, chosen), {"task": text})
     return 0
@@ -135,22 +163,30 @@ def _check_blocklist(names: list) -> None:
     known = [one.name for one in profiles.read(place.plugin_root())]
     for name in names:
         if known and name not in known:
-            raise UsageFault(f"panel.blocklist names no expert: {name!r}", "experts: " + ", ".join(known))
+            raise UsageFault(
+                f"panel.blocklist names no expert: {name!r}", "experts: " + ", ".join(known)
+            )
     left = len(known) - len(set(names))
     if known and left < review.THOROUGH_EXPERTS[1]:
-        raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {review.THOROUGH_EXPERTS[1]}")
+        raise UsageFault(
+            f"panel.blocklist leaves {left} experts",
+            f"a review asks up to {review.THOROUGH_EXPERTS[1]}",
+        )
 
 
 def _root(call: app.App) -> str:
-    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one or that is taken.
+    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one
+    or that is taken.
 
     Raises Refused where the project is out of reach.
     """
     project = _project(call)
     if place.out_of_reach(project, call.environment):
         raise Refused(
-            f"{project} is no project: it holds the home folder, and with it everything else of yours",
-            "open Claude Code in the project's own folder (mkdir one for a new project), and start there",
+            f"{project} is no project: it holds the home folder, and with it everything else of "
+            "yours",
+            "open Claude Code in the project's own folder (mkdir one for a new project), and "
+            "start there",
         )
     root = place.future(call.folder, call.environment)
     own = os.path.join(_same(call, project), place.FOLDER)
@@ -159,8 +195,16 @@ def _root(call: app.App) -> str:
     if call.root == own:
         return own
     view = loops.view(root)
-    busy = view is not None and view.session.status not in verdict.FINAL and view.session.owner != call.session
-    return own if view is not None and busy and trust.known(root, view.name, view.session.token) else root
+    busy = (
+        view is not None
+        and view.session.status not in verdict.FINAL
+        and view.session.owner != call.session
+    )
+    return (
+        own
+        if view is not None and busy and trust.known(root, view.name, view.session.token)
+        else root
+    )
 
 
 def _project(call: app.App) -> str:
@@ -168,8 +212,9 @@ def _project(call: app.App) -> str:
 
 
 def _overlaps(call: app.App, other: str, root: str) -> bool:
-    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of which this is a part, or by
-    an earlier version in another place. One of a home folder counts for its own session only."""
+    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of
+    which this is a part, or by an earlier version in another place. One of a home folder counts for
+    its own session only."""
     old, new = os.path.dirname(other), os.path.dirname(root)
     if place.out_of_reach(old, call.environment):
         view = loops.view(other)
@@ -179,14 +224,17 @@ def _overlaps(call: app.App, other: str, root: str) -> bool:
 
 def _same(call: app.App, project: str) -> str:
     """The project's folder in the working tree that we stand in."""
-    tree, main = (find(call.folder, call.environment) for find in (place.work_tree, place.main_tree))
+    tree, main = (
+        find(call.folder, call.environment) for find in (place.work_tree, place.main_tree)
+    )
     if tree is None or main is None or not place.inside(project, main):
         return project
     return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
 
 
 def _folder(call: app.App, root: str) -> str:
-    """Where the loop's checks run, relative to the project: where the session was opened; "" for the project itself."""
+    """Where the loop's checks run, relative to the project: where the session was opened; "" for
+    the project itself."""
     opened = place.opened(call.folder, call.environment)
     project = _same(call, _project(call))
     inside = place.inside(opened, project) and opened != project and not place.inside(opened, root)
@@ -204,14 +252,18 @@ def _limits(options: dict, settings: dict) -> dict:
 def _list_mode(call: app.App, mode: object) -> str:
     if mode == "existing" and not call.environment.get("CLAUDE_CODE_TASK_LIST_ID"):
         raise UsageFault(
-            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set", "start Claude Code with it, or leave --list out"
+            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
+            "start Claude Code with it, or leave --list out",
         )
-    return str(mode or ("existing" if call.environment.get("CLAUDE_CODE_TASK_LIST_ID") else "session"))
+    return str(
+        mode or ("existing" if call.environment.get("CLAUDE_CODE_TASK_LIST_ID") else "session")
+    )
 
 
 def _make_room(call: app.App, root: str, options: dict) -> None:
-    """Raises Refused where an unfinished loop stands in the way; puts it away where the person said so."""
-    if app.strangers_only(root):
+    """Raises Refused where an unfinished loop stands in the way; puts it away where the person said
+    so."""
+    if workspace.strangers_only(root):
         return
     try:
         old = store.Loop.active(root)
@@ -219,7 +271,12 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         if not options["fresh"]:
             raise
         snapshot = loops.read_snapshot(root)
-        _put_away(call, root, snapshot["loop"] if snapshot else loops.names(root)[-1], bool(options["purge"]))
+        _put_away(
+            call,
+            root,
+            snapshot["loop"] if snapshot else loops.names(root)[-1],
+            bool(options["purge"]),
+        )
         return
     if old is None or not old.ours:
         return
@@ -250,9 +307,14 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
         else f"session {session.owner}" + (" (running)" if elsewhere else "")
     )
     scores = old.state.scores or {}
-    stand = f"stage {session.stage}, spec {scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}"
+    stand = (
+        f"stage {session.stage}, spec {scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}"
+    )
     done = f"{old.state.counts['completed']}/{len(old.state.tasks)} tasks"
-    fresh = "start fresh (archives it): loopkit start --fresh with --from-prompt or --task-file; keep it for later: "
+    fresh = (
+        "start fresh (archives it): loopkit start --fresh with --from-prompt or --task-file; keep "
+        "it for later: "
+    )
     fresh = "" if elsewhere else fresh + "the same with --beside; "
     again = "take over: loopkit resume --take-over" if elsewhere else "resume: loopkit resume"
     raise Refused(
@@ -263,7 +325,8 @@ def _make_room(call: app.App, root: str, options: dict) -> None:
 
 
 def _put_away(call: app.App, root: str, name: str, purge: bool) -> None:
-    """Archive or delete a loop; worktrees in it that hold something go along, and git is told where they are now."""
+    """Archive or delete a loop; worktrees in it that hold something go along, and git is told where
+    they are now."""
     kept = _checkpoints(root, name) if purge else []
     if purge:
         worktree.check_purge(call, name)
@@ -290,20 +353,31 @@ def _checkpoints(root: str, name: str) -> list[str]:
 
 def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
     lines = [f"loop {loop.name} started, state in {os.path.relpath(loop.folder, call.folder)}"]
-    turns = "no limit on iterations" if chosen["iterations"] is None else f"{chosen['iterations']} iterations"
+    turns = (
+        "no limit on iterations"
+        if chosen["iterations"] is None
+        else f"{chosen['iterations']} iterations"
+    )
     money = "no limit on money" if chosen["usd"] is None else f"${chosen['usd']:g}"
     time = "no limit on time" if chosen["seconds"] is None else clock.human(chosen["seconds"])
     lines.append(
-        f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time T; none lifts one)"
+        f"limits: {turns}, {money}, {time} (change: loopkit resume --iterations N --usd N --time "
+        "T; none lifts one)"
     )
     if loop.state.approval != approval.EVIDENCE:
         lines.append(f"approval: {loop.state.approval} (tasks need more than a check that passes)")
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
     if first["list"] == mirror.NEW:
-        lines.append(f"task list {loop.name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={loop.name}")
+        lines.append(
+            f"task list {loop.name}: later sessions see it with "
+            f"CLAUDE_CODE_TASK_LIST_ID={loop.name}"
+        )
     if loop.state.folder:
-        where = f"checks run in {loop.state.folder}, where this session was opened; files are named from {call.project}"
+        where = (
+            f"checks run in {loop.state.folder}, where this session was opened; files are named "
+            f"from {call.project}"
+        )
         lines.append(prose.clean(where, 2000))
     along = origin.line(origin.along(call.origin(loop.root)))
     lines += [along] if along else []
@@ -314,7 +388,8 @@ def _report(call: app.App, loop: store.Loop, first: dict, chosen: dict) -> str:
         lines += ["  " + line for line in recall.lines(found)]
     lines.append("score the request, 0 to 2 each:")
     lines += [
-        f"  {name}: " + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))
+        f"  {name}: "
+        + " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[name]))
         for name in score.DIMENSIONS
     ]
     return "\n".join(lines)

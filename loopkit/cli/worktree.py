@@ -1,4 +1,5 @@
-"""loopkit worktree: the git worktrees of tasks; made by wave next --worktrees, brought together by wave merge."""
+"""loopkit worktree: the git worktrees of tasks; made by wave next --worktrees, brought together by
+wave merge."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ from ..core.plan import outline, work
 from ..core.steps import waves
 from ..engine import checkpoints
 from ..engine import worktrees as engine
+from ..ops import workspace
 from ..store import loops, place, trust
 from ..store.loop import Loop
 from . import app
 
-#: One that lies in a project. loop: its loop's name · folder: that loop's · state: as its journal says · task · path:
-#: whole · row: what was noted of it, or None.
+#: One that lies in a project. loop: its loop's name · folder: that loop's · state: as its journal
+#: says · task · path: whole · row: what was noted of it, or None.
 Found = namedtuple("Found", "loop folder state task path row")
 
 
@@ -39,7 +41,8 @@ def command() -> None:
 
 
 def opener(call: app.App, loop: Loop, sequential: bool, apart: bool) -> list[Change]:
-    """`wave next`, with a worktree for each task that a wave in worktrees starts. All of them, or nothing is recorded."""
+    """`wave next`, with a worktree for each task that a wave in worktrees starts. All of them, or
+    nothing is recorded."""
 
     def decide(state: LoopState) -> list[Change]:
         if apart and state.wave is None:
@@ -49,7 +52,10 @@ def opener(call: app.App, loop: Loop, sequential: bool, apart: bool) -> list[Cha
         started = [data["id"] for kind, data in changes if kind == "task_started"]
         if not started or not (apart if opening else rules.used(state)):
             return changes
-        return [*changes, *_made(call, loop, [one for one in started if not _usable(loop, state, one)])]
+        return [
+            *changes,
+            *_made(call, loop, [one for one in started if not _usable(loop, state, one)]),
+        ]
 
     return call.change(loop, decide)
 
@@ -71,12 +77,16 @@ def _made(call: app.App, loop: Loop, tasks: list[str]) -> list[Change]:
     if not tasks:
         return []
     project, environment = call.project, call.environment
-    begin = engine.start(project, environment, loop.root, f"{loop.name}: where {', '.join(tasks)} begin")
+    begin = engine.start(
+        project, environment, loop.root, f"{loop.name}: where {', '.join(tasks)} begin"
+    )
     changes: list[Change] = []
     made: list[engine.Made] = []
     try:
         for task in tasks:
-            one = engine.make(project, loop.folder, task, begin, made[0].tree if made else "", environment)
+            one = engine.make(
+                project, loop.folder, task, begin, made[0].tree if made else "", environment
+            )
             made.append(one)
             left = {"left_out": list(begin.left_out)} if begin.left_out and len(made) == 1 else {}
             changes.append(("worktree_made", {"task": task, **one._asdict(), **left}))
@@ -84,19 +94,24 @@ def _made(call: app.App, loop: Loop, tasks: list[str]) -> list[Change]:
         for one in made:
             path = os.path.join(loop.folder, one.path)
             with contextlib.suppress(LoopError):
-                engine.remove(project, path, _standing(call, path, one.base, (one.tree,)), environment)
+                engine.remove(
+                    project, path, _standing(call, path, one.base, (one.tree,)), environment
+                )
         raise
     return changes
 
 
 def note(call: app.App, loop: Loop, changes: list[Change]) -> str:
-    """What a person and an agent should know of worktrees that were just made; "" where none was."""
+    """What a person and an agent should know of worktrees that were just made; "" where none
+    was."""
     rows = [data for kind, data in changes if kind == "worktree_made"]
     if not rows:
         return ""
     base = rows[0]["base"]
     clean = base == checkpoints.head(call.project, call.environment)
-    lines = [f"worktrees begin at {base[:12]}" + ("" if clean else ", the working files as they are now")]
+    lines = [
+        f"worktrees begin at {base[:12]}" + ("" if clean else ", the working files as they are now")
+    ]
     if rows[0].get("left_out"):
         lines.append(f"not in them: {rules.named(rows[0]['left_out'])}")
     mine = {os.path.join(loop.folder, row["path"]) for row in rows}
@@ -116,7 +131,11 @@ def merge(call: app.App, task_id: str | None, base: str | None) -> int:
     if task_id is None:
         waiting = rules.unmerged(loop.state)
         if not waiting or rules.unchecked(loop.state):
-            text = "nothing to merge" if not waiting else f"{', '.join(waiting)} to be merged, after this check"
+            text = (
+                "nothing to merge"
+                if not waiting
+                else f"{', '.join(waiting)} to be merged, after this check"
+            )
             call.answer(loop, text, {"merged": None}, following(loop.state) or None)
             return 0
         task_id = waiting[0]
@@ -137,8 +156,16 @@ def merge(call: app.App, task_id: str | None, base: str | None) -> int:
         call.answer(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"])
         return 0
     text = f"{task.id} is not merged: {data['error']}"
-    text += f"\n{task.id} failed, attempt {task.attempts}: {data['action']}; its work stays in {facts['path']}"
-    call.answer(loop, text, {"merged": None, "task": task.id, "action": data["action"]}, following(loop.state) or None)
+    text += (
+        f"\n{task.id} failed, attempt {task.attempts}: {data['action']}; its work stays in "
+        f"{facts['path']}"
+    )
+    call.answer(
+        loop,
+        text,
+        {"merged": None, "task": task.id, "action": data["action"]},
+        following(loop.state) or None,
+    )
     return 1
 
 
@@ -146,10 +173,14 @@ def following(state: LoopState) -> list[str]:
     """The steps that bring the rest of an open wave in worktrees together, or close it."""
     if not rules.used(state):
         return []
-    return [rules.command(state) or ("loopkit wave next" if state.interrupted else "loopkit wave close")]
+    return [
+        rules.command(state) or ("loopkit wave next" if state.interrupted else "loopkit wave close")
+    ]
 
 
-def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str | None, facts: dict) -> list[Change]:
+def _merged(
+    call: app.App, loop: Loop, state: LoopState, task_id: str, base: str | None, facts: dict
+) -> list[Change]:
     """The decision under the lock, so that one merge comes after the other."""
     project, environment = call.project, call.environment
     task = work.find(state, task_id)
@@ -161,10 +192,14 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     except checkpoints.Unavailable as error:
         what = f"{error.what}, so nothing can be merged from {facts['path']}"
         raise Refused(
-            what, f"copy what {task.id} made there into the project, then: loopkit task fail {task.id}"
+            what,
+            f"copy what {task.id} made there into the project, then: loopkit task fail {task.id}",
         ) from None
     if not there:
-        raise Refused(f"the worktree of {task.id} is gone: {path}", f"give the attempt up: loopkit task fail {task.id}")
+        raise Refused(
+            f"the worktree of {task.id} is gone: {path}",
+            f"give the attempt up: loopkit task fail {task.id}",
+        )
     for tree in (project, path):
         engine.check_calm(tree, environment)
     began = engine.began(path, row.base, environment)
@@ -181,7 +216,8 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
     facts["left_out"] = [one for one in theirs.left_out if not one.endswith("(a submodule)")]
     facts["left_out"] += [
-        f"{name} (outside the project)" for name in engine.outside(project, path, row.base, environment)
+        f"{name} (outside the project)"
+        for name in engine.outside(project, path, row.base, environment)
     ]
     ours = checkpoints.snapshot(project, environment, [loop.root])
     result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
@@ -192,7 +228,11 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
     if done.left:
         checkpoints.restore(project, result.tree, ours.tree, environment, spare)
         ignored = any(one.endswith(f"({checkpoints.IGNORED})") for one in done.left)
-        way = f"take what git ignores here out of {facts['path']}, or stop ignoring it" if ignored else "clear the way"
+        way = (
+            f"take what git ignores here out of {facts['path']}, or stop ignoring it"
+            if ignored
+            else "clear the way"
+        )
         raise Refused(
             f"{task.id} cannot be merged now: {rules.named(done.left)}",
             f"nothing was changed; {way}, then: loopkit wave merge {task.id}",
@@ -204,7 +244,8 @@ def _merged(call: app.App, loop: Loop, state: LoopState, task_id: str, base: str
 
 
 def found(call: app.App, names: list[str] | None = None) -> list[Found]:
-    """The worktrees of these loops, of all of the project's by default, those that were put away included."""
+    """The worktrees of these loops, of all of the project's by default, those that were put away
+    included."""
     root = str(call.root)
     rows = []
     where = [(name, os.path.join(root, name)) for name in names or loops.names(root)]
@@ -270,7 +311,8 @@ def left(call: app.App, loop: Loop) -> list[str]:
 
 @app.command("list", "loopkit worktree list")
 def list_(call: app.App) -> None:
-    """Worktrees of this project's loops, each with task, branch, and whether it holds something that is not merged."""
+    """Worktrees of this project's loops, each with task, branch, and whether it holds something
+    that is not merged."""
     loop = call.loop()
     rows = found(call)
     if call.as_json:
@@ -278,7 +320,9 @@ def list_(call: app.App) -> None:
         for one in rows:
             how = _look(call, one)
             row = {"loop": one.loop, "task": one.task, "branch": how.branch, "path": one.path}
-            table.append({**row, "state": "changed" if how.changed else "clean", "changed": how.changed})
+            table.append(
+                {**row, "state": "changed" if how.changed else "clean", "changed": how.changed}
+            )
         call.answer(loop, "", {"worktrees": table}, [])
         return
     call.answer(loop, "\n".join(lines_of(call, rows)) or "no worktrees", None, [])
@@ -286,14 +330,17 @@ def list_(call: app.App) -> None:
 
 @app.command("remove", "loopkit worktree remove --clean")
 @click.argument("names", nargs=-1, metavar="[TASK|PATH]...")
-@click.option("--clean", is_flag=True, help="All that hold nothing of their own and that nobody works in.")
+@click.option(
+    "--clean", is_flag=True, help="All that hold nothing of their own and that nobody works in."
+)
 def remove(call: app.App, names: tuple, clean: bool) -> int:
-    """Remove worktrees that hold nothing that is not merged. Nothing is forced: the others are kept and named, exit 1."""
+    """Remove worktrees that hold nothing that is not merged. Nothing is forced: the others are kept
+    and named, exit 1."""
     if bool(names) == clean:
         raise UsageFault("name worktrees, or --clean", "loopkit worktree remove --clean")
     loop = call.loop()
     if not loop.ours:
-        raise app.not_ours()
+        raise workspace.not_ours()
     with loop.writing():  # nobody opens a wave or merges meanwhile
         rows = found(call)
         if names:
@@ -309,14 +356,19 @@ def _named(call: app.App, rows: list[Found], names: tuple) -> list[Found]:
         path = os.path.realpath(os.path.join(call.folder, name))
         word = name.upper()
         hits = [one for one in rows if os.path.realpath(one.path) == path]
-        hits = hits or [one for one in rows if word in (one.task, os.path.basename(one.path).upper())]
+        hits = hits or [
+            one for one in rows if word in (one.task, os.path.basename(one.path).upper())
+        ]
         hits = hits or [one for one in rows if outline.named(one.state, name) == one.task]
         if not hits:
             raise Refused(f"{name[:100]} is no worktree of a task", "see loopkit worktree list")
         chosen += [one for one in hits if one not in chosen]
     for one in chosen:
         if _in_use(one):
-            raise Refused(_whose(call, one), "wait for it, or end the attempt first: loopkit task fail " + one.task)
+            raise Refused(
+                _whose(call, one),
+                "wait for it, or end the attempt first: loopkit task fail " + one.task,
+            )
     return chosen
 
 
@@ -333,7 +385,10 @@ def _age(one: Found) -> float:
 def _whose(call: app.App, one: Found) -> str:
     owner = one.state.session.owner
     whose = "this session" if owner == call.session else f"session {owner}"
-    return f"{one.task} is worked on in {one.path} by {whose}, last heard of {clock.human(_age(one))} ago"
+    return (
+        f"{one.task} is worked on in {one.path} by {whose}, last heard of "
+        f"{clock.human(_age(one))} ago"
+    )
 
 
 def _remove(call: app.App, rows: list[Found], clean: bool) -> tuple[list[str], list[str]]:
@@ -361,7 +416,8 @@ def _remove(call: app.App, rows: list[Found], clean: bool) -> tuple[list[str], l
 
 
 def _record(call: app.App, one: Found) -> None:
-    """Note it in the loop's journal, where that is one of those that are not put away. The caller holds the lock."""
+    """Note it in the loop's journal, where that is one of those that are not put away. The caller
+    holds the lock."""
     if one.row is not None and os.path.dirname(one.folder) == call.root:
         owner = Loop(str(call.root), one.loop)
         before = loops.read_snapshot(str(call.root))
@@ -371,7 +427,8 @@ def _record(call: app.App, one: Found) -> None:
 
 
 def tidy(call: app.App, loop: Loop) -> str:
-    """After a wave: its worktrees that were merged and hold nothing else go; a line that says what stays."""
+    """After a wave: its worktrees that were merged and hold nothing else go; a line that says what
+    stays."""
     if not loop.state.worktrees.rows:
         return ""
     try:
@@ -381,13 +438,18 @@ def tidy(call: app.App, loop: Loop) -> str:
             _remove(call, merged, clean=True)
         loop.refresh()
         stay = found(call, [loop.name])
-        return "\n".join(["worktrees that stay:", *[f"  {one}" for one in lines_of(call, stay)]]) if stay else ""
+        return (
+            "\n".join(["worktrees that stay:", *[f"  {one}" for one in lines_of(call, stay)]])
+            if stay
+            else ""
+        )
     except (LoopError, OSError) as error:
         return f"worktrees were not tidied: {error}"
 
 
 def check_purge(call: app.App, name: str) -> None:
-    """Before a loop is deleted: its clean worktrees go; Refused where another holds something that is not merged.
+    """Before a loop is deleted: its clean worktrees go; Refused where another holds something that
+    is not merged.
 
     The caller holds the lock.
     """

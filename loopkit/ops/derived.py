@@ -1,8 +1,9 @@
-"""What stands in a loop's folder for people and agents, derived from its journal: written when it has changed."""
+"""What stands in a loop's folder for people and agents, derived from its journal: written when it
+has changed."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 
 from ..core.journal import stages
 from ..core.plan import approval
@@ -10,8 +11,9 @@ from ..store import decisions, derived
 from ..store.loop import Loop
 
 
-def follow(loop: Loop) -> None:
-    """Let a loop's files follow its state; a failure is told, loses nothing and is mended by the next command."""
+def follow(loop: Loop, note: Callable[[str], None]) -> None:
+    """Let a loop's files follow its state; a failure is told, loses nothing and is mended by the
+    next command."""
     state = loop.state
     rows = [*state.decisions, *state.trail.anti_patterns]
     name = decisions.FOLDER
@@ -33,4 +35,4 @@ def follow(loop: Loop) -> None:
             name = "report.md"
             derived.put(loop.folder, name, report.render(state))
     except OSError as error:
-        print(f"loopkit: {name} not written: {error.strerror}", file=sys.stderr)
+        note(f"{name} not written: {error.strerror}")

@@ -1,0 +1,1 @@
+"""Use cases: what a command does, without a terminal: typed arguments, a typed result."""

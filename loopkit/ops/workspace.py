@@ -1,0 +1,279 @@
+"""Where a use case runs: folder, project, loop, session; how what it decides is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..core.journal import verdict
+from ..core.journal.errors import Damaged, NotYet, Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.request import intake
+from ..core.steps import nextstep
+from ..store import atomic, loops, place, prompts
+from ..store.loop import Loop
+
+if TYPE_CHECKING:
+    from ..store.origin import Origin
+
+
+class Result(NamedTuple):
+    """What a use case gives.
+
+    text: what was recorded, lines for people · data: the same as a record · steps: what comes next
+    where the use case knows better than the state; None: the state's own next step · code: the
+    exit code of a command that does no more than this.
+    """
+
+    loop: Loop
+    text: str
+    data: dict = {}
+    steps: list[str] | None = None
+    code: int = 0
+
+
+class Workspace:
+    """Surroundings of one call: environment, folder, session; the loop it is about.
+
+    `note` takes a line about what could not be read or written without harm to what was asked for.
+    """
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._take_what_hooks_know()
+        self.environment = dict(os.environ)
+        self.note = note
+        self.owned = False
+        try:
+            self.folder = os.getcwd()
+        except OSError:
+            raise UsageFault(
+                "the current folder is gone", "change to the project's folder"
+            ) from None
+        self.session = place.session_id(self.environment)
+        self.by = f"session:{self.session}" if self.session else "person"
+        self.root = self._serving()
+        self._origins: dict[str, Origin] = {}
+        self._found: Loop | None = None
+
+    def _serving(self) -> str | None:
+        """The `.loop` that serves us: where several may, the one whose loop is meant; None where
+        there is none."""
+        roots = place.candidates(self.folder, self.environment)
+        opened = place.opened(self.folder, self.environment)
+        if opened != self.folder:
+            roots = list(dict.fromkeys([*roots, *place.candidates(opened, self.environment)]))
+        if len(roots) > 1:
+            with contextlib.suppress(OSError):  # said by whoever reads it next
+                meant = loops.serving(roots, self.session)
+                return meant.root if meant is not None else roots[0]
+        return roots[0] if roots else None
+
+    @staticmethod
+    def _take_what_hooks_know() -> None:
+        """Keep notes of loops where the session's hooks look for them, and know where it was
+        opened, though no SessionStart hook has exported it: the plugin was installed in the middle
+        of the session."""
+        session = place.session_id(dict(os.environ))
+        for name, whose in (("LOOPKIT_STATE", prompts.STATE), ("LOOPKIT_OPENED", prompts.OPENED)):
+            if session and not os.environ.get(name):
+                noted = prompts.load(place.data_dir(dict(os.environ)), session, whose)
+                if noted:
+                    os.environ[name] = noted
+
+    @property
+    def here(self) -> str:
+        """The project in the working tree we stand in, a task's own one included; else the project
+        itself."""
+        tree, main = (
+            find(self.folder, self.environment) for find in (place.work_tree, place.main_tree)
+        )
+        if tree is None or main is None or not place.inside(self.project_root, main):
+            return self.project_root
+        same = os.path.normpath(os.path.join(tree, os.path.relpath(self.project_root, main)))
+        return same if os.path.isdir(same) else self.project_root
+
+    @property
+    def project(self) -> str:
+        """What checkpoints and digests are about: the same, but for the worktrees of tasks, which
+        lie in `.loop/`."""
+        tree = self.here
+        return self.project_root if place.inside(tree, self._root) else tree
+
+    @property
+    def project_root(self) -> str:
+        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the one that the
+        loop was begun in."""
+        if not self.environment.get("LOOPKIT_DIR"):
+            return os.path.dirname(self._root)
+        return self._noted_project or place.project(self.folder, self.environment)
+
+    @functools.cached_property
+    def _noted_project(self) -> str | None:
+        """The project of the loop that LOOPKIT_DIR holds, wherever we stand."""
+        try:
+            found = loops.serving([self.root] if self.root else [], self.session)
+        except OSError:  # said by whoever reads it next
+            return None
+        return (
+            found.session.project
+            if found is not None and os.path.isdir(found.session.project)
+            else None
+        )
+
+    def forget_place(self) -> None:
+        """Another loop was begun: find out anew where its project is."""
+        self.__dict__.pop("_noted_project", None)
+
+    @property
+    def input_folders(self) -> list[str]:
+        """Folders whose files are input: the project's; in a session that of its own loop, or where
+        it was opened, and not wherever it has wandered to."""
+        opened = place.session_folder(self.environment)
+        folders = [self.project_root, self.here]
+        if opened is not None and (
+            self._found is None or self._found.state.session.owner != self.session
+        ):
+            folders = []
+        folders.append(place.project(opened or self.folder, self.environment))
+        return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
+
+    def work_folder(self, state: LoopState, tree: str | None = None) -> str:
+        """Where a loop's checks run: the folder that its session was opened in, in the project or
+        in another tree of it."""
+        base = tree or self.project
+        folder = os.path.normpath(os.path.join(base, state.folder))
+        within = place.inside(os.path.realpath(folder), os.path.realpath(base))
+        return folder if within and os.path.isdir(folder) else base
+
+    @property
+    def _root(self) -> str:
+        return self.root or place.future(self.folder, self.environment)
+
+    def origin(self, root: str) -> Origin:
+        """Whose the settings, learnings and decisions of a `.loop` are; found out once in a
+        call."""
+        if root not in self._origins:
+            from ..engine import origins
+
+            self._origins[root] = origins.of(root, self.environment, self.note)
+        return self._origins[root]
+
+    @contextlib.contextmanager
+    def next_comes(self) -> Iterator[None]:
+        """Let a refusal that says so name the loop's next step."""
+        try:
+            yield
+        except NotYet as refusal:
+            refusal.next_comes(
+                nextstep.command(self._found.state) if self._found is not None else None
+            )
+            raise
+
+    def loop(self, strangers: bool = False) -> Loop:
+        """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
+
+        What stands in a loop that came with the folder reaches no session; a person at a terminal
+        may look at it, and commands that are made for it (`strangers`) take it.
+        """
+        alien = bool(self.session) and strangers_only(self.root)
+        if alien and not strangers:
+            raise not_ours()
+        try:
+            found = Loop.active(self.root) if self.root else None
+        except Damaged:
+            if alien:  # the fault would be told in words of theirs
+                raise not_ours() from None
+            raise
+        if found is None:
+            raise Refused(
+                "there is no loop in this project", "start one in Claude Code: /loop:start <task>"
+            )
+        if self.session and not strangers and not found.ours:
+            raise not_ours()
+        if (found.damaged or found.torn) and not alien:
+            what = "its last line is cut short and"
+            if found.damaged:
+                what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
+            self.note(f"{found.path}: {what} is left out; see loopkit doctor")
+        self._found = found
+        return found
+
+    def own_loop(self) -> Loop:
+        """The active loop, for a command that changes it. Raises Refused in a session that does not
+        own it."""
+        loop = self.loop()
+        if not loop.ours:
+            raise not_ours()
+        self.owned = True
+        self._check_owner(loop)
+        return loop
+
+    def _check_owner(self, loop: Loop) -> None:
+        owner = loop.state.session.owner
+        if (
+            self.session
+            and owner != self.session
+            and loop.state.session.status not in verdict.FINAL
+        ):
+            raise Refused(
+                f"loop {loop.name} belongs to session {owner}",
+                "take it over: loopkit resume" + take_over_hint(loop),
+            )
+
+    def change(
+        self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any
+    ) -> list[Change]:
+        """Decide on the state as it is under the lock, record, and let what is derived follow."""
+        with self.next_comes(), loop.writing() as state:
+            if self.owned:  # it may have been taken over since it was opened
+                self._check_owner(loop)
+            changes = decide(state, *arguments, **named)
+            loop.record([*changes, *intake.asked_again(loop.state, changes)], self.by)
+            if not changes:  # what was recorded by somebody who died then may be missing in it
+                loop.write_snapshot()
+        self.follow(loop)
+        return changes
+
+    def follow(self, loop: Loop) -> None:
+        """PROGRESS.md, the loop's own files and the native task list; derived, none can make a
+        command fail."""
+        from ..render import progress
+        from ..store import mirror
+        from . import derived
+
+        mirror.follow(loop, self.environment)  # it may take in what Claude added
+        try:
+            atomic.write(
+                os.path.join(loop.root, "PROGRESS.md"),
+                progress.render(loop.state).encode("utf-8", "replace"),
+            )
+        except OSError as error:
+            self.note(f"PROGRESS.md not written: {error.strerror}")
+        derived.follow(loop, self.note)
+
+
+def strangers_only(root: str | None) -> bool:
+    """Whether a `.loop` holds loops of strangers only."""
+    try:
+        return root is not None and loops.strangers_only(root)
+    except OSError:  # said by whoever reads it next
+        return False
+
+
+def not_ours() -> Refused:
+    """The refusal of a loop that was neither started nor adopted on this machine; nothing of what
+    stands in it."""
+    return Refused(
+        "the loop in this folder was not started here, so it does nothing",
+        "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit "
+        "resume --adopt",
+    )
+
+
+def take_over_hint(loop: Loop) -> str:
+    """` --take-over` where the owner's client still runs."""
+    return " --take-over" if place.alive(loop.state.session.owner_pid) else ""
