@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +58,21 @@ def task(
     subject: str = "write the limiter", verify: str = "test -f limiter.txt", **fields: Any
 ) -> dict:
     return {"subject": subject, "verify": verify, **fields}
+
+
+@contextlib.contextmanager
+def surroundings(folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Run what is inside in this folder, with these environment variables and no others."""
+    kept = os.environ.copy(), os.getcwd()
+    try:
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept[0])
+        os.chdir(kept[1])
 
 
 class Answer(NamedTuple):
@@ -116,20 +132,14 @@ class Project:
     ) -> Answer:
         """`loopkit words…` in this process. `given` is its standard input: text, bytes, or a
         record."""
-        out, err = io.StringIO(), io.StringIO()
-        kept = os.environ.copy(), os.getcwd(), sys.stdin
-        try:
-            os.environ.clear()
-            os.environ.update(self.env(session, **env))
-            os.chdir(cwd or self.folder)
-            sys.stdin = io.TextIOWrapper(io.BytesIO(raw(given)))
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = loopkit.cli.main(list(words))
-        finally:
-            os.environ.clear()
-            os.environ.update(kept[0])
-            os.chdir(kept[1])
-            sys.stdin = kept[2]
+        out, err, stdin = io.StringIO(), io.StringIO(), sys.stdin
+        with surroundings(cwd or self.folder, self.env(session, **env)):
+            try:
+                sys.stdin = io.TextIOWrapper(io.BytesIO(raw(given)))
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                    code = loopkit.cli.main(list(words))
+            finally:
+                sys.stdin = stdin
         return Answer(code, out.getvalue(), err.getvalue())
 
     def ok(self, *words: str, **more: Any) -> Answer:

@@ -21,21 +21,16 @@ from loopkit.core.journal import clock
 from loopkit.engine import doctor, installation, surroundings
 from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled modules of the hooks, which cost more than the hooks."""
-    return tmp_path_factory.mktemp("pyc")
+from tests.conftest import share_compiled
 
 
 @pytest.fixture
-def installed(project: Project, compiled: Path) -> Project:
+def installed(project: Project) -> Project:
     """A project in which the session's hooks are run: its start left a mark."""
     data = data_of(project)
     data.mkdir()
     (data / "python").write_text(sys.executable + "\n")
-    (data / "pyc").symlink_to(compiled)
+    share_compiled(data)
     paths = os.environ["PATH"].split(os.pathsep)  # stand-ins of a version manager are slow
     project.environment["PATH"] = os.pathsep.join(
         path for path in paths if not path.endswith("shims")

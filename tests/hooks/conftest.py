@@ -14,12 +14,21 @@ import pytest
 
 from loopkit.core.journal import clock
 from loopkit.core.journal.events import Event
+from loopkit.hooks import dispatch
 from loopkit.store import journal, loops, trust
+from tests.cli.kit import surroundings
+from tests.conftest import share_compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 S1 = "11111111-2222-4333-8444-555555555555"
 S2 = "66666666-7777-4888-9999-aaaaaaaaaaaa"
 NAME = "001-limiter"
+
+
+#: Variables that only the launcher and the interpreter look at.
+LAUNCHERS = frozenset(
+    ("CLAUDE_ENV_FILE", "LC_ALL", "LOOPKIT_CHILD", "LOOPKIT_DISABLED", "PATH", "PYTHONIOENCODING")
+)
 
 
 class Answer(NamedTuple):
@@ -50,6 +59,8 @@ class Answer(NamedTuple):
 class Project:
     """A folder to work in, the client's variables, the launcher."""
 
+    in_process = False
+
     def __init__(self, top: Path) -> None:
         self.folder = top / "proj"
         self.folder.mkdir(parents=True)
@@ -57,6 +68,7 @@ class Project:
         self.data = top / "data"
         self.data.mkdir()
         (self.data / "python").write_text(sys.executable + "\n")
+        share_compiled(self.data)
         self.config = top / "config"
         self.config.mkdir()
         self.env = {
@@ -132,10 +144,16 @@ class Project:
     # -- the hooks
 
     def call(
-        self, event: str, raw: bytes, cwd: Path | None = None, shell: str = "sh", **env: str | None
+        self, event: str, raw: bytes, cwd: Path | None = None, shell: str = "", **env: str | None
     ) -> Answer:
+        """A hook as the client calls it: by the launcher, or (`in_process`) without it unless the
+        call is about it."""
         merged = {name: value for name, value in {**self.env, **env}.items() if value is not None}
-        argv = [shell, str(self.launcher), event]
+        if self.in_process and not shell and LAUNCHERS.isdisjoint(env):
+            with surroundings(cwd or self.folder, merged):
+                said = dispatch.answer(event, raw, merged, str(self.data), time.time())
+            return Answer(0, said, b"")
+        argv = [shell or "sh", str(self.launcher), event]
         done = subprocess.run(
             argv, input=raw, env=merged, cwd=cwd or self.folder, capture_output=True, timeout=60
         )
@@ -202,3 +220,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what a hook answers and records: no process for each call. What the launcher
+    and the process add is tested in test_launcher, test_places, test_isolation, test_encoding."""
+    monkeypatch.setattr(Project, "in_process", True)

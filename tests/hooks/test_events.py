@@ -1,5 +1,4 @@
-"""Session starts and ends, prompts, subagents, failures, the task tools: through the real
-launcher."""
+"""Session starts and ends, prompts, subagents, failures, the task tools."""
 
 from __future__ import annotations
 
@@ -14,6 +13,8 @@ import pytest
 from loopkit.store import prompts
 
 from .conftest import S1, S2, Project
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 SOURCES = ("startup", "resume", "clear", "compact", "fork")
 

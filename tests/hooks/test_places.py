@@ -18,18 +18,6 @@ from .conftest import ROOT, S1, Project
 from .test_launcher import ADVERT, script
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled modules of the hooks, which cost more than the hooks."""
-    return tmp_path_factory.mktemp("pyc")
-
-
-@pytest.fixture
-def project(project: Project, compiled: Path) -> Project:
-    (project.data / "pyc").symlink_to(compiled)
-    return project
-
-
 def turn(project: Project) -> bytes:
     return json.dumps(
         {"session_id": S1, "cwd": str(project.folder), "stop_hook_active": False}

@@ -16,6 +16,8 @@ from loopkit.core.journal import clock
 
 from .conftest import NAME, S1, S2, Answer, Project
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 S3 = "bbbbbbbb-cccc-4ddd-8eee-ffffffffffff"
 PANEL = {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
 OURS, LIVE, GONE = "to this session", "to a live session", "to a session that is gone"

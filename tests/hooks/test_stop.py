@@ -1,4 +1,4 @@
-"""Stop: what holds, what is let go, what is recorded, through the real launcher."""
+"""Stop: what holds, what is let go, what is recorded."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from loopkit.hooks import dispatch
 from loopkit.store import journal, loops
 
 from .conftest import S1, S2, Project
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 RUNNING = {"id": "x", "type": "shell", "status": "running", "description": "poll"}
 
@@ -430,7 +432,7 @@ def test_any_fields_of_the_owner_give_nothing_or_one_object(
 )
 def test_any_bytes_through_the_launcher(project: Project, event: str, raw: bytes) -> None:
     project.start()
-    answer = project.call(event, raw)
+    answer = project.call(event, raw, shell="sh")
     assert answer.exit == 0 and answer.err == b""
     assert answer.out == b"" or answer.json
     assert project.log() == ""

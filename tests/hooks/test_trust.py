@@ -15,6 +15,8 @@ from loopkit.core.steps import snapshot as snapshots
 from loopkit.store import journal, loops, trust
 from tests.hooks.conftest import NAME, S1, S2, Project
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 EVENTS = {
     "stop": {"stop_hook_active": False, "background_tasks": []},
     "subagent_stop": {"agent_id": "a1", "agent_type": "coder", "agent_transcript_path": "x"},
