@@ -57,7 +57,7 @@ def run(
         pump = _Pump(process, output, masking.Stream(masks, masks.values(environment)))
         note = ""
         try:
-            with _ended_by_signals():
+            with ended_by_signals():
                 pump.start()
                 code = process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -135,7 +135,7 @@ class _Pump(threading.Thread):
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[None]:
     """TERM and HUP become an exit that runs the clean-up on its way; only possible in the main
     thread."""
     if threading.current_thread() is not threading.main_thread():

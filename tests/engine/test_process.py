@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.engine import process
+from tests.engine.kit import Watch
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -65,26 +66,6 @@ def test_a_log_that_cannot_be_opened_runs_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         run(tmp_path, "touch", "ran")
     assert not (tmp_path / "ran").exists()
-
-
-class Watch:
-    """A pipe with a name: whoever still has it open for writing is alive."""
-
-    def __init__(self, path: Path) -> None:
-        os.mkfifo(path)
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-
-    def wait_for_a_word(self) -> None:
-        self._wait(select.POLLIN)
-
-    def all_gone(self) -> bool:
-        os.read(self.descriptor, 100)
-        return self._wait(select.POLLHUP)
-
-    def _wait(self, event: int) -> bool:
-        waiting = select.poll()
-        waiting.register(self.descriptor, event)
-        return bool(waiting.poll(60_000))
 
 
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")

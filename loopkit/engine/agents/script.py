@@ -1,0 +1,244 @@
+"""The agent `script`: answers from a YAML file, the same each time; for tests, the demo, and
+runs of other agents that were recorded.
+
+    steps:
+      verification plan: {reply: {score: 90, feedback: good}}
+      implementation T-001:               # the first time, the second …; the last one stays
+      - {write: {a.py: "x = 1"}, text: wrote a.py, times: 2}
+      - {outcome: limit, until: 1796115870}
+      test: {reply: {status: passed}}     # whatever it is about
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.journal.errors import Damaged
+from ...store import atomic
+from . import (
+    DONE,
+    EMPTY,
+    FATAL,
+    INTERRUPTED,
+    OUTCOMES,
+    TIMED_OUT,
+    Agent,
+    Answer,
+    Deadlines,
+    Prompt,
+)
+
+_ANSWER = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "times": {"type": "integer", "minimum": 1},  # how often before the next one's turn
+        "seconds": {"type": "number", "minimum": 0},  # how long it takes
+        "write": {  # text of files by their paths in the folder; null removes one
+            "type": "object",
+            "additionalProperties": {"type": ["string", "null"]},
+        },
+        "run": {  # argument lists; one that fails is the run's own failure
+            "type": "array",
+            "items": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        },
+        "text": {"type": "string"},
+        "reply": {"type": "object"},
+        "outcome": {"enum": list(OUTCOMES)},
+        "error": {"type": "string"},
+        "cost": {"type": "number"},
+        "turns": {"type": "integer"},
+        "session": {"type": "string"},
+        "denied": {"type": "array", "items": {"type": "string"}},
+        "until": {"type": "number"},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["steps"],
+    "additionalProperties": False,
+    "properties": {
+        "task": {"type": "string"},
+        "steps": {
+            "type": "object",
+            "additionalProperties": {
+                "anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]
+            },
+        },
+    },
+}
+#: Fields of a row that are an answer's own.
+_OWN = ("reply", "error", "cost", "turns", "session", "until")
+
+
+class Script:
+    """A script file; `{name}` in its texts is replaced by the value of that name.
+
+    Raises Damaged for a file that cannot be read or does not fit the schema.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        values: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        content = _filled(_load(path), values or {})
+        self.task: str = content.get("task", "")
+        self.steps: dict[str, list[dict]] = {}
+        for name, rows in content["steps"].items():
+            rows = rows if isinstance(rows, list) else [rows]
+            self.steps[name] = [row for row in rows for _ in range(row.get("times", 1))]
+        self.environment = environment
+        self.asked: Counter[str] = Counter()
+        self.lock = threading.Lock()
+        self.stop = threading.Event()
+
+    def interrupt(self) -> None:
+        """End every run, now and later."""
+        self.stop.set()
+
+    def run(
+        self, prompt: Prompt, schema: dict | None, deadlines: Deadlines, folder: str | os.PathLike
+    ) -> Answer:
+        """Do what stands in the file for the prompt's step; its text is not looked at."""
+        started = time.time()
+        row = self._row(prompt)
+        if row is None:
+            error = f"the script has no answer to: {_key(prompt)}"
+            answer = Answer(FATAL, error=error)
+        else:
+            answer = self._wait(row, deadlines) or self._act(row, deadlines, os.fspath(folder))
+        return answer._replace(started=started, ended=time.time())
+
+    def _row(self, prompt: Prompt) -> dict | None:
+        key = _key(prompt)
+        rows = self.steps.get(key) or self.steps.get(prompt.kind)
+        if rows is None:
+            return None
+        with self.lock:
+            self.asked[key] += 1
+            return rows[min(self.asked[key], len(rows)) - 1]
+
+    def _wait(self, row: dict, deadlines: Deadlines) -> Answer | None:
+        """Take the time that the file says; an answer where a deadline or an end comes first."""
+        seconds, allowed = row.get("seconds", 0), min(deadlines)
+        if self.stop.wait(min(seconds, allowed)):
+            return Answer(INTERRUPTED, error="it was ended")
+        if seconds > allowed:
+            name = Deadlines._fields[deadlines.index(allowed)]
+            return Answer(TIMED_OUT, error=f"{name} deadline of {allowed:g} s passed")
+        return None
+
+    def _act(self, row: dict, deadlines: Deadlines, folder: str) -> Answer:
+        try:
+            for path, text in row.get("write", {}).items():
+                _write(folder, path, text)
+        except OSError as error:
+            return Answer(FATAL, error=str(error))
+        printed = []
+        for arguments in row.get("run", []):
+            ran = self._command(arguments).run(Prompt(""), None, deadlines, folder)
+            if ran.outcome not in (DONE, EMPTY):
+                return ran
+            printed.append(ran.text)
+        text = row.get("text")
+        if text is None:
+            text = _dump(row["reply"]) if "reply" in row else "".join(printed)
+        outcome = row.get("outcome", DONE if text.strip() else EMPTY)
+        own = {name: row[name] for name in _OWN if name in row}
+        return Answer(outcome, text, denied=tuple(row.get("denied", ())), **own)
+
+    def _command(self, arguments: list[str]) -> Agent:
+        from .command import Command
+
+        command = Command(arguments, self.environment)
+        command.stop = self.stop
+        return command
+
+
+class Recorder:
+    """Another agent, whose answers are written down as a script file that replays them: what it
+    said and how it ended, not what it did to files."""
+
+    def __init__(self, agent: Agent, path: str) -> None:
+        self.agent, self.path = agent, path
+        self.steps: dict[str, list[dict]] = {}
+        self.lock = threading.Lock()
+
+    def interrupt(self) -> None:
+        """End every run, now and later."""
+        self.agent.interrupt()
+
+    def run(
+        self, prompt: Prompt, schema: dict | None, deadlines: Deadlines, folder: str | os.PathLike
+    ) -> Answer:
+        """Run the other agent. Raises OSError where the file cannot be written."""
+        answer = self.agent.run(prompt, schema, deadlines, folder)
+        row = {name: getattr(answer, name) for name in ("outcome", "text", *_OWN)}
+        row["denied"] = list(answer.denied)
+        with self.lock:
+            rows = self.steps.setdefault(_key(prompt), [])
+            rows.append({name: value for name, value in row.items() if value not in (None, "", [])})
+            atomic.write(self.path, _dump({"steps": self.steps}).encode())
+        return answer
+
+
+def _key(prompt: Prompt) -> str:
+    return f"{prompt.kind} {prompt.subject}" if prompt.subject else prompt.kind
+
+
+def _write(folder: str, path: str, text: str | None) -> None:
+    """Give a file of the folder a new text, or remove it. Raises OSError, also for one outside."""
+    target = os.path.realpath(os.path.join(folder, path))
+    if os.path.commonpath([target, os.path.realpath(folder)]) != os.path.realpath(folder):
+        raise PermissionError(f"{path} is outside of the folder")
+    if text is None:
+        os.unlink(target)
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    atomic.write(target, text.encode())
+
+
+def _load(path: str) -> dict:
+    import jsonschema
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            content = yaml.safe_load(file)
+        jsonschema.validate(content, SCHEMA)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        fault = " ".join(str(error).split())[:300]
+    except jsonschema.ValidationError as error:
+        deepest = jsonschema.exceptions.best_match([error])
+        where = "/".join(map(str, deepest.absolute_path))
+        fault = f"{where}: {deepest.message[:200]}" if where else deepest.message[:200]
+    else:
+        return dict(content)
+    raise Damaged(f"cannot use {path}: {fault}", "correct the script file")
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    """Every text within a value, its placeholders replaced."""
+    if isinstance(value, str):
+        for name, text in values.items():
+            value = value.replace("{" + name + "}", text)
+        return value
+    if isinstance(value, list):
+        return [_filled(item, values) for item in value]
+    if isinstance(value, dict):
+        return {_filled(key, values): _filled(item, values) for key, item in value.items()}
+    return value
+
+
+def _dump(value: dict) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
+    return text
