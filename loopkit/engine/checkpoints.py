@@ -1,8 +1,8 @@
 """Checkpoints: the working files of a project as a tree, kept as a commit on a ref of ours.
 
-Nothing of the person's repository is touched but its objects and `refs/loopkit/`. Here is all that
-others need of it; the calls of git are in git.py, the folder in which a tree is taken in
-workshop.py, trees that differ in trees.py, the way back in restoring.py.
+Nothing of the person's repository is touched but its objects and `refs/loopkit/`. Others find here
+what they need of git.py (calls of git), trees.py (commits and differences) and restoring.py (the
+way back); scratch.py is where a tree is taken.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 from collections import namedtuple
 from collections.abc import Iterable
 
-from .git import (
+from .git import (  # noqa: F401
     LONG_SECONDS,
     GitFault,
     Late,
@@ -21,17 +21,19 @@ from .git import (
     Unavailable,
     git,
     head,
+    paths,
     place_of,
     repository,
     under_way,
+    word,
 )
-from .restoring import IGNORED, Plan, Restored, planned, restore, within
-from .trees import (
+from .restoring import IGNORED, Plan, Restored, planned, restore, within  # noqa: F401
+from .scratch import Scratch, scratch, settings_of
+from .trees import (  # noqa: F401
     MODULE,
     Merged,
     changed,
     check_there,
-    check_version,
     commit,
     committed,
     merged,
@@ -39,48 +41,13 @@ from .trees import (
     tree_of,
     whole,
 )
-from .workshop import Workshop, settings_of, workshop
-
-__all__ = [
-    "IGNORED",
-    "LARGEST",
-    "LONG_SECONDS",
-    "REFS",
-    "GitFault",
-    "Late",
-    "Merged",
-    "Plan",
-    "Repository",
-    "Restored",
-    "Snapshot",
-    "Unavailable",
-    "changed",
-    "check_there",
-    "check_version",
-    "commit",
-    "committed",
-    "git",
-    "head",
-    "highest",
-    "keep",
-    "merged",
-    "placed",
-    "place_of",
-    "planned",
-    "repository",
-    "restore",
-    "snapshot",
-    "tree_of",
-    "under_way",
-    "whole",
-]
 
 #: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken ·
 #: plain: the checksum of the person's index if every entry of it holds a file's own bytes and
 #: belongs to the tree, else None.
 Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 
-#: Bytes of an untracked file at most.
+#: Maximum size of an untracked file in bytes.
 LARGEST = 100_000_000
 #: Where checkpoints are kept: `refs/loopkit/<loop>/<number>`.
 REFS = "refs/loopkit/"
@@ -94,135 +61,146 @@ _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size:
 
 
 def snapshot(
-    project: str, environment: dict[str, str], apart: Iterable[str] = (), plain: str | None = None
+    project: str, env: dict, apart: Iterable[str] = (), plain: str | None = None
 ) -> Snapshot:
-    """The project's working files as a tree: tracked and untracked ones, without ignored files and
-    whatever is named `.loop`, or is Claude Code's settings. Where the project is a part of a
-    repository, nothing beside it is looked at.
+    """The project's working files as a tree, tracked and untracked, without ignored files,
+    whatever is named `.loop`, and Claude Code's settings. Of a repository only the project's part
+    is looked at.
 
-    apart: absolute paths that are left out too · plain: what an earlier snapshot gave, which saves
-    looking through the same index once more. Untracked files over LARGEST, repositories in the
-    repository and files that cannot be read are left out and named. Raises Unavailable, GitFault,
-    Late.
+    apart: absolute paths to leave out too · plain: that of an earlier snapshot, which saves looking
+    through the same index again. Untracked files over LARGEST, repositories in the repository and
+    files that cannot be read are left out and named. Raises Unavailable, GitFault, Late.
     """
-    place = repository(project, environment)
-    apart = [os.path.relpath(os.path.realpath(one), place.top) for one in apart]
+    repo = repository(project, env)
+    excluded = [os.path.relpath(os.path.realpath(path), repo.top) for path in apart]
     try:
-        return _taken(place, environment, apart, plain)
-    except Late:
-        raise
-    except GitFault:  # a file may have changed while it was read
-        return _taken(place, environment, apart, plain)
+        try:
+            return _Taking(repo, env, excluded).run(plain)
+        except Late:
+            raise
+        except GitFault:  # a file may have changed while it was read
+            return _Taking(repo, env, excluded).run(plain)
     except OSError as error:
-        raise GitFault(
-            f"cannot make a checkpoint: {error.filename or place.folder}: {error.strerror}"
-        ) from None
+        what = f"cannot make a checkpoint: {error.filename or repo.folder}: {error.strerror}"
+        raise GitFault(what) from None
 
 
-def _taken(
-    place: Repository, environment: dict[str, str], apart: list[str], plain: str | None
-) -> Snapshot:
-    def ours(path: bytes) -> bool:
-        if not apart and b".loop" not in path and b".claude" not in path:
-            return False
-        name = os.fsdecode(path)
-        folders = name.split("/")
-        # who may run what is the person's word, and no rollback brings another one back
-        rules = folders[-2:-1] == [".claude"] and folders[-1].startswith("settings")
-        return rules or ".loop" in folders or within(name, apart)
+class _Taking:
+    """One tree being taken; `left_out` names what is not in it."""
 
-    def named(path: bytes) -> str:
-        return os.fsdecode(path)[len(place.prefix) :]
+    def __init__(self, repo: Repository, env: dict, excluded: list[str]) -> None:
+        self.repo, self.env, self.excluded = repo, env, excluded
+        self.left_out: list[str] = []
 
-    left = []
-    settings = settings_of(place, environment)
-    with workshop(place, environment, settings) as run:
-        filters = any(name.startswith("filter.") for name in settings)
-        known = _checksum(os.path.join(run.folder, "index"))
-        if filters or known is None or known != plain:
-            rows = _ROW.findall(run("ls-files", "-v", "-s", "--debug", "-z", *place.paths))
-            again = _to_read_again(place, run, rows)
-            if filters or _has_attributes(place, rows):
-                unlike = _converted(place, environment, [row[4] for row in rows])
-                filters = filters or bool(unlike)
-                again |= unlike
-            entries = []
-            for tag, mode, name, stage, path, _ in rows:
-                if ours(path):
-                    entries.append(b"0 %s\t%s" % (b"0" * len(name), path))
-                elif mode == _MODULE:
-                    left.append(f"{named(path)} (a submodule)")
-                elif stage == b"0" and path in again:
-                    entries.append(
-                        b"%s %s 0\t%s" % (mode, name, path)
-                    )  # such an entry has no times: it is read again
-                if tag != b"H":
-                    known = None
-            if entries:
-                run("update-index", "-z", "--index-info", given=b"\0".join(entries) + b"\0")
-            if entries or left or filters:
-                known = None
-        gone, wanted = [], []
-        # both only look, so side by side
-        with (
-            run.begun(
-                "diff-files", "-z", "--name-status", "--ignore-submodules=all", *place.paths
-            ) as one,
-            run.begun(
-                "ls-files", "-o", "-z", "--exclude-standard", "--exclude=.loop", *place.paths
-            ) as other,
-        ):
-            changes, untracked = one.end().split(b"\0"), other.end().split(b"\0")
+    def run(self, plain: str | None) -> Snapshot:
+        settings = settings_of(self.repo, self.env)
+        with scratch(self.repo, self.env, settings) as run:
+            filters = any(name.startswith("filter.") for name in settings)
+            checksum = _checksum(os.path.join(run.folder, "index"))
+            if (filters or checksum is None or checksum != plain) and not self._refresh(
+                run, filters
+            ):
+                checksum = None
+            # both only look, so side by side
+            differing = "diff-files -z --name-status --ignore-submodules=all"
+            others = "ls-files -o -z --exclude-standard --exclude=.loop"
+            with (
+                run.begun(differing, *self.repo.paths) as first,
+                run.begun(others, *self.repo.paths) as second,
+            ):
+                changes, untracked = first.end().split(b"\0"), second.end().split(b"\0")
+            gone, modified = self._modified(changes)
+            # what is new first: it may take the place of what was
+            added = [*self._untracked(untracked), *modified]
+            if gone:
+                run("update-index -z --force-remove --stdin", given=_feed(gone))
+            if added:
+                command = "update-index -z --add --remove --replace --stdin"
+                run(command, given=_feed(added), seconds=LONG_SECONDS)
+            tree = _written(self.repo, run)
+        return Snapshot(tree, tuple(sorted(self.left_out)), self.repo, checksum)
+
+    def _refresh(self, run: Scratch, filters: bool) -> bool:
+        """Take out of the index what does not belong to the tree, and have git read again what may
+        differ though its times agree; whether there was nothing to do."""
+        rows = _ROW.findall(run("ls-files -v -s --debug -z", *self.repo.paths))
+        stale = _stale(self.repo, run, rows)
+        if filters or _has_attributes(self.repo, rows):
+            converted = _converted(self.repo, self.env, [row[4] for row in rows])
+            filters = filters or bool(converted)
+            stale |= converted
+        entries = []
+        for _, mode, object_id, stage, path, _ in rows:
+            if self._is_excluded(path):
+                entries.append(b"0 %s\t%s" % (b"0" * len(object_id), path))
+            elif mode == _MODULE:
+                self._leave_out(path, "a submodule")
+            elif stage == b"0" and path in stale:  # an entry without times is read again
+                entries.append(b"%s %s 0\t%s" % (mode, object_id, path))
+        if entries:
+            run("update-index -z --index-info", given=_feed(entries))
+        return not (entries or self.left_out or filters) and all(row[0] == b"H" for row in rows)
+
+    def _modified(self, changes: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """(paths to take out of the index, paths to read) of tracked files that changed."""
+        gone, modified = [], []
         for status, path in zip(changes[::2], changes[1::2], strict=False):
+            full = self._full(path)
             if status == b"D":
                 gone.append(path)
-            elif why := _no_file(place.top, path):
+            elif why := _not_a_file(full):
                 gone.append(path)
-                left.append(f"{named(path)} ({why})")
-            elif os.path.lexists(os.path.join(os.fsencode(place.top), path)) and not _readable(
-                place.top, path
-            ):
-                left.append(f"{named(path)} (unreadable)")
+                self._leave_out(path, why)
+            elif os.path.lexists(full) and not _readable(full):
+                self._leave_out(path, "unreadable")
             else:
-                wanted.append(path)
-        fresh = []
-        for path in untracked:
-            if not path or ours(path.rstrip(b"/")):
+                modified.append(path)
+        return gone, modified
+
+    def _untracked(self, found: list[bytes]) -> list[bytes]:
+        """Those of the untracked paths that the tree takes in."""
+        taken = []
+        for path in found:
+            if not path or self._is_excluded(path.rstrip(b"/")):
                 continue
-            why = _unfit(place.top, path)
+            why = _unfit(self._full(path))
             if why:
-                left.append(f"{named(path.rstrip(b'/'))} ({why})")
+                self._leave_out(path.rstrip(b"/"), why)
             else:
-                fresh.append(path)
-        if gone:
-            run("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(gone) + b"\0")
-        if fresh or wanted:  # what is new first: it may take the place of what was
-            feed = b"\0".join([*fresh, *wanted]) + b"\0"
-            run(
-                "update-index",
-                "-z",
-                "--add",
-                "--remove",
-                "--replace",
-                "--stdin",
-                given=feed,
-                seconds=LONG_SECONDS,
-            )
-        tree = _written(place, run)
-    return Snapshot(tree, tuple(sorted(left)), place, known)
+                taken.append(path)
+        return taken
+
+    def _is_excluded(self, path: bytes) -> bool:
+        if not self.excluded and b".loop" not in path and b".claude" not in path:
+            return False
+        name = os.fsdecode(path)
+        parts = name.split("/")
+        # who may run what is the person's word, and no rollback brings another one back
+        settings = parts[-2:-1] == [".claude"] and parts[-1].startswith("settings")
+        return settings or ".loop" in parts or within(name, self.excluded)
+
+    def _leave_out(self, path: bytes, why: str) -> None:
+        self.left_out.append(f"{os.fsdecode(path)[len(self.repo.prefix) :]} ({why})")
+
+    def _full(self, path: bytes) -> bytes:
+        return os.path.join(os.fsencode(self.repo.top), path)
 
 
-def _written(place: Repository, run: Workshop) -> str:
+def _feed(rows: Iterable[bytes]) -> bytes:
+    return b"\0".join(rows) + b"\0"
+
+
+def _written(repo: Repository, run: Scratch) -> str:
     """The tree of the project, from the index."""
-    if not place.part:
-        return run("write-tree", "--missing-ok").decode().strip()
-    # what is not merged yet beside the project is none of its business, but git would write no tree
-    beside = {row.partition(b"\t")[2] for row in run("ls-files", "-u", "-z").split(b"\0")[:-1]}
+    if not repo.part:
+        return word(run("write-tree --missing-ok"))
+    # conflicts beside the project are none of its business, but git would write no tree
+    beside = {row.partition(b"\t")[2] for row in run("ls-files -u -z").split(b"\0")[:-1]}
     if beside:
-        run("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(beside) + b"\0")
-    if not run("ls-files", "-z", *place.paths):
-        return run("hash-object", "-t", "tree", "-w", "--stdin").decode().strip()
-    return run("write-tree", "--missing-ok", f"--prefix={place.prefix}").decode().strip()
+        run("update-index -z --force-remove --stdin", given=_feed(beside))
+    if not run("ls-files -z", *repo.paths):
+        return word(run("hash-object -t tree -w --stdin"))
+    return word(run("write-tree --missing-ok", f"--prefix={repo.prefix}"))
 
 
 def _checksum(index: str) -> str | None:
@@ -230,73 +208,66 @@ def _checksum(index: str) -> str | None:
     try:
         with open(index, "rb") as file:
             file.seek(-20, os.SEEK_END)  # of a longer one this much is as good
-            found = file.read(20)
+            checksum = file.read(20)
     except OSError:
         return None
-    return found.hex() if any(found) else None
+    return checksum.hex() if any(checksum) else None
 
 
-def _to_read_again(place: Repository, run: Workshop, rows: list[tuple]) -> set[bytes]:
+def _stale(repo: Repository, run: Scratch, rows: list[tuple]) -> set[bytes]:
     """Paths whose index entry may hold other bytes than the file though their times agree: line
     ends or an encoding were converted, which shows in the size, or the person asked git not to
     look."""
-    top = os.fsencode(place.top)
-    names = list(dict.fromkeys([row[2] for row in rows if row[1] != _MODULE]))
+    rows = [row for row in rows if row[1] != _MODULE]
+    object_ids = list(dict.fromkeys(row[2] for row in rows))
     sizes: dict[bytes, bytes] = {}
-    if names:
-        said = run("cat-file", "--batch-check=%(objectsize)", given=b"\n".join(names) + b"\n")
-        sizes = dict(zip(names, said.split(b"\n"), strict=False))
-    again = set()
-    for tag, mode, name, _, path, size in rows:
-        if mode == _MODULE:
-            continue
-        there = sizes.get(name, b"")
-        if tag != b"H" and (
-            tag.islower() or tag == b"S" and os.path.lexists(os.path.join(top, path))
-        ):
-            again.add(path)
-        elif there != size and (
-            not there.isdigit() or int(there) & 0xFFFFFFFF != int(size)
-        ):  # as the index has it
-            again.add(path)
-    return again
+    if object_ids:
+        feed = b"\n".join(object_ids) + b"\n"
+        output = run("cat-file --batch-check=%(objectsize)", given=feed)
+        sizes = dict(zip(object_ids, output.split(b"\n"), strict=False))
+    stale = set()
+    for tag, _, object_id, _, path, size in rows:
+        held = sizes.get(object_id, b"")
+        hidden = tag == b"S" and os.path.lexists(os.path.join(os.fsencode(repo.top), path))
+        # the index holds 32 bits of a size
+        same = held == size or held.isdigit() and int(held) & 0xFFFFFFFF == int(size)
+        if tag.islower() or hidden or not same:
+            stale.add(path)
+    return stale
 
 
-def _has_attributes(place: Repository, rows: list[tuple]) -> bool:
-    """Whether the repository says what its files are."""
+def _has_attributes(repo: Repository, rows: list[tuple]) -> bool:
+    """Whether the repository has attributes of files."""
     name = ".gitattributes"
     if any(row[4].endswith(name.encode()) for row in rows):
         return True
-    folder = place.part
+    folder = repo.part
     while folder:  # those above a part hold in it too
         folder = os.path.dirname(folder)
-        if os.path.exists(os.path.join(place.top, folder, name)):
+        if os.path.exists(os.path.join(repo.top, folder, name)):
             return True
-    return os.path.exists(os.path.join(place.common, "info", "attributes"))
+    return os.path.exists(os.path.join(repo.common, "info", "attributes"))
 
 
-def _converted(place: Repository, environment: dict[str, str], paths: list[bytes]) -> set[bytes]:
-    """Paths that a filter or an encoding of the repository's applies to; either may keep a file's
-    size."""
-    if not paths:
+def _converted(repo: Repository, env: dict, names: list[bytes]) -> set[bytes]:
+    """Paths with a filter or an encoding in the attributes; either may keep a file's size."""
+    if not names:
         return set()
-    said = git(
-        place.top, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding",
-        environment=environment, given=b"\0".join(paths) + b"\0",
-    ).split(b"\0")  # fmt: skip
+    command = "check-attr -z --stdin filter working-tree-encoding"
+    output = git(repo.top, env, command, given=_feed(names)).split(b"\0")
     plain = (b"unspecified", b"unset", b"set", b"")
-    return {path for path, value in zip(said[::3], said[2::3], strict=False) if value not in plain}
+    values = zip(output[::3], output[2::3], strict=False)
+    return {path for path, value in values if value not in plain}
 
 
-def _readable(top: str, path: bytes) -> bool:
-    full = os.path.join(os.fsencode(top), path)
+def _readable(full: bytes) -> bool:
     return os.path.islink(full) or os.access(full, os.R_OK)
 
 
-def _no_file(top: str, path: bytes) -> str:
+def _not_a_file(full: bytes) -> str:
     """What is where a tracked file was, if that is neither a file nor a link; else ""."""
     try:
-        mode = os.lstat(os.path.join(os.fsencode(top), path)).st_mode
+        mode = os.lstat(full).st_mode
     except OSError:
         return ""
     if stat.S_ISDIR(mode):  # of another folder git says that the file is gone
@@ -304,69 +275,56 @@ def _no_file(top: str, path: bytes) -> str:
     return "" if stat.S_ISREG(mode) or stat.S_ISLNK(mode) else "neither file nor link"
 
 
-def _unfit(top: str, path: bytes) -> str:
+def _unfit(full: bytes) -> str:
     """Why an untracked path is left out; "" if it is not."""
-    if path.endswith(b"/"):
+    if full.endswith(b"/"):
         return "a repository of its own"
     try:
-        state = os.lstat(os.path.join(os.fsencode(top), path))
+        state = os.lstat(full)
     except OSError:
         return ""  # gone meanwhile: update-index passes over it
     if stat.S_ISREG(state.st_mode) and state.st_size > LARGEST:
         return f"{state.st_size / 1e6:,.0f} MB"
-    return "" if _readable(top, path) else "unreadable"
+    return "" if _readable(full) else "unreadable"
 
 
 # -- keeping a tree
 
 
-def keep(project: str, loop: str, number: int, sha: str, environment: dict[str, str]) -> bool:
+def keep(project: str, loop: str, number: int, sha: str, env: dict) -> bool:
     """Put a commit on `refs/loopkit/<loop>/<number>`; False where that is taken. Raises
     Unavailable, GitFault, Late."""
     name = f"{REFS}{loop}/{number}"
     try:
-        git(project, "update-ref", "--no-deref", name, sha, "0" * len(sha), environment=environment)
+        git(project, env, "update-ref --no-deref", name, sha, "0" * len(sha))
     except Late:
         raise
     except GitFault:
-        if not git(
-            project,
-            "rev-parse",
-            "--verify",
-            "-q",
-            name,
-            environment=environment,
-            answers=(0, 1, 128),
-        ):
+        if not git(project, env, "rev-parse --verify -q", name, answers=(0, 1, 128)):
             raise
         return False
     return True
 
 
-def forget(project: str, loop: str, kept: list[str], environment: dict[str, str]) -> None:
+def _refs(project: str, loop: str, form: str, env: dict) -> list[str]:
+    rows = git(project, env, "for-each-ref", f"--format={form}", f"{REFS}{loop}/").splitlines()
+    return [os.fsdecode(row) for row in rows]
+
+
+def forget(project: str, loop: str, kept: list[str], env: dict) -> None:
     """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its
     own time. Another loop of that name (in another worktree, in another part of the repository)
     keeps its own. Raises Unavailable, GitFault, Late.
     """
-    said = git(
-        project,
-        "for-each-ref",
-        "--format=%(objectname) %(refname)",
-        f"{REFS}{loop}/",
-        environment=environment,
-    )
-    rows = [row.decode("utf-8", "surrogateescape").partition(" ") for row in said.splitlines()]
-    lines = [f"delete {name} {sha}" for sha, _, name in rows if sha in kept]
+    rows = [row.partition(" ") for row in _refs(project, loop, "%(objectname) %(refname)", env)]
+    lines = [f"delete {name} {sha}\n" for sha, _, name in rows if sha in kept]
     if lines:
-        given = "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
-        git(project, "update-ref", "--no-deref", "--stdin", environment=environment, given=given)
+        git(project, env, "update-ref --no-deref --stdin", given=os.fsencode("".join(lines)))
 
 
-def highest(project: str, loop: str, environment: dict[str, str]) -> int:
-    """The highest number that a ref of a loop has; 0 without one. Raises Unavailable, GitFault,
-    Late."""
-    said = git(
-        project, "for-each-ref", "--format=%(refname)", f"{REFS}{loop}/", environment=environment
+def highest(project: str, loop: str, env: dict) -> int:
+    """The highest number among a loop's refs, or 0. Raises Unavailable, GitFault, Late."""
+    numbers = [ref.rpartition("/")[2] for ref in _refs(project, loop, "%(refname)", env)]
+    return max(
+        (int(number) for number in numbers if number.isascii() and number.isdigit()), default=0
     )
-    numbers = [row.rpartition(b"/")[2] for row in said.splitlines()]
-    return max((int(one) for one in numbers if one.isdigit()), default=0)

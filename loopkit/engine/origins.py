@@ -1,5 +1,4 @@
-"""Which files of a `.loop` git tracks, asked in every repository that holds them: what is tracked
-may be a stranger's."""
+"""Which files of a `.loop` any git repository tracks: what is tracked may be a stranger's."""
 
 from __future__ import annotations
 
@@ -11,30 +10,28 @@ from ..core.journal.errors import LoopError
 from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
 from . import git
 
-#: Seconds that git may take; whoever waits longer treats all files as a stranger's.
+#: Seconds that git may take; after that all files count as a stranger's.
 SECONDS = 10.0
 
 
-def of(root: str, environment: dict[str, str], note: Callable[[str], None]) -> Origin:
+def of(root: str, env: dict, note: Callable[[str], None]) -> Origin:
     """Whose the files of a `.loop` are. `note` is told where git cannot say; all of them count as a
     stranger's then."""
     names = [name for name in (CONFIG, LEARNINGS) if os.path.lexists(os.path.join(root, name))]
     names += decisions(root)
     try:
-        return Origin(root, _tracked(root, names, environment) if names else frozenset())
+        return Origin(root, _tracked(root, names, env) if names else frozenset())
     except LoopError as error:
-        note(
-            f"{error.what}; settings, learnings and decisions in {root} are not used unless they "
-            "are known"
-        )
+        kinds = f"settings, learnings and decisions in {root}"
+        note(f"{error.what}; {kinds} are not used unless they are known")
         return Origin(root, None)
 
 
-def _tracked(root: str, names: list[str], environment: dict[str, str]) -> frozenset[str]:
+def _tracked(root: str, names: list[str], env: dict) -> frozenset[str]:
     """The names of those that a repository holds, themselves, by a link on the way to them, or
     where a link leads."""
     real = os.path.realpath(root)
-    if _held(_links(root), environment):
+    if _held(_links(root), env):
         return frozenset(names)
     paths: dict[str, str] = {}
     for name in names:
@@ -42,7 +39,7 @@ def _tracked(root: str, names: list[str], environment: dict[str, str]) -> frozen
         paths[path] = name
         if os.path.islink(path):
             paths[os.path.realpath(path)] = name
-    return frozenset(paths[path] for path in _held(paths, environment))
+    return frozenset(paths[path] for path in _held(paths, env))
 
 
 def _links(path: str) -> list[str]:
@@ -56,7 +53,7 @@ def _links(path: str) -> list[str]:
     return found
 
 
-def _held(paths: Iterable[str], environment: dict[str, str]) -> set[str]:
+def _held(paths: Iterable[str], env: dict) -> set[str]:
     """Those of some real paths that git tracks in any repository around them. Raises git.GitFault,
     git.Unavailable.
 
@@ -72,7 +69,7 @@ def _held(paths: Iterable[str], environment: dict[str, str]) -> set[str]:
             asked.setdefault(top, []).append(path)
     held: set[str] = set()
     for top, wanted in asked.items():
-        tracked, free = _listed(top, wanted, environment)
+        tracked, free = _listed(top, wanted, env)
         for path in wanted:
             name = _folded(os.path.relpath(path, top))
             if name in tracked or inner[path] == top and name not in free:
@@ -92,36 +89,26 @@ def _repositories(folder: str) -> list[str]:
         folder = above
 
 
-def _listed(top: str, paths: list[str], environment: dict[str, str]) -> tuple[set[str], set[str]]:
+def _listed(top: str, paths: list[str], env: dict) -> tuple[set[str], set[str]]:
     """(tracked, untracked) names below a working tree's root, as far as these paths need. What the
     last commit holds counts as tracked, whatever became of the index. Raises git.GitFault,
     git.Unavailable: where there is a `.git` and git cannot say, it is nobody's word that nothing
     came with it."""
     # decisions by their folders, since there may be very many
-    places = sorted(
-        {
-            os.path.relpath(os.path.dirname(path) if path.endswith(".md") else path, top)
-            for path in paths
-        }
-    )
-    specs = [":(icase,literal)" + name for name in places]
-    call = ("ls-files", "-z", "-t", "--cached", "--others", "--", *specs)
+    folders = (os.path.dirname(path) if path.endswith(".md") else path for path in paths)
+    names = sorted({os.path.relpath(folder, top) for folder in folders})
+    specs = [":(icase,literal)" + name for name in names]
+    command = "ls-files -z -t --cached --others --"
     tracked: set[str] = set()
     free: set[str] = set()
-    for row in filter(
-        None, git.git(top, *call, environment=environment, seconds=SECONDS).split(b"\0")
-    ):
-        (free if row[:1] == b"?" else tracked).add(_folded(os.fsdecode(row[2:])))
-    head = ("rev-parse", "--verify", "-q", "HEAD^{commit}")
-    commit = (
-        git.git(top, *head, environment=environment, seconds=SECONDS, answers=(0, 1, 128))
-        .decode()
-        .strip()
-    )
+    for row in git.paths(git.git(top, env, command, *specs, seconds=SECONDS)):
+        (free if row.startswith("?") else tracked).add(_folded(row[2:]))
+    command = "rev-parse --verify -q HEAD^{commit}"
+    commit = git.word(git.git(top, env, command, seconds=SECONDS, answers=(0, 1, 128)))
     if commit:
-        call = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *places)
-        said = git.git(top, *call, environment=environment, seconds=SECONDS)
-        tracked |= {_folded(os.fsdecode(name)) for name in said.split(b"\0") if name}
+        command = "ls-tree -r -z --name-only --full-tree"
+        output = git.git(top, env, command, commit, "--", *names, seconds=SECONDS)
+        tracked.update(map(_folded, git.paths(output)))
     return tracked, free
 
 

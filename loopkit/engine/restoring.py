@@ -1,5 +1,4 @@
-"""Taking working files from one tree to another, path by path, and nothing that was not kept
-before."""
+"""Take working files from one tree to another, path by path, without losing unsaved content."""
 
 from __future__ import annotations
 
@@ -9,20 +8,17 @@ import hashlib
 import os
 import shutil
 import stat
-import tempfile
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable
 
 from ..core.journal.errors import Damaged
-from .git import LONG_SECONDS, GitFault, Repository, git, repository
+from .git import LONG_SECONDS, GitFault, Repository, git, paths, repository
+from .scratch import Scratch, scratch, stage
 from .trees import LINK, RUN, Difference, differences
-from .workshop import PREFIX, Workshop, sweep, workshop
 
-#: rows: the differences to be carried out · left: {path: why} of what is not touched though the
-#: trees differ there.
+#: rows: the differences to carry out · left: {path: why} of differences that are left alone.
 Plan = namedtuple("Plan", "rows left")
-#: paths: what was written or deleted · left: what was not touched though the trees differ there,
-#: `path (why)`.
+#: paths: what was written or deleted · left: differences that were left alone, `path (why)`.
 Restored = namedtuple("Restored", "paths left")
 #: Why a file is left as it is.
 LEFT_OUT, IGNORED = "left out of the checkpoint", "ignored"
@@ -31,99 +27,84 @@ _IGNORE = ".gitignore"
 
 def within(path: str, folders: Iterable[str]) -> bool:
     """Whether a path is one of these, or lies in one."""
-    return any(path == one or path.startswith(one + "/") for one in folders)
+    return any(path == folder or path.startswith(folder + "/") for folder in folders)
 
 
-def planned(
-    project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()
-) -> Plan:
-    """What `restore` would do: only paths where the trees differ, without what it leaves as it is.
+def planned(project: str, before: str, after: str, env: dict, spare: Iterable[str] = ()) -> Plan:
+    """What `restore` would do: only paths where the trees differ, without what it leaves alone.
 
-    Left is what would be made or deleted and is, or lies in, one of `spare`: these were left out of
-    one of the trees. Left is also each path that git does not track and ignores: as things are now,
-    or by the .gitignore files of either tree, so that the way back leaves the same. Raises
-    Unavailable, GitFault, Late.
+    It neither makes nor deletes what is, or lies in, one of `spare`: these were left out of one of
+    the trees. It leaves each path that git ignores and does not track: as things are now, or by the
+    .gitignore files of either tree, so that the way back leaves the same. Raises Unavailable,
+    GitFault, Late.
     """
-    rows, spare = differences(project, before, after, environment), tuple(spare)
+    rows, spare = differences(project, before, after, env), tuple(spare)
     left = {row.path: LEFT_OUT for row in rows if row.status in "AD" and within(row.path, spare)}
-    paths = [row.path for row in rows if row.path not in left]
-    if paths:
-        trees = [before, after] if any(os.path.basename(path) == _IGNORE for path in paths) else []
-        left |= dict.fromkeys(
-            _ignored(repository(project, environment), environment, trees, paths), IGNORED
-        )
+    names = [row.path for row in rows if row.path not in left]
+    if names:
+        trees = [before, after] if any(os.path.basename(name) == _IGNORE for name in names) else []
+        left |= dict.fromkeys(_ignored(repository(project, env), env, trees, names), IGNORED)
     return Plan([row for row in rows if row.path not in left], left)
 
 
 def restore(
-    project: str, before: str, after: str, environment: dict[str, str], spare: Iterable[str] = ()
+    project: str, before: str, after: str, env: dict, spare: Iterable[str] = ()
 ) -> Restored:
     """Take the working files from tree `before`, which they are in, to tree `after`, as `planned`.
 
-    A file that is not as `before` has it, or that `before` does not know, is left as it is and
-    named; so is what lies behind a symbolic link. Folders that become empty are removed, except the
-    one that we stand in, as git does. Everything that will be written is laid ready first, so that
-    a full disk changes nothing.
+    A file that is not as `before` has it, or that `before` does not know, is left alone and named;
+    so is what lies behind a symbolic link. Folders that become empty are removed, except the
+    current one, as git does. All content is extracted first, so that a full disk changes nothing.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
-    place = repository(project, environment)
+    repo = repository(project, env)
     try:
-        plan = planned(project, before, after, environment, spare)
+        plan = planned(project, before, after, env, spare)
         left = [f"{path} ({why})" for path, why in plan.left.items()]
         if not plan.rows:
             return Restored([], sorted(left))
-        sweep(place.folder)
-        with tempfile.TemporaryDirectory(
-            prefix=PREFIX, dir=place.folder, ignore_cleanup_errors=True
-        ) as stage:
-            names = [row.new for row in plan.rows if row.status != "D"]
-            ready = _laid_ready(project, stage, names, environment)
-            acting = _Restoring(place.project, _obeys_modes(place, environment))
+        with stage(repo) as folder:
+            object_ids = [row.new for row in plan.rows if row.status != "D"]
+            extracted = _extracted(project, folder, object_ids, env)
+            acting = _Restoring(repo.project, _obeys_modes(repo, env))
             acting.left += left
-            return acting.run(plan.rows, ready)
+            return acting.run(plan.rows, extracted)
     except OSError as error:
-        raise Damaged(
-            f"cannot write {error.filename or place.folder}: {error.strerror}", "make room"
-        ) from None
+        what = f"cannot write {error.filename or repo.folder}: {error.strerror}"
+        raise Damaged(what, "make room") from None
 
 
 # -- what is ignored
 
 
-def _ignored(
-    place: Repository, environment: dict[str, str], trees: list[str], paths: list[str]
-) -> set[str]:
-    """Those of these paths that the index does not hold and that are ignored: by the .gitignore
-    files as they lie there, or by those of one of these trees; by the repository's and the person's
-    own lists beside each, and for a part of it by the .gitignore files above."""
-    prefix, paths = place.prefix, [place.prefix + path for path in paths]
-    found: set[str] = set()
-    folders = {"", *(above for path in paths for above in _above(path))}
-    with workshop(place, environment) as run:
-        there = _rules_there(place.top, folders)
-        outer = {path: file for path, file in there.items() if not path.startswith(prefix)}
-        sources = [there]
+def _ignored(repo: Repository, env: dict, trees: list[str], names: list[str]) -> set[str]:
+    """Those of these paths that are ignored and not in the index: by the .gitignore files as they
+    are now, or by those of one of these trees; beside each by the repository's and the person's own
+    lists, and for a part of the repository by the .gitignore files above."""
+    prefix, names = repo.prefix, [repo.prefix + name for name in names]
+    ignored: set[str] = set()
+    folders = {"", *(folder for name in names for folder in _above(name))}
+    with scratch(repo, env) as run:
+        now = _present_rules(repo.top, folders)
+        outer = {path: file for path, file in now.items() if not path.startswith(prefix)}
+        sources = [now]
         for tree in trees:
-            rules = _rules_of(place.top, tree, folders, prefix, run.folder, environment)
+            rules = _rules_of(repo.top, tree, folders, prefix, run.folder, env)
             sources.append({**outer, **rules} if prefix else rules)
+        # `./` so that no name is taken for a pattern
+        feed = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
         for number, rules in enumerate(sources):
-            look = _ruled(run, f"rules-{number}", rules)
-            feed = b"".join(
-                b"./" + os.fsencode(path) + b"\0" for path in paths
-            )  # so that none is taken for a pattern
-            said = look("check-ignore", "-z", "--stdin", "--no-index", given=feed, answers=(0, 1))
-            found.update(os.fsdecode(path[2:]) for path in said.split(b"\0") if path)
-        if found:
-            found.difference_update(
-                map(os.fsdecode, run("ls-files", "-z", *place.paths).split(b"\0"))
-            )
-    return {path[len(prefix) :] for path in found}
+            look = _with_rules(run, f"rules-{number}", rules)
+            output = look("check-ignore -z --stdin --no-index", given=feed, answers=(0, 1))
+            ignored.update(path[2:] for path in paths(output))
+        if ignored:
+            ignored.difference_update(paths(run("ls-files -z", *repo.paths)))
+    return {path[len(prefix) :] for path in ignored}
 
 
-def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
-    """The .gitignore files of these folders that git would read: {path from the top: the file
-    itself}."""
+def _present_rules(top: str, folders: Iterable[str]) -> dict[str, str]:
+    """{path from the top: full path} of the .gitignore files that git would read in folders."""
     found = {}
     for folder in folders:
         path = os.path.join(folder, _IGNORE)
@@ -134,30 +115,22 @@ def _rules_there(top: str, folders: Iterable[str]) -> dict[str, str]:
 
 
 def _rules_of(
-    top: str, tree: str, folders: set[str], prefix: str, stage: str, environment: dict[str, str]
+    top: str, tree: str, folders: set[str], prefix: str, stage: str, env: dict
 ) -> dict[str, str]:
-    """The .gitignore files of these folders in a tree, whose paths begin with `prefix` in the
-    repository: {path: a file in `stage` with its content}."""
-    names = {}
-    listed = git(top, "ls-tree", "-r", "-z", "--full-tree", tree, environment=environment).split(
-        b"\0"
-    )[:-1]
-    for row in listed:
+    """{path from the top: a file in `stage` with its content} of a tree's .gitignore files."""
+    object_ids = {}
+    for row in git(top, env, "ls-tree -r -z --full-tree", tree).split(b"\0")[:-1]:
         head, _, name = row.partition(b"\t")
-        path = prefix + os.fsdecode(name)
+        folder, base = os.path.split(prefix + os.fsdecode(name))
         mode, _, object_id = head.decode("ascii").split(" ")
-        if (
-            os.path.basename(path) == _IGNORE
-            and mode.startswith("100")
-            and os.path.dirname(path) in folders
-        ):
-            names[path] = object_id
-    ready = _laid_ready(top, stage, list(names.values()), environment)
-    return {path: ready[object_id] for path, object_id in names.items()}
+        if base == _IGNORE and mode.startswith("100") and folder in folders:
+            object_ids[os.path.join(folder, base)] = object_id
+    extracted = _extracted(top, stage, list(object_ids.values()), env)
+    return {path: extracted[object_id] for path, object_id in object_ids.items()}
 
 
-def _ruled(run: Workshop, name: str, rules: dict[str, str]) -> Workshop:
-    """A workshop whose working tree, a new folder in it, holds nothing but these files."""
+def _with_rules(run: Scratch, name: str, rules: dict[str, str]) -> Scratch:
+    """A scratch repository whose working tree holds nothing but these files."""
     top = os.path.join(run.folder, name)
     os.mkdir(top)
     for path, source in rules.items():
@@ -165,70 +138,49 @@ def _ruled(run: Workshop, name: str, rules: dict[str, str]) -> Workshop:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with contextlib.suppress(PermissionError):  # git passes over one that cannot be read
             shutil.copyfile(source, target)
-    return Workshop(run.folder, top, {**run.environment, "GIT_WORK_TREE": top})
+    return Scratch(run.folder, top, {**run.env, "GIT_WORK_TREE": top})
 
 
 # -- carrying it out
 
 
-def _obeys_modes(place: Repository, environment: dict[str, str]) -> bool:
-    said = git(
-        place.top,
-        "config",
-        "--type=bool",
-        "core.fileMode",
-        environment=environment,
-        answers=(0, 1, 128),
-    )
-    return said.strip() != b"false"
+def _obeys_modes(repo: Repository, env: dict) -> bool:
+    answer = git(repo.top, env, "config --type=bool core.fileMode", answers=(0, 1, 128))
+    return answer.strip() != b"false"
 
 
-def _laid_ready(
-    project: str, stage: str, names: list[str], environment: dict[str, str]
-) -> dict[str, str]:
-    """The contents of these objects as files in the folder `stage`: {object id: path}. OSError,
-    GitFault."""
-    names = list(dict.fromkeys(names))
-    ready: dict[str, str] = {}
-    if not names:
-        return ready
-    heap = os.path.join(stage, "heap")
+def _extracted(project: str, stage: str, object_ids: list[str], env: dict) -> dict[str, str]:
+    """{object id: file in `stage` with its content}. Raises OSError, GitFault."""
+    object_ids = list(dict.fromkeys(object_ids))
+    files: dict[str, str] = {}
+    if not object_ids:
+        return files
+    heap, feed = os.path.join(stage, "heap"), "\n".join(object_ids).encode() + b"\n"
     with open(heap, "w+b") as file:
-        git(
-            project,
-            "cat-file",
-            "--batch",
-            environment=environment,
-            given="\n".join(names).encode() + b"\n",
-            seconds=LONG_SECONDS,
-            output=file,
-        )
+        git(project, env, "cat-file --batch", given=feed, seconds=LONG_SECONDS, output=file)
         file.seek(0)
-        for name in names:
+        for object_id in object_ids:
             words = file.readline().split()
-            if len(words) != 3 or words[0].decode() != name:
-                raise GitFault(
-                    f"object {name} of the checkpoint is gone", "it cannot be restored whole"
-                )
-            ready[name] = os.path.join(stage, name)
-            with open(ready[name], "wb") as target:
+            if len(words) != 3 or words[0].decode() != object_id:
+                what = f"object {object_id} of the checkpoint is gone"
+                raise GitFault(what, "it cannot be restored whole")
+            files[object_id] = os.path.join(stage, object_id)
+            with open(files[object_id], "wb") as target:
                 left = int(words[2])
                 while left:
                     piece = file.read(min(left, 1 << 20))
                     if not piece:
-                        raise GitFault(
-                            f"object {name} of the checkpoint is cut short",
-                            "it cannot be restored whole",
-                        )
+                        what = f"object {object_id} of the checkpoint is cut short"
+                        raise GitFault(what, "it cannot be restored whole")
                     target.write(piece)
                     left -= len(piece)
             file.read(1)
     os.unlink(heap)
-    return ready
+    return files
 
 
 class _Restoring:
-    """One restore of files below `top`: what was done, and what was left."""
+    """One restore of files below `top`: what was done, and what was left alone."""
 
     def __init__(self, top: str, modes: bool) -> None:
         self.top = top
@@ -241,7 +193,7 @@ class _Restoring:
     def run(self, rows: list[Difference], ready: dict[str, str]) -> Restored:
         self.uses.update(row.new for row in rows if row.status != "D" and row.mode != LINK)
         needed = {above for row in rows if row.status != "D" for above in _above(row.path)}
-        needed.update(self._here())
+        needed.update(self._current())
         emptied: set[str] = set()
         for row in rows:
             if row.status == "D" and self._try(row, self._delete):
@@ -252,17 +204,16 @@ class _Restoring:
             self.real.discard(folder)
         for row in rows:
             if row.status != "D":
-                self._try(row, lambda one: self._put(one, ready[one.new]))
+                self._try(row, lambda difference: self._put(difference, ready[difference.new]))
         return Restored(sorted(self.paths), sorted(self.left))
 
-    def _here(self) -> list[str]:
-        """The folder that we stand in and those above it: without it no further call would
-        begin."""
+    def _current(self) -> list[str]:
+        """The current folder and those above it: without it no further program would start."""
         try:
-            here = os.path.relpath(os.getcwd(), self.top)
+            folder = os.path.relpath(os.getcwd(), self.top)
         except OSError:
             return []
-        return [here, *_above(here)]
+        return [folder, *_above(folder)]
 
     def _try(self, row: Difference, act: Callable[[Difference], str | None]) -> bool:
         try:
@@ -292,14 +243,14 @@ class _Restoring:
         if not self._inside(row.path, make=True):
             return "behind a link, or another file is in its way"
         full = os.path.join(self.top, row.path)
-        there = os.path.lexists(full) and not self._cleared(row.path)
-        if there and self._is(full, row.mode, row.new):
+        exists = os.path.lexists(full) and not self._cleared(row.path)
+        if exists and self._is(full, row.mode, row.new):
             return None
-        if row.status == "A" and there:
+        if row.status == "A" and exists:
             return "a file that is in no checkpoint is in its way"
-        if row.status != "A" and not there:
+        if row.status != "A" and not exists:
             return "gone meanwhile"
-        if there and not self._is(full, row.old_mode, row.old):
+        if exists and not self._is(full, row.old_mode, row.old):
             return "changed meanwhile"
         if row.mode == LINK:
             self._link(ready, full)
@@ -308,17 +259,17 @@ class _Restoring:
         return ""
 
     def _cleared(self, path: str) -> bool:
-        """Whether there was nothing but a folder without a file; it is gone."""
+        """Remove a folder that holds no file; whether that is what was there."""
         full = os.path.join(self.top, path)
         if os.path.islink(full) or not os.path.isdir(full):
             return False
         folders = list(os.walk(full, topdown=False))
         for folder, inner, files in folders:
-            if files or any(os.path.islink(os.path.join(folder, one)) for one in inner):
+            if files or any(os.path.islink(os.path.join(folder, name)) for name in inner):
                 return False
         for folder, _, _ in folders:
             os.rmdir(folder)
-        self.real = {one for one in self.real if not within(one, (path,))}
+        self.real = {folder for folder in self.real if not within(folder, (path,))}
         return True
 
     def _link(self, ready: str, full: str) -> None:
@@ -329,8 +280,7 @@ class _Restoring:
         self._move(made, full)
 
     def _file(self, name: str, ready: str, full: str, run: bool) -> None:
-        """`ready` in place of whatever `full` is; of a file that was there it keeps who may read
-        and write."""
+        """Replace `full` by `ready`, keeping the permissions of a file that was there."""
         made = ready
         self.uses[name] -= 1
         if self.uses[name]:  # another file has the same content
@@ -364,8 +314,7 @@ class _Restoring:
                 raise
 
     def _inside(self, path: str, make: bool) -> bool:
-        """Whether all folders above a path are folders and no links; with `make`, missing ones are
-        made."""
+        """Whether all above a path are folders, not links; `make`: make missing ones."""
         for folder in reversed(_above(path)):
             if folder in self.real:
                 continue
@@ -383,7 +332,7 @@ class _Restoring:
         return True
 
     def _is(self, full: str, mode: str, name: str) -> bool:
-        """Whether what lies there is the object of that mode and id."""
+        """Whether a path holds the object of that mode and id."""
         state = os.lstat(full)
         if mode == LINK:
             if not stat.S_ISLNK(state.st_mode):

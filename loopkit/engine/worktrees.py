@@ -16,9 +16,11 @@ from collections import namedtuple
 from ..core.journal.errors import LoopError, Refused
 from ..store import atomic, inside
 from ..store.loop import unwritable
-from . import checkpoints
-from .checkpoints import git
-from .workshop import workshop
+from . import trees
+from .checkpoints import REFS, snapshot
+from .git import LONG_SECONDS, git, paths, repository, under_way, word
+from .git import head as head_of
+from .scratch import scratch
 
 #: Their folder within the loop's, and where their branches are.
 FOLDER, BRANCHES = "worktrees", "loopkit/"
@@ -30,92 +32,75 @@ Start = namedtuple("Start", "base left_out")
 #: path: relative to the loop's folder · branch · base: a commit · tree: of its files as they were
 #: made.
 Made = namedtuple("Made", "path branch base tree")
-#: How a worktree stands. there: whether it is one · branch: "" if none · head: its commit · tree:
-#: of its files · changed: paths that are neither as it began nor merged.
+#: there: whether it is a worktree · branch: "" if none · head: its commit · tree: of its files ·
+#: changed: paths that are neither as it began nor merged.
 Standing = namedtuple("Standing", "there branch head tree changed")
 
 
-def start(project: str, environment: dict, apart: str, message: str) -> Start:
-    """Where new worktrees begin: HEAD, or a commit of the working files as they are where these
-    differ from it.
+def start(project: str, env: dict, apart: str, message: str) -> Start:
+    """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
 
-    apart: an absolute path that is left out. Raises Unavailable, GitFault, Late.
+    apart: an absolute path to leave out. Raises Unavailable, GitFault, Late.
     """
-    check_calm(project, environment)
-    checkpoints.check_version(project, environment)
-    head = checkpoints.head(project, environment)
-    if head is not None and not _dirty(project, environment):
+    check_calm(project, env)
+    trees.check_version(project, env)
+    head = head_of(project, env)
+    if head is not None and not _dirty(project, env):
         return Start(head, ())
-    snapshot = checkpoints.snapshot(project, environment, [apart])
-    tree = checkpoints.whole(snapshot.place, snapshot.tree, environment)
-    return Start(checkpoints.commit(project, tree, head, message, environment), snapshot.left_out)
+    taken = snapshot(project, env, [apart])
+    tree = trees.whole(taken.place, taken.tree, env)
+    return Start(trees.commit(project, tree, head, message, env), taken.left_out)
 
 
-def check_calm(project: str, environment: dict) -> None:
-    """Raises Refused in the middle of a merge, a rebase or the like: files are the person's alone
-    then."""
-    what = checkpoints.under_way(checkpoints.repository(project, environment))
+def check_calm(project: str, env: dict) -> None:
+    """Raise Refused in the middle of a merge, a rebase or the like."""
+    what = under_way(repository(project, env))
     if what is not None:
         raise Refused(f"{what} is under way in {project}", "end it first, with git")
 
 
-def make(project: str, folder: str, task: str, start: Start, tree: str, environment: dict) -> Made:
-    """A worktree of a task on a branch of its own, under a free name in the loop's folder.
+def make(project: str, folder: str, task: str, start: Start, tree: str, env: dict) -> Made:
+    """Make a worktree of a task on a new branch, under a free name in the loop's folder.
 
     tree: that of a worktree made from the same start before, "" for the first. No hook of the
     repository runs. Raises Unavailable, GitFault, Late, Damaged.
     """
     _prepare(folder)
-    known = _registered(project, environment)
+    known = _registered(project, env)
     loop = os.path.basename(folder)
     for number in range(1, MOST + 1):
         name = task if number == 1 else f"{task}-{number}"
         path, branch = os.path.join(folder, FOLDER, name), f"{BRANCHES}{loop}/{name}"
-        if (
-            os.path.lexists(path)
-            or os.path.realpath(path) in known
-            or _branch(project, branch, environment)
-        ):
+        taken = os.path.lexists(path) or os.path.realpath(path) in known
+        if taken or _exists(project, branch, env):
             continue
-        ours = start.base != checkpoints.head(project, environment)
-        try:
-            git(
-                project,
-                "worktree",
-                "add",
-                "-q",
-                "--no-track",
-                *(["--no-checkout"] if ours else []),
-                "-b",
-                branch,
-                path,
-                start.base,
-                environment=environment,
-                seconds=checkpoints.LONG_SECONDS,
-            )
-            if ours:
-                _lay_out(path, start.base, environment)
-        except LoopError:
-            for words in (
-                ("worktree", "remove", "--force", path),
-                ("update-ref", "-d", f"refs/heads/{branch}", start.base),
-            ):
-                with contextlib.suppress(LoopError):  # git may have done so itself
-                    git(project, *words, environment=environment)
-            raise
-        tree = tree or checkpoints.snapshot(same(project, path, environment), environment).tree
-        _hold(project, path, start.base, tree, environment)
+        _add(project, path, branch, start.base, env)
+        tree = tree or snapshot(same(project, path, env), env).tree
+        _hold(project, path, start.base, tree, env)
         return Made(f"{FOLDER}/{name}", branch, start.base, tree)
-    raise Refused(
-        f"{MOST} worktrees of {task} lie in {folder}",
-        "remove them: loopkit worktree remove --clean",
-    )
+    what = f"{MOST} worktrees of {task} lie in {folder}"
+    raise Refused(what, "remove them: loopkit worktree remove --clean")
 
 
-def same(project: str, path: str, environment: dict) -> str:
-    """The project's folder in the worktree at `path`: all of it, or the part that the project is.
-    It is made where the worktree lacks it. Raises Unavailable, GitFault, Late, Damaged."""
-    part = checkpoints.repository(project, environment).part
+def _add(project: str, path: str, branch: str, base: str, env: dict) -> None:
+    ours = base != head_of(project, env)
+    command = "worktree add -q --no-track" + (" --no-checkout" if ours else "")
+    try:
+        git(project, env, command, "-b", branch, path, base, seconds=LONG_SECONDS)
+        if ours:
+            _check_out(path, base, env)
+    except LoopError:
+        with contextlib.suppress(LoopError):  # git may have done so itself
+            git(project, env, "worktree remove --force", path)
+        with contextlib.suppress(LoopError):
+            git(project, env, "update-ref -d", f"refs/heads/{branch}", base)
+        raise
+
+
+def same(project: str, path: str, env: dict) -> str:
+    """The project's folder in the worktree at `path`, made where it is missing. Raises Unavailable,
+    GitFault, Late, Damaged."""
+    part = repository(project, env).part
     folder = os.path.join(path, part) if part else path
     try:
         os.makedirs(folder, exist_ok=True)
@@ -124,247 +109,192 @@ def same(project: str, path: str, environment: dict) -> str:
     return folder
 
 
-def _lay_out(path: str, base: str, environment: dict) -> None:
-    """The files of a commit of ours, which holds them as they are: no filter and no conversion has
-    a part in it."""
-    own = checkpoints.repository(path, environment)
+def _check_out(path: str, base: str, env: dict) -> None:
+    """Check out a commit of ours, whose files are as they were: without filters and conversions."""
+    own = repository(path, env)
     try:
-        with workshop(own, environment) as run:
-            run("read-tree", "--reset", "-u", base, seconds=checkpoints.LONG_SECONDS)
+        with scratch(own, env) as run:
+            run("read-tree --reset -u", base, seconds=LONG_SECONDS)
             shutil.copyfile(os.path.join(run.folder, "index"), os.path.join(own.folder, "index"))
     except OSError as error:
         raise unwritable(path, error) from None
 
 
-def _hold(project: str, path: str, base: str, tree: str, environment: dict) -> None:
-    """Keep the tree that a merge begins with, where no commit holds it (line ends were converted):
-    git forgets such ones."""
-    if checkpoints.tree_of(project, base, environment) != tree:
-        sha = checkpoints.commit(project, tree, base, "as it began", environment)
-        git(project, "update-ref", _ref(path), sha, environment=environment)
+def _hold(project: str, path: str, base: str, tree: str, env: dict) -> None:
+    """Keep the tree that a merge begins with from git's garbage collection, where no commit holds
+    it (line ends were converted)."""
+    if trees.tree_of(project, base, env) != tree:
+        sha = trees.commit(project, tree, base, "as it began", env)
+        git(project, env, "update-ref", _ref(path), sha)
 
 
 def _ref(path: str) -> str:
     loop, _, name = path.split(os.sep)[-3:]
-    return f"{checkpoints.REFS}{loop}/{FOLDER}/{name}"
+    return f"{REFS}{loop}/{FOLDER}/{name}"
 
 
 def _prepare(folder: str) -> None:
-    """The folder of the worktrees; all in it is ignored, or each would show as a repository within
-    the repository."""
-    where = os.path.join(folder, FOLDER)
+    """Make the folder of the worktrees, and have git ignore what is in it."""
+    target = os.path.join(folder, FOLDER)
     try:
-        inside.check(os.path.dirname(folder), where)
-        os.makedirs(where, exist_ok=True)
-        ignore = os.path.join(where, ".gitignore")
+        inside.check(os.path.dirname(folder), target)
+        os.makedirs(target, exist_ok=True)
+        ignore = os.path.join(target, ".gitignore")
         if not os.path.exists(ignore):
             atomic.write(ignore, b"*\n")
     except OSError as error:
-        raise unwritable(where, error) from None
+        raise unwritable(target, error) from None
 
 
-def _dirty(project: str, environment: dict) -> bool:
-    return any(
-        ".loop" not in os.fsdecode(one[3:]).split("/") for one in _status(project, environment)
-    )
+def _dirty(project: str, env: dict) -> bool:
+    return any(".loop" not in path.split("/") for _, path in _status(project, env))
 
 
-def _branch(project: str, branch: str, environment: dict) -> str:
-    """The commit of a branch; "" where there is none."""
+def _exists(project: str, branch: str, env: dict) -> bool:
     name = f"refs/heads/{branch}"
-    said = git(
-        project, "rev-parse", "--verify", "-q", name, environment=environment, answers=(0, 1, 128)
-    )
-    return said.decode("ascii", "replace").strip()
+    return bool(git(project, env, "rev-parse --verify -q", name, answers=(0, 1, 128)))
 
 
-def _registered(project: str, environment: dict) -> dict[str, str]:
+def _registered(project: str, env: dict) -> dict[str, str]:
     """{path: branch} of all worktrees that the repository knows, also of those whose folder is
     gone."""
-    said = git(project, "worktree", "list", "--porcelain", "-z", environment=environment).split(
-        b"\0"
-    )
     found, path = {}, ""
-    for one in map(os.fsdecode, said):
-        if one.startswith("worktree "):
-            path = os.path.realpath(one[9:])
+    for row in paths(git(project, env, "worktree list --porcelain -z")):
+        if row.startswith("worktree "):
+            path = os.path.realpath(row[9:])
             found[path] = ""
-        elif one.startswith("branch refs/heads/"):
-            found[path] = one[18:]
+        elif row.startswith("branch refs/heads/"):
+            found[path] = row[18:]
     return found
 
 
 # -- looking
 
 
-def touched(path: str, base: str, environment: dict) -> list[str]:
-    """Paths in `.loop/` that a worktree has otherwise than the commit it began with; nobody but
-    loopkit writes there."""
-    return [name for name in _differing(path, base, environment) if ".loop" in name.split("/")]
+def touched(path: str, base: str, env: dict) -> list[str]:
+    """Paths in `.loop/` where a worktree differs from the commit it began with; nobody but loopkit
+    writes there."""
+    return [name for name in _differing(path, base, env) if ".loop" in name.split("/")]
 
 
-def outside(project: str, path: str, base: str, environment: dict) -> list[str]:
-    """Paths beside the project that a worktree of its repository has otherwise than the commit it
-    began with."""
-    prefix = checkpoints.repository(project, environment).prefix
-    found = _differing(path, base, environment) if prefix else []
-    return [name for name in found if not name.startswith(prefix)]
+def outside(project: str, path: str, base: str, env: dict) -> list[str]:
+    """Paths beside the project where a worktree differs from the commit it began with."""
+    prefix = repository(project, env).prefix
+    names = _differing(path, base, env) if prefix else []
+    return [name for name in names if not name.startswith(prefix)]
 
 
-def _differing(path: str, base: str, environment: dict) -> list[str]:
-    """Paths that a worktree has otherwise than the commit it began with."""
-    said = git(
-        path,
-        "diff",
-        "--name-only",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--ignore-submodules=all",
-        base,
-        environment=environment,
-        seconds=checkpoints.LONG_SECONDS,
-    )
-    found = {os.fsdecode(one) for one in said.split(b"\0") if one}
-    found |= {os.fsdecode(one[3:]) for one in _status(path, environment) if one.startswith(b"??")}
-    return sorted(found)
+def _differing(path: str, base: str, env: dict) -> list[str]:
+    command = "diff --name-only -z --no-renames --no-ext-diff --no-textconv"
+    output = git(path, env, command, "--ignore-submodules=all", base, seconds=LONG_SECONDS)
+    untracked = [name for status, name in _status(path, env) if status == "??"]
+    return sorted({*paths(output), *untracked})
 
 
-def _status(path: str, environment: dict) -> list[bytes]:
-    """What is not committed in a folder of a working tree: `XY path` each, untracked files
-    included."""
-    said = git(
-        path,
-        "status",
-        "--porcelain",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-        "--ignore-submodules=all",
-        "--",
-        ".",
-        environment=environment,
-        seconds=checkpoints.LONG_SECONDS,
-    )
-    return [one for one in said.split(b"\0") if one]
+def _status(folder: str, env: dict) -> list[tuple[str, str]]:
+    """(XY, path) of what is not committed in a folder, untracked files included."""
+    command = "status --porcelain -z --no-renames --untracked-files=all --ignore-submodules=all"
+    rows = paths(git(folder, env, command, "--", ".", seconds=LONG_SECONDS))
+    return [(row[:2], row[3:]) for row in rows]
 
 
-def began(path: str, base: str, environment: dict) -> str:
+def began(path: str, base: str, env: dict) -> str:
     """The commit at which the work in a worktree begins: `base`, or where its history leaves that
     of `base`."""
-    said = git(path, "merge-base", base, "HEAD", environment=environment, answers=(0, 1, 128))
-    return said.decode("ascii", "replace").strip() or "a commit without a common history"
+    common = word(git(path, env, "merge-base", base, "HEAD", answers=(0, 1, 128)))
+    return common or "a commit without a common history"
 
 
-def commit_of(project: str, name: str, environment: dict) -> str:
+def commit_of(project: str, name: str, env: dict) -> str:
     """The whole id of a commit as somebody wrote it. Raises Refused where there is none."""
-    word = name.strip()
-    said = b""
-    if word and not word.startswith("-"):
-        asked = ("rev-parse", "--verify", "-q", "--end-of-options", word + "^{commit}")
-        said = git(project, *asked, environment=environment, answers=(0, 1, 128))
-    if not said:
-        raise Refused(
-            f"there is no commit {name[:60]!r}", "give the commit that the work began with"
-        )
-    return said.decode("ascii", "replace").strip()
+    name, sha = name.strip(), ""
+    if name and not name.startswith("-"):
+        command = "rev-parse --verify -q --end-of-options"
+        sha = word(git(project, env, command, name + "^{commit}", answers=(0, 1, 128)))
+    if not sha:
+        way_out = "give the commit that the work began with"
+        raise Refused(f"there is no commit {name[:60]!r}", way_out)
+    return sha
 
 
-def standing(project: str, path: str, base: str, known: tuple, environment: dict) -> Standing:
-    """How a worktree stands; known: trees that hold nothing of its own (as it began, as it was
+def standing(project: str, path: str, base: str, known: tuple, env: dict) -> Standing:
+    """What a worktree holds; known: trees that hold nothing of its own (as it began, as it was
     merged).
 
     base: the commit it began with, "" where nobody noted it: then only a worktree whose files are
     all committed, in a commit that another branch or HEAD has too, holds nothing of its own.
     """
-    branch = _registered(project, environment).get(os.path.realpath(path))
-    if branch is None or not is_one(project, path, environment):
+    branch = _registered(project, env).get(os.path.realpath(path))
+    if branch is None or not is_one(project, path, env):
         return Standing(False, branch or "", "", "", _files(path))
-    head = checkpoints.head(path, environment) or ""
-    snapshot = checkpoints.snapshot(same(project, path, environment), environment)
-    tree = snapshot.tree
-    own = [one for one in snapshot.left_out if not one.endswith("(a submodule)")]
+    head = head_of(path, env) or ""
+    taken = snapshot(same(project, path, env), env)
+    changed = [entry for entry in taken.left_out if not entry.endswith("(a submodule)")]
     if base:
-        own += touched(path, base, environment) + outside(project, path, base, environment)
-    if known:
-        if tree not in known:
-            own += [one for _, one in checkpoints.changed(path, known[-1], tree, environment)]
-    else:
-        own += [os.fsdecode(one[3:]) for one in _status(path, environment)]
-        if not _shared(project, head, branch, environment):
-            own.append(f"commits of {branch or head[:12]}")
-    return Standing(True, branch, head, tree, own)
+        changed += touched(path, base, env) + outside(project, path, base, env)
+    if not known:
+        changed += [name for _, name in _status(path, env)]
+        if not _shared(project, head, branch, env):
+            changed.append(f"commits of {branch or head[:12]}")
+    elif taken.tree not in known:
+        changed += [name for _, name in trees.changed(path, known[-1], taken.tree, env)]
+    return Standing(True, branch, head, taken.tree, changed)
 
 
-def is_one(project: str, path: str, environment: dict) -> bool:
-    """Whether a folder is a worktree of the project's repository still: in one that has lost its
+def is_one(project: str, path: str, env: dict) -> bool:
+    """Whether a folder still is a worktree of the project's repository: in one that has lost its
     `.git`, git would look upwards and act on the project's own tree, index and branch. Raises
     Unavailable where the project has no repository."""
-    main = checkpoints.repository(project, environment)
+    main = repository(project, env)
     try:
-        own = checkpoints.repository(path, environment)
+        own = repository(path, env)
     except LoopError:
         return False
     common, folder = os.path.realpath(main.common), os.path.realpath(own.folder)
     return own.top == os.path.realpath(path) and os.path.realpath(own.common) == common != folder
 
 
-def _shared(project: str, head: str, branch: str, environment: dict) -> bool:
+def _shared(project: str, head: str, branch: str, env: dict) -> bool:
     """Whether a commit, or the one before it where loopkit made it, is in another branch too."""
-    said = git(project, "log", "-1", "--format=%an%n%P", head, environment=environment).decode(
-        "utf-8", "replace"
-    )
-    author, _, parents = said.strip().partition("\n")
-    looked = parents.split()[:1] if author == "loopkit" else [head]
-    if author == "loopkit" and not looked:
-        return True
-    for one in looked:
-        found = (
-            git(
-                project,
-                "for-each-ref",
-                "--contains",
-                one,
-                "--format=%(refname)",
-                environment=environment,
-            )
-            .decode("utf-8", "replace")
-            .split()
-        )
-        if any(name != f"refs/heads/{branch}" for name in found):
+    output = git(project, env, "log -1 --format=%an%n%P", head).decode("utf-8", "replace")
+    author, _, parents = output.strip().partition("\n")
+    commit = head
+    if author == "loopkit":
+        if not parents.split():
             return True
-    return False
+        commit = parents.split()[0]
+    refs = git(project, env, "for-each-ref --format=%(refname) --contains", commit).split()
+    return any(os.fsdecode(ref) != f"refs/heads/{branch}" for ref in refs)
 
 
 def _files(path: str) -> list[str]:
-    """What lies in a folder that is no worktree any more."""
+    """The files in a folder that no longer is a worktree."""
     found = []
     for top, folders, names in os.walk(path):
-        found += [os.path.relpath(os.path.join(top, one), path) for one in names]
+        found += [os.path.relpath(os.path.join(top, name), path) for name in names]
         if len(found) > MOST:
             folders.clear()
-    return sorted(one for one in found if one != ".git")
+    return sorted(name for name in found if name != ".git")
 
 
 def lying(folder: str) -> list[str]:
-    """Paths, relative to the loop's folder, of all that lies among its worktrees."""
+    """Paths, relative to the loop's folder, of the folders among its worktrees."""
     if os.path.islink(os.path.join(folder, FOLDER)):  # what lies elsewhere is none of ours
         return []
     try:
         with os.scandir(os.path.join(folder, FOLDER)) as entries:
-            names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return []
-    return [f"{FOLDER}/{one}" for one in sorted(names)]
+    return [f"{FOLDER}/{name}" for name in names]
 
 
 # -- removing
 
 
-def remove(project: str, path: str, found: Standing, environment: dict) -> None:
-    """Remove a worktree that holds nothing of its own, and its branch where that is so as well;
-    nothing is forced.
+def remove(project: str, path: str, found: Standing, env: dict) -> None:
+    """Remove a worktree that holds nothing of its own, and its branch where that holds nothing
+    either; nothing is forced.
 
     What was merged without ever being committed is committed on its branch first, so that git sees
     a clean worktree; if anything changes meanwhile, git itself refuses. Raises Unavailable,
@@ -373,28 +303,25 @@ def remove(project: str, path: str, found: Standing, environment: dict) -> None:
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
-        if os.path.realpath(path) in _registered(
-            project, environment
-        ):  # of the person's, some may be away for a while
-            git(project, "worktree", "remove", path, environment=environment)
+        # of the person's, some may be away for a while
+        if os.path.realpath(path) in _registered(project, env):
+            git(project, env, "worktree remove", path)
         return
-    head = found.head
-    if _status(path, environment):
-        git(path, "add", "-A", environment=environment, seconds=checkpoints.LONG_SECONDS)
-        tree = git(path, "write-tree", environment=environment).decode("ascii").strip()
-        head = checkpoints.commit(path, tree, head or None, "as it was merged", environment)
-        if not found.branch.startswith(BRANCHES):  # a branch of somebody else's stays where it is
-            git(path, "update-ref", "--no-deref", "HEAD", head, environment=environment)
-        git(path, "reset", "-q", "--mixed", head, environment=environment)
-    git(project, "worktree", "remove", path, environment=environment)
-    git(project, "update-ref", "-d", _ref(path), environment=environment)
-    if found.branch.startswith(BRANCHES):
-        git(
-            project, "update-ref", "-d", f"refs/heads/{found.branch}", head, environment=environment
-        )
+    head, ours = found.head, found.branch.startswith(BRANCHES)
+    if _status(path, env):
+        git(path, env, "add -A", seconds=LONG_SECONDS)
+        tree = word(git(path, env, "write-tree"))
+        head = trees.commit(path, tree, head or None, "as it was merged", env)
+        if not ours:  # a branch of somebody else's stays where it is
+            git(path, env, "update-ref --no-deref HEAD", head)
+        git(path, env, "reset -q --mixed", head)
+    git(project, env, "worktree remove", path)
+    git(project, env, "update-ref -d", _ref(path))
+    if ours:
+        git(project, env, "update-ref -d", f"refs/heads/{found.branch}", head)
 
 
-def moved(project: str, paths: list[str], environment: dict) -> None:
-    """Tell the repository that worktrees lie elsewhere now. Raises Unavailable, GitFault, Late."""
-    if paths:
-        git(project, "worktree", "repair", *paths, environment=environment)
+def moved(project: str, names: list[str], env: dict) -> None:
+    """Tell the repository where worktrees lie now. Raises Unavailable, GitFault, Late."""
+    if names:
+        git(project, env, "worktree repair", *names)
