@@ -1,5 +1,4 @@
-"""What can be wrong with an installation or a loop, found out by looking: programs, hooks, task
-list, files, work."""
+"""The doctor: what can be wrong with an installation or a loop, found out by looking."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from ..core.plan import graph
 from ..core.steps import snapshot as snapshots
 from ..store import client, journal, loops, native, place
 from ..store.loop import Loop, prepare
-from . import installation, standing, surroundings
-from .findings import DAMAGE, FAULT, OK, WARN, Case, Report
+from . import environment, installation, locks
+from .findings import OK, WARN, Case, Report
 
 __all__ = ["Case", "Report", "examine", "rules"]
 
@@ -21,58 +20,54 @@ __all__ = ["Case", "Report", "examine", "rules"]
 def examine(case: Case, fix: bool) -> Report:
     """Everything, in the order in which a person would look; `fix` rebuilds derived files."""
     report = Report()
-    folders = surroundings.folders(case)
-    files = client.settings(case.environment, folders, case.system)
+    folders = environment.folders(case)
+    files = client.settings(case.env, folders, case.system)
     python = installation.programs(report, case)
     installation.plugins(report, case, files, folders)
     installation.hooks(report, case, python)
-    surroundings.variables(report, case, files)
-    surroundings.settings(report, case, files)
-    surroundings.rules(report, files)
-    surroundings.task_list(report, case, files)
-    surroundings.start(report, case)
-    surroundings.system(report, case)
-    _loop(report, case, fix)
+    environment.variables(report, case, files)
+    environment.settings(report, case, files)
+    environment.rules(report, files)
+    environment.task_list(report, case, files)
+    environment.start(report, case)
+    environment.system(report, case)
+    if case.root is None:
+        report.ok("no loop in this project")
+    else:
+        _root(report, case, case.root, fix)
     return report
 
 
-def _loop(report: Report, case: Case, fix: bool) -> None:
-    root = case.root
-    if root is None:
-        report.add(OK, "no loop in this project")
-        return
+def _root(report: Report, case: Case, root: str, fix: bool) -> None:
     if not os.access(root, os.W_OK):
-        report.add(DAMAGE, f"{root} cannot be written: give write access")
+        report.damage(f"{root} cannot be written: give write access")
     for name in loops.names(root):
         if not case.session or _is_ours(root, name):  # no name of a stranger's reaches a session
             _ledger(report, root, name)
-    standing.writing_lock(report, root)
+    locks.writing_lock(report, root)
+    path = os.path.join(root, loops.SNAPSHOT)
     stored = loops.read_snapshot(root)
-    what = (
-        "is damaged or was edited by hand"
-        if os.path.exists(os.path.join(root, loops.SNAPSHOT))
-        else "is missing"
-    )
+    edited = os.path.exists(path)
     try:
         loop = Loop.active(root)  # rebuilds a snapshot that is no use
     except Damaged as error:
-        report.add(DAMAGE, str(error))
+        report.damage(str(error))
         return
     if loop is None:
-        report.add(OK, "no loop in this project")
+        report.ok("no loop in this project")
         return
     if stored is None:
+        what = "is damaged or was edited by hand" if edited else "is missing"
         done = "it was rebuilt from the ledger just now"
         if loops.read_snapshot(root) is None:
             done = "it cannot be rebuilt; remove whatever lies there"
-        report.add(WARN, f"{os.path.join(root, loops.SNAPSHOT)} {what}; {done}")
+        report.warn(f"{path} {what}; {done}")
     _leftovers(report, loop, case)
-    if not _trust(report, loop, case):
-        return
-    _writable(report, loop)
-    _snapshot(report, loop, fix, case)
-    _ownership(report, loop, case)
-    _work(report, loop)
+    if _trust(report, loop, case):
+        _writable(report, loop)
+        _snapshot(report, loop, fix, case)
+        _ownership(report, loop, case)
+        _work(report, loop)
 
 
 def _ledger(report: Report, root: str, name: str) -> None:
@@ -80,73 +75,52 @@ def _ledger(report: Report, root: str, name: str) -> None:
     try:
         tail = journal.read(path)
     except OSError as error:
-        report.add(DAMAGE, f"{path} cannot be read: {error.strerror}")
+        report.damage(f"{path} cannot be read: {error.strerror}")
         return
     if tail is None or not tail.events or tail.events[0].type != "loop_started":
-        report.add(
-            DAMAGE,
-            f"{path} does not begin with a loop's start: restore it from a backup, or move the "
-            f"folder {name} away",
-        )
+        way_out = f"restore it from a backup, or move the folder {name} away"
+        report.damage(f"{path} does not begin with a loop's start: {way_out}")
         return
     for number in tail.damaged:
-        report.add(
-            DAMAGE,
-            f"{path} line {number} is no event: changed by something else; restore it from a "
-            "backup if you can",
-        )
+        what = f"{path} line {number} is no event: changed by something else"
+        report.damage(f"{what}; restore it from a backup if you can")
     for number in tail.cut:
-        report.add(
-            WARN,
-            f"{path} line {number} is a write that was cut short; nobody was told that it was "
-            "written, it is left out",
-        )
+        what = f"{path} line {number} is a write that was cut short"
+        report.warn(f"{what}; nobody was told that it was written, it is left out")
     if tail.torn:
-        report.add(
-            WARN,
-            f"{path}: the last line has no end: a write that was cut short; it is left out, the "
-            "next write closes it",
-        )
+        what = f"{path}: the last line has no end: a write that was cut short"
+        report.warn(f"{what}; it is left out, the next write closes it")
     if not tail.damaged and not tail.cut and not tail.torn:
-        report.add(OK, f"ledger of {name}: {len(tail.events)} lines")
+        report.ok(f"ledger of {name}: {len(tail.events)} lines")
 
 
 def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
     path = os.path.join(loop.root, loops.SNAPSHOT)
     stored = loops.read_snapshot(loop.root)
     if stored is not None and stored["loop"] == loop.name:
-        fresh = snapshots.build(loop.state, loop.offset)
         view = loops.view(loop.root)
-        same = view is not None and view.snapshot["tasks"] == fresh["tasks"]
-        report.add(
-            OK if same else WARN,
-            f"{path} "
-            + (
-                "agrees with the ledger"
-                if same
-                else "is behind the ledger; the next command renews it"
-            ),
-        )
+        fresh = snapshots.build(loop.state, loop.offset)["tasks"]
+        if view is not None and view.snapshot["tasks"] == fresh:
+            report.ok(f"{path} agrees with the ledger")
+        else:
+            report.warn(f"{path} is behind the ledger; the next command renews it")
     if fix:
         prepare(loop.root)
         with loop.writing():
             loop.write_snapshot()
         case.follow(loop)
-        report.add(OK, "derived files rebuilt: workflow-state.json, PROGRESS.md")
+        report.ok("derived files rebuilt: workflow-state.json, PROGRESS.md")
 
 
 def _leftovers(report: Report, loop: Loop, case: Case) -> None:
     """Locks of the client's list and unfinished drafts, around this loop."""
-    places = [loop.root, loop.folder, os.path.join(loop.folder, "evidence")]
-    listed = (
-        native.folder(case.environment, loop.state.session.owner)
-        if loop.state.session.owner
-        else None
-    )
-    if listed:
-        standing.list_locks(report, listed)
-        places.append(listed)
-    standing.drafts(report, places)
+    folders = [loop.root, loop.folder, os.path.join(loop.folder, "evidence")]
+    owner = loop.state.session.owner
+    task_list = native.folder(case.env, owner) if owner else None
+    if task_list:
+        locks.list_locks(report, task_list)
+        folders.append(task_list)
+    locks.drafts(report, folders)
 
 
 def _is_ours(root: str, name: str) -> bool:
@@ -160,116 +134,92 @@ def _trust(report: Report, loop: Loop, case: Case) -> bool:
     """Whether the loop is this person's own; of another one nothing more is said, and nothing of it
     is renewed."""
     if not loop.ours:
-        report.add(
-            FAULT,
-            ("a loop here" if case.session else f"loop {loop.name}")
-            + " came from elsewhere: hooks and commands leave it alone; look at it, then: loopkit "
-            "resume --adopt",
+        what = "a loop here" if case.session else f"loop {loop.name}"
+        report.fault(
+            f"{what} came from elsewhere: hooks and commands leave it alone; look at it, then: "
+            "loopkit resume --adopt"
         )
         return False
     tail = journal.read(loop.path)
     adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
-    report.add(OK, f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
+    report.ok(f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
     return True
 
 
 def _writable(report: Report, loop: Loop) -> None:
     """Whether the journal can grow and evidence can be kept, and whether something lies where a
     derived file belongs."""
-    for path, kind in (
-        (loop.path, "file"),
-        (loop.folder, "folder"),
-        (os.path.join(loop.folder, "evidence"), "folder"),
+    for path, kind, is_kind in (
+        (loop.path, "file", os.path.isfile),
+        (loop.folder, "folder", os.path.isdir),
+        (os.path.join(loop.folder, "evidence"), "folder", os.path.isdir),
     ):
-        right = os.path.isdir(path) if kind == "folder" else os.path.isfile(path)
-        if os.path.lexists(path) and not (
-            right and not os.path.islink(path) and os.access(path, os.W_OK)
-        ):
-            report.add(
-                DAMAGE,
-                f"{path} is no {kind} that can be written: give write access, or move it away",
-            )
+        good = is_kind(path) and not os.path.islink(path) and os.access(path, os.W_OK)
+        if os.path.lexists(path) and not good:
+            way_out = "give write access, or move it away"
+            report.damage(f"{path} is no {kind} that can be written: {way_out}")
     progress = os.path.join(loop.root, "PROGRESS.md")
     if os.path.lexists(progress) and not os.path.isfile(progress):
-        report.add(WARN, f"{progress} is no file, so progress is not written there: remove it")
+        report.warn(f"{progress} is no file, so progress is not written there: remove it")
 
 
 def _ownership(report: Report, loop: Loop, case: Case) -> None:
     session = loop.state.session
     if session.status in verdict.FINAL:
-        report.add(OK, f"loop {loop.name} is over: {session.verdict}")
+        report.ok(f"loop {loop.name} is over: {session.verdict}")
         return
-    mine = bool(case.session) and session.owner == case.session
-    alive = "running" if place.alive(session.owner_pid) else "not running"
-    whose = (
-        "this session" if mine else f"session {session.owner} ({alive}); go on here: loopkit resume"
-    )
-    report.add(OK if mine or not case.session else WARN, f"loop {loop.name} belongs to {whose}")
+    if case.session and session.owner == case.session:
+        report.ok(f"loop {loop.name} belongs to this session")
+    else:
+        alive = "running" if place.alive(session.owner_pid) else "not running"
+        whose = f"session {session.owner} ({alive}); go on here: loopkit resume"
+        report.add(WARN if case.session else OK, f"loop {loop.name} belongs to {whose}")
     if session.status == verdict.PAUSED:
-        named = f" ({session.verdict})" if session.verdict else ""
-        report.add(
-            WARN,
-            f"the loop is paused{named}: {session.reason or verdict.BY_HAND}; go on: loopkit "
-            "resume",
-        )
+        cause = f" ({session.verdict})" if session.verdict else ""
+        reason = session.reason or verdict.BY_HAND
+        report.warn(f"the loop is paused{cause}: {reason}; go on: loopkit resume")
     if session.last_stop:
-        last = session.last_stop
-        report.add(
-            OK,
-            f"last stop: {last['decision']}" + (f", {last['verdict']}" if last["verdict"] else ""),
-        )
+        end = session.last_stop["verdict"]
+        report.ok(f"last stop: {session.last_stop['decision']}" + (f", {end}" if end else ""))
     if session.failure:
-        report.add(
-            WARN, f"the last turn died of {session.failure['error']}: {session.failure['text']}"
-        )
+        error, text = session.failure["error"], session.failure["text"]
+        report.warn(f"the last turn died of {error}: {text}")
 
 
 def _work(report: Report, loop: Loop) -> None:
     state = loop.state
     for task_id in state.open:
-        task = state.tasks[task_id]
-        if not task.verify and task.block_kind != tasks.SPLIT:
-            report.add(
-                FAULT,
-                f"{task_id} has no verification command: loopkit task set {task_id} --verify "
-                '"<command>"',
-            )
-        errors = [entry["error"] for entry in task.history]
-        if any(one and errors.count(one) >= 3 for one in errors):
-            report.add(
-                FAULT,
-                f"{task_id} failed 3 times with the same error: split it (loopkit task split "
-                f"{task_id} --file -)",
-            )
-        if task.panel_due:
-            report.add(
-                WARN, f"{task_id} failed and no panel has looked at it: loopkit panel {task_id}"
-            )
+        _task(report, state.tasks[task_id])
     try:
-        graph.waves({one: state.tasks[one].blocked_by for one in state.open})
+        graph.waves({task_id: state.tasks[task_id].blocked_by for task_id in state.open})
     except ValueError as error:
-        report.add(FAULT, f"{error}: loopkit task set <id> --blocked-by <what it really needs>")
+        report.fault(f"{error}: loopkit task set <id> --blocked-by <what it really needs>")
     session = state.session
     if session.status in verdict.FINAL:
         return
     if session.limit_iterations is None and session.limit_seconds is None:
-        ends = (
-            "its completion or a stall"
-            if session.limit_usd is None
-            else "money, its completion or a stall"
-        )
-        report.add(
-            WARN,
-            f"no limit on iterations or time: only {ends} ends this loop; set one: loopkit resume "
-            "--iterations N --time T",
+        money = "" if session.limit_usd is None else "money, "
+        report.warn(
+            f"no limit on iterations or time: only {money}its completion or a stall ends this "
+            "loop; set one: loopkit resume --iterations N --time T"
         )
     unpriced = pricing.cost(session.usage, session.prices)[2]
     if unpriced and session.limit_usd is not None:
-        report.add(
-            WARN,
-            f"no price for {', '.join(unpriced)}: no money limit can be kept; add it to [prices] "
-            "in config.toml",
-        )
+        what = f"no price for {', '.join(unpriced)}: no money limit can be kept"
+        report.warn(f"{what}; add it to [prices] in config.toml")
+
+
+def _task(report: Report, task: tasks.Task) -> None:
+    if not task.verify and task.block_kind != tasks.SPLIT:
+        way_out = f'loopkit task set {task.id} --verify "<command>"'
+        report.fault(f"{task.id} has no verification command: {way_out}")
+    errors = [entry["error"] for entry in task.history]
+    if any(error and errors.count(error) >= 3 for error in errors):
+        way_out = f"split it (loopkit task split {task.id} --file -)"
+        report.fault(f"{task.id} failed 3 times with the same error: {way_out}")
+    if task.panel_due:
+        way_out = f"loopkit panel {task.id}"
+        report.warn(f"{task.id} failed and no panel has looked at it: {way_out}")
 
 
 def rules() -> list[str]:

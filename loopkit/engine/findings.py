@@ -1,38 +1,16 @@
-"""What the doctor's checks share: what is looked at, and what was found."""
+"""What the doctor's checks share: the case they look at, the report they add to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import namedtuple
 
 from ..core.journal.errors import EXIT_DAMAGED
 
 OK, WARN, FAULT, DAMAGE = "ok", "note", "fault", "damaged"
 
-
-class Case:
-    """What is looked at: environment, current folder, session id, `.loop` (or None), how derived
-    files are renewed.
-
-    system: as `sys.platform` names it.
-    """
-
-    def __init__(
-        self,
-        environment: dict,
-        folder: str,
-        session: str,
-        root: str | None,
-        renew: Callable,
-        system: str,
-    ) -> None:
-        self.environment, self.folder, self.session, self.root, self.follow = (
-            environment,
-            folder,
-            session,
-            root,
-            renew,
-        )
-        self.system = system
+#: env: variables · folder: the current one · session: its id · root: `.loop` or None · follow:
+#: renews a loop's derived files · system: as `sys.platform` names it.
+Case = namedtuple("Case", "env folder session root follow system")
 
 
 class Report:
@@ -44,7 +22,25 @@ class Report:
     def add(self, level: str, text: str) -> None:
         self.rows.append((level, " ".join(text.split())))
 
+    def ok(self, text: str) -> None:
+        self.add(OK, text)
+
+    def warn(self, text: str) -> None:
+        self.add(WARN, text)
+
+    def fault(self, text: str) -> None:
+        self.add(FAULT, text)
+
+    def damage(self, text: str) -> None:
+        self.add(DAMAGE, text)
+
     @property
     def exit(self) -> int:
         levels = {level for level, _ in self.rows}
         return EXIT_DAMAGED if DAMAGE in levels else 1 if FAULT in levels else 0
+
+
+def listed(names: list[str], most: int) -> str:
+    """The first of some names on one line, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,5 +1,4 @@
-"""The doctor's look at the installation: interpreters, environment, plugins, hooks and their last
-calls."""
+"""The doctor's checks of the installation: interpreters, environment, plugins, hooks."""
 
 from __future__ import annotations
 
@@ -12,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+from typing import Any
 
 from .. import bootstrap
 from ..core.journal import clock
@@ -24,8 +25,7 @@ RAN = 42
 NEEDED = ("hope", "counsel")
 #: What must lie in the plugin beside the package and the hooks; of a folder, something.
 PARTS = ("bin/loopkit", "commands", "agents", "skills", "templates", "plugins/counsel/profiles")
-#: Loads the module of each event, as a hook does, and prints those that cannot be loaded: event,
-#: TAB, why.
+#: Loads the module of each event, as a hook does, and prints: event, TAB, why it cannot be loaded.
 LOAD = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -38,7 +38,7 @@ for event in dispatch.EVENTS:
         why = type(fault).__name__ + " " + str(fault)
     print(event, " ".join(why.split()), sep="\\t")
 """
-WORDS = {
+RESULTS = {
     "silent": "it had nothing to say",
     "held": "it held the turn",
     "told": "it told the session of the loop",
@@ -48,43 +48,58 @@ WORDS = {
     "disabled": "switched off by LOOPKIT_DISABLED",
     "child": "a run's own agent, left alone",
     "no-python": "no Python was found",
+    "": "what came of it is not noted",
 }
+#: What running a program may raise.
+_ERRORS = (OSError, subprocess.TimeoutExpired)
+
+
+def _run(seconds: float, *words: str, given: bytes = b"", **options: Any) -> Any:
+    return subprocess.run(
+        words, input=given, capture_output=True, timeout=seconds, check=False, **options
+    )
+
+
+def _launch(case: Case, seconds: float, word: str, given: bytes = b"", **variables: str) -> Any:
+    """Call hooks/run as the client does."""
+    launcher = os.path.join(place.plugin_root(), "hooks", "run")
+    env = {**case.env, **variables}
+    return _run(seconds, "sh", launcher, word, given=given, env=env, cwd=case.folder)
+
+
+def _no_answer(report: Report, case: Case, error: Exception) -> None:
+    sh = "`sh`" + (", which comes with Git for Windows" if case.system == "win32" else "")
+    report.fault(f"hooks/run does not answer ({error.__class__.__name__}); it needs {sh}")
 
 
 def programs(report: Report, case: Case) -> str:
-    """What loopkit runs on, what hooks run on and why, programs it leans on, the data folder and
-    its environment.
-
-    Gives the path of the interpreter that hooks take, or an empty text.
-    """
+    """What loopkit and hooks run on and why, programs it needs, the data folder and its
+    environment. Gives the path of the interpreter that hooks take, or ""."""
     version = ".".join(map(str, sys.version_info[:3]))
-    report.add(OK, f"loopkit runs on Python {version} at {sys.executable}")
-    data = place.data_dir(case.environment)
+    report.ok(f"loopkit runs on Python {version} at {sys.executable}")
+    data, search = place.data_dir(case.env), case.env.get("PATH", "")
     rows = _interpreters(report, case, data)
     tried = {path for _, path in rows}
     for name in ("python3", "python"):
-        found = shutil.which(name, path=case.environment.get("PATH", ""))
-        if found is None or found in tried:
+        path = shutil.which(name, path=search)
+        if path is None or path in tried:
             continue
-        wrong = what_is_wrong(found)
-        report.add(
-            WARN if wrong else OK,
-            f"{name} on the PATH is {found}" + (f": {wrong}; it is passed over" if wrong else ""),
-        )
+        wrong = what_is_wrong(path)
+        end = f": {wrong}; it is passed over" if wrong else ""
+        report.add(WARN if wrong else OK, f"{name} on the PATH is {path}{end}")
     for name, needed in (
         ("git", "checkpoints and stale evidence lean on it"),
         ("claude", "the client itself"),
     ):
-        found = shutil.which(name, path=case.environment.get("PATH", ""))
-        report.add(
-            OK if found else WARN,
-            f"{name}: {found}" if found else f"{name} is not on the PATH ({needed})",
-        )
-    writable = os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK)
-    report.add(
-        OK if writable else FAULT,
-        f"data folder {data}" + ("" if writable else " cannot be written"),
-    )
+        path = shutil.which(name, path=search)
+        if path:
+            report.ok(f"{name}: {path}")
+        else:
+            report.warn(f"{name} is not on the PATH ({needed})")
+    if os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK):
+        report.ok(f"data folder {data}")
+    else:
+        report.fault(f"data folder {data} cannot be written")
     _environment(report, data)
     return rows[-1][1] if rows and rows[-1][0] == RAN else ""
 
@@ -93,30 +108,25 @@ def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]
     """Which interpreter hooks take, by asking the launcher itself; gives (exit code, path) of those
     it tried."""
     try:
-        rows = _asked(case)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(
-            FAULT,
-            f"hooks/run does not answer ({error.__class__.__name__}); it needs "
-            f"`sh`{_git_bash(case)}",
-        )
+        output = os.fsdecode(_launch(case, 60, "which").stdout)
+    except _ERRORS as error:
+        _no_answer(report, case, error)
         return []
-    noted = _first_line(os.path.join(data, "python"))
+    fields = [row.split("\t", 1) for row in output.split("\0") if "\t" in row]
+    rows = [(int(code), path) for code, path in fields if code.isdecimal()]
+    note = os.path.join(data, "python")
+    noted = _first_line(note)
     taken = rows[-1][1] if rows and rows[-1][0] == RAN else None
     if noted and noted not in [path for _, path in rows]:
-        report.add(
-            WARN,
-            f"{os.path.join(data, 'python')} names {noted}, which is no program; it is passed over",
-        )
+        report.warn(f"{note} names {noted}, which is no program; it is passed over")
     for code, path in rows:
         if path != taken:
             wrong = what_is_wrong(path) or f"ends with {code} on hooks: {_last_words(path, data)}"
-            report.add(WARN, f"python for hooks: {path}: {wrong}; it is passed over")
+            report.warn(f"python for hooks: {path}: {wrong}; it is passed over")
     if taken is None:
-        report.add(
-            FAULT,
+        report.fault(
             "no Python 3.9 or newer runs here, so hooks do nothing: install Python 3.11 or newer, "
-            "run loopkit again",
+            "run loopkit again"
         )
     else:
         why = "the first on the PATH that works"
@@ -124,23 +134,8 @@ def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]
             why = "noted when the environment was prepared"
         elif taken.startswith(os.path.join(data, "env") + os.sep):
             why = "that of the prepared environment"
-        report.add(OK, f"python for hooks: {taken}, {why}; it starts in {_start_up(taken):.0f} ms")
+        report.ok(f"python for hooks: {taken}, {why}; it starts in {_start_up(taken):.0f} ms")
     return rows
-
-
-def _asked(case: Case) -> list[tuple[int, str]]:
-    """(exit code, path) of the interpreters that hooks/run tries, up to the one it takes."""
-    done = subprocess.run(
-        ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "which"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        env=case.environment,
-        cwd=case.folder,
-        check=False,
-    )
-    rows = [row.split("\t", 1) for row in os.fsdecode(done.stdout).split("\0") if "\t" in row]
-    return [(int(code), path) for code, path in rows if code.isdecimal()]
 
 
 def _first_line(path: str) -> str:
@@ -156,12 +151,8 @@ def _start_up(program: str) -> float:
     best = float("inf")
     for _ in range(3):
         began = time.perf_counter()
-        try:
-            subprocess.run(
-                [program, "-I", "-S", "-c", ""], stdin=subprocess.DEVNULL, timeout=20, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+        with contextlib.suppress(*_ERRORS):
+            _run(20, program, "-I", "-S", "-c", "")
         best = min(best, time.perf_counter() - began)
     return best * 1000
 
@@ -170,20 +161,14 @@ def what_is_wrong(program: str) -> str | None:
     """Why a Python is no use for hooks, or None."""
     check = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
     try:
-        done = subprocess.run(
-            [program, "-I", "-S", "-c", check],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = _run(10, program, "-I", "-S", "-c", check)
+    except _ERRORS as error:
         return f"does not run ({error.__class__.__name__})"
-    said = done.stdout.decode("utf-8", "replace").strip()
-    if done.returncode or not said.replace(".", "").isdigit():
-        return f"exits {done.returncode} and prints {said[:60]!r}"
-    if tuple(map(int, said.split("."))) < (3, 9):
-        return f"is Python {said}, hooks need 3.9"
+    version = done.stdout.decode("utf-8", "replace").strip()
+    if done.returncode or not version.replace(".", "").isdigit():
+        return f"exits {done.returncode} and prints {version[:60]!r}"
+    if tuple(map(int, version.split("."))) < (3, 9):
+        return f"is Python {version}, hooks need 3.9"
     return None
 
 
@@ -191,129 +176,98 @@ def _last_words(program: str, data: str) -> str:
     """What our own file says on an interpreter that runs everything else."""
     file = os.path.join(place.plugin_root(), "loopkit", "hooks", "__main__.py")
     try:
-        done = subprocess.run(
-            [program, "-I", "-S", file, "which", data],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = _run(10, program, "-I", "-S", file, "which", data)
+    except _ERRORS as error:
         return error.__class__.__name__
     return (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no word"])[-1][:160]
 
 
 def _environment(report: Report, data: str) -> None:
-    from pathlib import Path
-
     try:
-        ready = bootstrap.complete(
-            Path(data), Path(place.plugin_root(), "requirements.lock").read_bytes()
-        )
+        lock = Path(place.plugin_root(), "requirements.lock").read_bytes()
+        ready = bootstrap.complete(Path(data), lock)
     except OSError:
-        report.add(FAULT, "requirements.lock is missing from the plugin: install the plugin again")
+        report.fault("requirements.lock is missing from the plugin: install the plugin again")
         return
     if ready:
-        report.add(OK, f"environment prepared: {ready}")
+        report.ok(f"environment prepared: {ready}")
     else:
         env = os.path.join(data, "env")
         state = "is for another version" if os.path.lexists(env) else "is not prepared"
-        report.add(WARN, f"the environment {env} {state}; the next `loopkit` command prepares it")
+        report.warn(f"the environment {env} {state}; the next `loopkit` command prepares it")
 
 
 def plugins(report: Report, case: Case, files: list[client.Settings], folders: list[str]) -> None:
     """The three plugins: there, of one version, enabled; which copy of them the client reads."""
     root = place.plugin_root()
-    missing = [one for one in PARTS if not _is_there(os.path.join(root, one))]
+    missing = [part for part in PARTS if not _is_there(os.path.join(root, part))]
     if missing:
-        report.add(
-            FAULT, f"missing from the plugin {root}: {', '.join(missing)}; install the plugin again"
-        )
-    installed = client.installed(case.environment, folders)
-    switched = {name: client.deciding(files, "enabledPlugins", name) for name in installed}
-    off = {
-        name: decided[1] for name, decided in switched.items() if decided and decided[0] is False
-    }
+        what = f"missing from the plugin {root}: {', '.join(missing)}"
+        report.fault(f"{what}; install the plugin again")
+    installed = client.installed(case.env, folders)
+    switches = {name: client.deciding(files, "enabledPlugins", name) for name in installed}
+    off = {name: switch[1] for name, switch in switches.items() if switch and switch[0] is False}
     copies = client.copies(installed)
     copies = {name: folder for name, folder in copies.items() if name not in off} or copies
     _copies(report, case, root, copies)
     for plugin_id, folder in copies.items():
-        market = plugin_id.partition("@")[2]
-        where = {"loop": folder}
-        for name in NEEDED:
-            needed = f"{name}@{market}"
-            if needed in installed:
-                where[name] = installed[needed]
-                continue
-            report.add(
-                FAULT,
-                f"plugin {name} is not installed, and without it the client does not load loop: "
-                f"claude plugin install {plugin_id}",
-            )
-        _versions(report, where)
-        for name in (plugin_id, *(f"{name}@{market}" for name in NEEDED)):
-            if name in off:
-                report.add(FAULT, f"{off[name]} disables {name}: claude plugin enable {name}")
+        _needed(report, plugin_id, folder, installed, off)
     if not copies:
-        where = {"loop": root, **{name: os.path.join(root, "plugins", name) for name in NEEDED}}
-        for name in NEEDED:
-            if not client.manifest(where[name]):
-                report.add(
-                    WARN,
-                    f"plugin {name} is not beside this one: loop needs it (claude plugin list)",
-                )
-                del where[name]
-        _versions(report, where)
+        where = {name: os.path.join(root, "plugins", name) for name in NEEDED}
+        for name in [name for name, folder in where.items() if not client.manifest(folder)]:
+            what = f"plugin {name} is not beside this one"
+            report.warn(f"{what}: loop needs it (claude plugin list)")
+            del where[name]
+        _versions(report, {"loop": root, **where})
+
+
+def _needed(report: Report, plugin_id: str, folder: str, installed: dict, off: dict) -> None:
+    """The plugins that an installed copy of this one needs, from the same marketplace."""
+    ids = {name: f"{name}@{plugin_id.partition('@')[2]}" for name in NEEDED}
+    for name in NEEDED:
+        if ids[name] not in installed:
+            what = f"plugin {name} is not installed, and without it the client does not load loop"
+            report.fault(f"{what}: claude plugin install {plugin_id}")
+    where = {name: installed[key] for name, key in ids.items() if key in installed}
+    _versions(report, {"loop": folder, **where})
+    for key in (plugin_id, *ids.values()):
+        if key in off:
+            report.fault(f"{off[key]} disables {key}: claude plugin enable {key}")
 
 
 def _copies(report: Report, case: Case, root: str, copies: dict[str, str]) -> None:
-    """Which copy of this plugin the client reads, of those that are installed: ours, another one,
-    or several."""
+    """Which copy of this plugin the client reads: ours, another one, or several."""
     real = os.path.realpath(root)
-    cache = (
-        os.path.join(os.path.realpath(place.config_dir(case.environment)), "plugins", "cache")
-        + os.sep
-    )
+    cache = os.path.join(os.path.realpath(place.config_dir(case.env)), "plugins", "cache") + os.sep
     ours = [name for name, folder in copies.items() if os.path.realpath(folder) == real]
+    is_cached, this = real.startswith(cache), f"this is {root}"
     if ours:
-        report.add(OK, f"Claude Code reads {', '.join(ours)} from here: {root}")
-    elif not copies and real.startswith(cache):
+        report.ok(f"Claude Code reads {', '.join(ours)} from here: {root}")
+    elif not copies and is_cached:
         market = real[len(cache) :].split(os.sep)[0]
-        report.add(
-            FAULT,
-            f"this is {root}, and the plugin loop is not installed: claude plugin install "
-            f"loop@{market}",
-        )
+        way_out = f"claude plugin install loop@{market}"
+        report.fault(f"{this}, and the plugin loop is not installed: {way_out}")
     elif not copies:
-        report.add(
-            OK,
-            "the plugin loop is not installed: Claude Code uses this one where --plugin-dir "
-            f"names it: {root}",
+        report.ok(
+            "the plugin loop is not installed: Claude Code uses this one where --plugin-dir names "
+            f"it: {root}"
         )
     else:
-        where = ", ".join(
-            f"{name} {_version(folder)} from {folder}" for name, folder in copies.items()
-        )
-        if real.startswith(cache):
-            report.add(
-                WARN,
-                f"this is {root}; Claude Code has since installed {where}: start Claude Code again",
-            )
+        rows = (f"{name} {_version(folder)} from {folder}" for name, folder in copies.items())
+        where = ", ".join(rows)
+        if is_cached:
+            what = f"{this}; Claude Code has since installed {where}"
+            report.warn(f"{what}: start Claude Code again")
         else:
-            report.add(
-                OK,
-                f"this is loop {_version(root)} in {root}; Claude Code reads {where}, unless "
-                "--plugin-dir names this one",
-            )
+            what = f"this is loop {_version(root)} in {root}; Claude Code reads {where}"
+            report.ok(f"{what}, unless --plugin-dir names this one")
     if len({os.path.realpath(folder) for folder in copies.values()}) > 1:
         kept, why = _kept(ours, sorted(copies))
-        listed = ", ".join(f"{name} from {folder}" for name, folder in sorted(copies.items()))
+        where = ", ".join(f"{name} from {folder}" for name, folder in sorted(copies.items()))
         rest = ", ".join(f"claude plugin disable {name}" for name in sorted(copies) if name != kept)
-        report.add(
-            WARN,
+        report.warn(
             "Claude Code loads several copies of the plugin loop, and whose hooks answer is not "
-            f"certain: {listed}; "
-            f"keep {kept} ({why}): {rest}",
+            f"certain: {where}; keep {kept} ({why}): {rest}"
         )
 
 
@@ -333,14 +287,12 @@ def _version(folder: str) -> str:
 def _versions(report: Report, where: dict[str, str]) -> None:
     """{plugin: folder}, which must be of one version."""
     versions = {name: _version(folder) for name, folder in where.items()}
-    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    rows = ", ".join(f"{name} {version}" for name, version in versions.items())
     if len(set(versions.values())) > 1:
-        report.add(
-            FAULT,
-            f"plugins of different versions: {listed}; update all three (claude plugin update)",
-        )
+        way_out = "update all three (claude plugin update)"
+        report.fault(f"plugins of different versions: {rows}; {way_out}")
     else:
-        report.add(OK, f"plugins: {listed}")
+        report.ok(f"plugins: {rows}")
 
 
 def _is_there(path: str) -> bool:
@@ -363,21 +315,19 @@ def hooks(report: Report, case: Case, python: str) -> None:
                 for hook in entry["hooks"]
             ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        report.add(
-            FAULT,
-            f"hooks/hooks.json cannot be read ({error.__class__.__name__}): install the plugin "
-            "again",
-        )
+        what = f"hooks/hooks.json cannot be read ({error.__class__.__name__})"
+        report.fault(f"{what}: install the plugin again")
         return
     _sample(report, case, python, sorted({event for event, _, _ in registered}))
-    data = place.data_dir(case.environment)
+    data = place.data_dir(case.env)
     if python:
         _modules(report, python, data, {name for _, name, _ in registered})
     for event, name, limit in registered:
         _last_call(report, case, data, event, name, limit)
-    last = _last_line(os.path.join(data, "hooks.log"))
+    log = os.path.join(data, "hooks.log")
+    last = _last_line(log)
     if last:
-        report.add(WARN, f"the last line of {os.path.join(data, 'hooks.log')}: {last}")
+        report.warn(f"the last line of {log}: {last}")
 
 
 def _sample(report: Report, case: Case, python: str, registered: list[str]) -> None:
@@ -392,115 +342,68 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
     }
     try:
         with tempfile.TemporaryDirectory(prefix="loopkit-doctor-") as data:
-            with open(
-                os.path.join(data, "python"), "w", encoding="utf-8", errors="surrogateescape"
-            ) as file:
-                file.write(python)
+            Path(data, "python").write_bytes(os.fsencode(python))
             with contextlib.suppress(OSError, NotImplementedError):  # compiled once is enough
-                os.symlink(
-                    os.path.join(place.data_dir(case.environment), "pyc"), os.path.join(data, "pyc")
-                )
-            done = subprocess.run(
-                ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "stop"],
-                input=json.dumps(sample).encode(),
-                capture_output=True,
-                timeout=20,
-                cwd=case.folder,
-                env={**case.environment, "LOOPKIT_DATA": data},
-                check=False,
-            )
+                pyc = os.path.join(place.data_dir(case.env), "pyc")
+                os.symlink(pyc, os.path.join(data, "pyc"))
+            done = _launch(case, 20, "stop", json.dumps(sample).encode(), LOOPKIT_DATA=data)
             fault = _last_line(os.path.join(data, "hooks.log"))
-    except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(
-            FAULT,
-            f"hooks/run does not answer ({error.__class__.__name__}); it needs "
-            f"`sh`{_git_bash(case)}",
-        )
+    except _ERRORS as error:
+        _no_answer(report, case, error)
         return
-    good = (
-        done.returncode == 0 and not done.stdout.strip() and not done.stderr.strip() and not fault
-    )
-    said = fault or (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:100]
-    report.add(
-        OK if good else FAULT,
-        f"hooks {', '.join(registered)} registered; a sample stop of another session: "
-        + ("let go" if good else f"exit {done.returncode}, {said!r}"),
-    )
+    output = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[:100]
+    good = not (done.returncode or done.stdout.strip() or done.stderr.strip() or fault)
+    result = "let go" if good else f"exit {done.returncode}, {fault or output!r}"
+    what = f"hooks {', '.join(registered)} registered; a sample stop of another session"
+    report.add(OK if good else FAULT, f"{what}: {result}")
 
 
 def _modules(report: Report, python: str, data: str, registered: set[str]) -> None:
     """Whether the client calls a hook for each event that we answer, and whether what answers it
     can be loaded."""
-    argv = [
-        python,
-        "-I",
-        "-S",
-        "-B",
-        "-X",
-        "utf8",
-        "-X",
-        f"pycache_prefix={os.path.join(data, 'pyc')}",
-        "-c",
-        LOAD,
-    ]
+    cache = f"pycache_prefix={os.path.join(data, 'pyc')}"
+    options = ("-I", "-S", "-B", "-X", "utf8", "-X", cache)
     try:
-        done = subprocess.run(
-            [*argv, place.plugin_root()],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        report.add(FAULT, f"the hooks' modules cannot be loaded ({error.__class__.__name__})")
+        done = _run(20, python, *options, "-c", LOAD, place.plugin_root())
+    except _ERRORS as error:
+        report.fault(f"the hooks' modules cannot be loaded ({error.__class__.__name__})")
         return
     for row in done.stdout.decode("utf-8", "replace").splitlines():
         event, _, why = row.partition("\t")
         if why:
-            report.add(
-                FAULT,
-                f"the hook for {event} cannot be loaded: {why[:200]}; install the plugin again",
-            )
+            what = f"the hook for {event} cannot be loaded: {why[:200]}"
+            report.fault(f"{what}; install the plugin again")
         if event not in registered:
-            report.add(
-                FAULT, f"hooks/hooks.json calls no hook for {event}: install the plugin again"
-            )
+            report.fault(f"hooks/hooks.json calls no hook for {event}: install the plugin again")
 
 
 def _last_call(report: Report, case: Case, data: str, event: str, name: str, limit: object) -> None:
     beat = beats.read(data, name)
     if beat is None:
+        never = f"hook {event}: last call never"
         if event == "SessionStart" and case.session and not beats.any_call(data):
-            report.add(
-                FAULT,
-                f"hook {event}: last call never, and this is a session: its hooks are not run, or "
-                "the plugin loop was "
-                "installed just now; is it enabled (claude plugin list)? Start Claude Code again",
+            report.fault(
+                f"{never}, and this is a session: its hooks are not run, or the plugin loop was "
+                "installed just now; is it enabled (claude plugin list)? Start Claude Code again"
             )
         else:
-            report.add(OK, f"hook {event}: last call never")
+            report.ok(never)
         return
     age = time.time() - beat.at
     when = f"hook {event}: last call {clock.stamp(beat.at)} ({clock.human(max(0, age))} ago), "
     longest = limit if isinstance(limit, (int, float)) else 0
+    result = RESULTS.get(beat.result, beat.result)
     if beat.result == "begun":
         if place.alive(beat.pid) and age <= longest:
-            report.add(OK, when + "it is running")
+            report.ok(when + "it is running")
         else:
-            report.add(
-                WARN,
-                when + f"it was begun and did not end: killed, as at its time limit of {longest} s",
-            )
+            what = "it was begun and did not end: killed, as at its time limit of"
+            report.warn(f"{when}{what} {longest} s")
     elif beat.took is not None and beat.took > longest:
-        report.add(
-            WARN, when + f"{WORDS.get(beat.result, beat.result)}, too late: after {beat.took:.0f} s"
-        )
+        report.warn(f"{when}{result}, too late: after {beat.took:.0f} s")
     else:
         bad = beat.result in ("fault", "no-python", "disabled")
-        report.add(
-            WARN if bad else OK,
-            when + WORDS.get(beat.result, beat.result or "what came of it is not noted"),
-        )
+        report.add(WARN if bad else OK, when + result)
 
 
 def _last_line(path: str) -> str:
@@ -512,7 +415,3 @@ def _last_line(path: str) -> str:
             return (file.read().decode("utf-8", "replace").splitlines() or [""])[-1][:500]
     except OSError:
         return ""
-
-
-def _git_bash(case: Case) -> str:
-    return ", which comes with Git for Windows" if case.system == "win32" else ""

@@ -18,7 +18,7 @@ import pytest
 
 from loopkit.core.evidence import permissions
 from loopkit.core.journal import clock
-from loopkit.engine import doctor, installation, surroundings
+from loopkit.engine import doctor, environment, installation
 from loopkit.store import client, loops, native, place
 from tests.cli.kit import ROOT, S1, S2, Project, task
 from tests.conftest import share_compiled
@@ -911,7 +911,7 @@ def test_what_is_known_of_other_systems(
     monkeypatch.setattr(sys, "platform", system)
     rows = examine(healthy)[1]
     told = [
-        text for texts in surroundings.NOTES.values() for text in texts if ["note", text] in rows
+        text for texts in environment.NOTES.values() for text in texts if ["note", text] in rows
     ]
     assert bool(told) == bool(words) and words in "".join(told)
 

@@ -1,4 +1,4 @@
-"""The doctor's look at locks that stand, and at drafts that nobody finished."""
+"""The doctor's checks of locks that are held or left, and of drafts that nobody finished."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 
 from ..core.journal import clock
 from ..store import native, place
-from .findings import DAMAGE, FAULT, OK, WARN, Report
+from .findings import FAULT, OK, WARN, Report, listed
 
-#: Names of drafts that are listed at the most.
+#: Names of drafts that are listed.
 MOST = 5
 
 
@@ -17,7 +17,7 @@ def writing_lock(report: Report, root: str) -> None:
     """Whether somebody holds the project's writing lock at this moment, and who."""
     path = os.path.join(root, "lock")
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
-        report.add(DAMAGE, f"{path} is no ordinary file, so no command can write: remove it")
+        report.damage(f"{path} is no ordinary file, so no command can write: remove it")
         return
     try:
         import fcntl
@@ -28,19 +28,12 @@ def writing_lock(report: Report, root: str) -> None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                pid = _holder(path)
-                who, stands = _process(pid)
-                report.add(
-                    FAULT if stands else WARN,
-                    f"{path} is held by {who}"
-                    + (
-                        ": it stands still, so no command can write; let it go on or end it"
-                        if stands
-                        else ""
-                    ),
-                )
+                holder, stopped = _process(_holder(path))
+                end = ": it stands still, so no command can write; let it go on or end it"
+                level = FAULT if stopped else WARN
+                report.add(level, f"{path} is held by {holder}" + (end if stopped else ""))
             else:
-                report.add(OK, "the writing lock is free")
+                report.ok("the writing lock is free")
     except (ImportError, OSError):  # another system, or a file system without locks
         return
 
@@ -49,19 +42,14 @@ def _holder(path: str) -> int | None:
     """The process that holds a lock on a file, where the system tells (Linux)."""
     try:
         state = os.stat(path)
-        mark = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+        inode = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
         with open("/proc/locks", encoding="ascii") as file:
-            for line in file:
-                words = line.split()
-                if (
-                    len(words) > 5
-                    and words[1] != "->"
-                    and words[5] == mark
-                    and words[4].isdecimal()
-                ):
-                    return int(words[4])
+            rows = [line.split() for line in file]
     except (OSError, AttributeError):
-        pass
+        return None
+    for row in rows:
+        if len(row) > 5 and row[1] != "->" and row[5] == inode and row[4].isdecimal():
+            return int(row[4])
     return None
 
 
@@ -71,22 +59,21 @@ def _process(pid: int | None) -> tuple[str, bool]:
         return "another process", False
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read(400).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+            command = file.read(400).replace(b"\0", b" ").decode("utf-8", "replace").strip()
         with open(f"/proc/{pid}/stat", "rb") as file:
             state = file.read().rpartition(b")")[2].split()[:1]
     except OSError:
         return f"process {pid}", False
-    return f"process {pid} ({words[:160]})", state in ([b"T"], [b"t"])
+    return f"process {pid} ({command[:160]})", state in ([b"T"], [b"t"])
 
 
 def list_locks(report: Report, folder: str) -> None:
-    """Locks that stand in a native task list; writers wait for a fresh one and take an old one
-    over."""
+    """Locks in a native task list; writers wait for a fresh one and take over an old one."""
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(".lock")]
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".lock"))
     except OSError:
         return
-    for name in sorted(names):
+    for name in names:
         path = os.path.join(folder, name)
         try:
             age = time.time() - os.stat(path).st_mtime
@@ -94,14 +81,10 @@ def list_locks(report: Report, folder: str) -> None:
             continue
         if not os.path.isdir(path):  # the file `.lock`, which the client keeps there
             continue
-        old = age > native.STALE
-        report.add(
-            WARN if old else OK,
-            f"{path} stands for {clock.human(max(0, age))}"
-            + (
-                ": left behind by a process that died; the next writer takes it over" if old else ""
-            ),
-        )
+        left = age > native.STALE
+        end = ": left behind by a process that died; the next writer takes it over"
+        text = f"{path} stands for {clock.human(max(0, age))}" + (end if left else "")
+        report.add(WARN if left else OK, text)
 
 
 def drafts(report: Report, folders: list[str]) -> None:
@@ -114,12 +97,8 @@ def drafts(report: Report, folders: list[str]) -> None:
         except OSError:
             continue
     if found:
-        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
-        report.add(
-            WARN,
-            "drafts of writes that were cut short, of no use to anybody: "
-            f"{', '.join(found[:MOST])}{more}",
-        )
+        what = "drafts of writes that were cut short, of no use to anybody"
+        report.warn(f"{what}: {listed(found, MOST)}")
 
 
 def _is_left(name: str) -> bool:
