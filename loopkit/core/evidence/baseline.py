@@ -1,5 +1,4 @@
-"""How a check stood before the work: which names it gave as failing then, and what has come to fail
-since."""
+"""Baselines: which names a check gave as failing before the work, and what fails since."""
 
 from __future__ import annotations
 
@@ -15,13 +14,11 @@ if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
 
-#: Names that a baseline holds at the most; characters of a line, and of a name, that are looked at.
+#: Most names of a baseline; characters of a line, and of a name, that are looked at.
 MOST_NAMES, LONGEST_LINE, LONGEST_NAME = 2000, 1000, 300
-#: Exit codes from here on are no verdict of a check: out of time, cannot be started, ended by a
-#: signal.
+#: Exit codes from here on are no verdict: out of time, cannot be started, ended by a signal.
 CUT_SHORT = 124
-#: What a comparison comes to. regression: bool · new: names that did not fail before · said: one
-#: line.
+#: regression: bool · new: names that did not fail before · said: the result in a line.
 Verdict = namedtuple("Verdict", "regression new said")
 
 # -- failing names, as the usual runners print them
@@ -31,15 +28,9 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _HINTS = ("FAIL", "not ok", "[✕✖✗✘×●]", "failing$")
 _TOOK = re.compile(r"\s*[\[(]\s*[\d.,:]+\s*(?:ms|s|m|min|%)?\s*[\])]\s*$|\s+\d+(?:\.\d+)?\s*ms$")
 
-_GO = re.compile(r"\s*--- FAIL: (\S+)")
-_GO_PACKAGE = re.compile(r"(FAIL|ok  )\t(\S+)")
-_CARGO = re.compile(r"test (.+?) \.\.\. FAILED")
 _CARGO_BINARY = re.compile(r"\s+(?:Running (?:unittests )?(\S+) \(|Doc-tests (\S+))")
-_TAP = re.compile(r"\s*not ok\b\s*(\d*)\s*(?:-\s+)?(.*)$")
 _TAP_EXCUSED = re.compile(r"#\s*(?:TODO|SKIP)\b", re.IGNORECASE)
 _JEST_FILE = re.compile(r"\s*(FAIL|PASS)\s+(?:\|?[\w-]+\|?\s+)?(\S+\.[\w.]*[jt]sx?)(?:\s+\(.*\))?$")
-_JEST = re.compile(r"\s*● (.+)$")
-_CROSS = re.compile(r"\s*[✕✖✗✘×] (?!failing tests:$)(.+)$")
 _MOCHA = re.compile(r"\s+\d+\) (.*)$")
 
 
@@ -50,72 +41,107 @@ def names(text: str, runners: list[dict]) -> list[str]:
     Known are Jest, Vitest, Mocha, Go, Cargo, TAP, and the rows of data/runners.toml, the last of
     which is for `FAILED x` and `FAIL: x` of any other runner.
     """
-    hint = re.compile("|".join([*_HINTS, *(row["hint"] for row in runners)]))
-    found: dict[str, None] = {}
-    crosses: dict[str, None] = {}
-    of_package: list[str] = []
-    files: dict[str, bool] = {}  # Jest's failed files: whether a test of it was named
-    binary = file = ""
-    mocha, title = False, None
-    for whole in text.splitlines():
-        line = _COLOURS.sub("", whole[:LONGEST_LINE]).rstrip()
-        if (
-            title is not None
-        ):  # the parts of a title stand on lines of their own, the last one ends with a colon
-            title = [*title, line.strip()]
-            if line.endswith(":") or len(title) > 8 or not line.strip():
-                _note(found, " › ".join(one for one in title if one).rstrip(":"))
-                title = None
-            continue
-        if line.lstrip().startswith(("Running ", "Doc-tests ")) and (
+    reader = _Reader(runners)
+    for line in text.splitlines():
+        reader.read(_COLOURS.sub("", line[:LONGEST_LINE]).rstrip())
+    return reader.names()
+
+
+class _Reader:
+    """Takes the lines of an output one by one: some names stand on several lines, or depend on
+    those before."""
+
+    def __init__(self, runners: list[dict]) -> None:
+        self.runners = runners
+        self.hint = re.compile("|".join([*_HINTS, *(row["hint"] for row in runners)]))
+        self.found: dict[str, None] = {}
+        self.crosses: dict[str, None] = {}
+        self.of_package: list[str] = []  # Go's tests, whose package comes after them
+        self.files: dict[str, bool] = {}  # Jest's failed files: whether a test of it was named
+        self.binary = self.file = ""
+        self.in_mocha = False
+        self.title: list[str] | None = None  # Mocha's, of several lines
+
+    def read(self, line: str) -> None:
+        if self.title is not None:
+            self._go_on_with_title(line)
+        elif line.lstrip().startswith(("Running ", "Doc-tests ")) and (
             hit := _CARGO_BINARY.match(line)
         ):
-            binary = f"{hit[1] or hit[2]}: "
-            continue
-        if mocha and (hit := _MOCHA.match(line)):
+            self.binary = f"{hit[1] or hit[2]}: "
+        elif self.in_mocha and (hit := _MOCHA.match(line)):
             if line.endswith(":"):
-                _note(found, hit[1].rstrip(":"))
+                _note(self.found, hit[1].rstrip(":"))
             else:
-                title = [hit[1]]
-            continue
-        if line[:4] in ("ok  ", "PASS"):
+                self.title = [hit[1]]
+        elif line[:4] in ("ok  ", "PASS"):
             hit = _JEST_FILE.match(line)
-            file, of_package = hit[2] if hit else file, []
-            continue
-        if not hint.search(line):
-            continue
-        if re.fullmatch(r"\s*\d+ failing", line):
-            mocha = True
-        elif hit := _GO_PACKAGE.match(line):
-            for one in of_package or [""]:
-                found.pop(one, None)
-                _note(found, f"{hit[2]}: {one}" if one else hit[2])
-            of_package = []
-        elif hit := _GO.match(line):
-            of_package.append(hit[1])
-            _note(found, hit[1])
-        elif hit := _CARGO.match(line):
-            _note(found, binary + re.sub(r" \(line \d+\)", "", hit[1]))
-        elif hit := _JEST_FILE.match(line):
-            file = hit[2]
-            files.setdefault(file, False)
-        elif hit := _JEST.match(line):
-            if hit[1].startswith(("Console", "Validation", "Deprecation")):
-                continue
-            files[file] = True
-            _note(found, f"{file} › {hit[1]}" if file else hit[1])
-        elif hit := _CROSS.match(line):
-            if not _TAP_EXCUSED.search(hit[1]):
-                _note(crosses, hit[1])
-        elif hit := _TAP.match(line):
-            if not _TAP_EXCUSED.search(hit[2]):
-                _note(found, re.sub(r"\s+# time=.*", "", hit[2]) or f"test {hit[1]}")
-        else:
-            _note(found, _other(line, runners))
-    for one, named in files.items():
-        if one and not named and not any(name.startswith(one) for name in found):
-            _note(found, one)
-    return list(found or crosses)
+            self.file, self.of_package = hit[2] if hit else self.file, []
+        elif self.hint.search(line):
+            for pattern, take in _FORMS:
+                if hit := pattern.match(line):
+                    take(self, hit)
+                    return
+            _note(self.found, _other(line, self.runners))
+
+    def names(self) -> list[str]:
+        for file, named in self.files.items():
+            if file and not named and not any(name.startswith(file) for name in self.found):
+                _note(self.found, file)
+        return list(self.found or self.crosses)
+
+    def _go_on_with_title(self, line: str) -> None:
+        """The parts of a title stand on lines of their own, the last one ends with a colon."""
+        self.title = [*(self.title or ()), line.strip()]
+        if line.endswith(":") or len(self.title) > 8 or not line.strip():
+            _note(self.found, " › ".join(part for part in self.title if part).rstrip(":"))
+            self.title = None
+
+    def mocha(self, hit: re.Match) -> None:
+        self.in_mocha = True
+
+    def go_package(self, hit: re.Match) -> None:
+        for name in self.of_package or [""]:
+            self.found.pop(name, None)
+            _note(self.found, f"{hit[2]}: {name}" if name else hit[2])
+        self.of_package = []
+
+    def go(self, hit: re.Match) -> None:
+        self.of_package.append(hit[1])
+        _note(self.found, hit[1])
+
+    def cargo(self, hit: re.Match) -> None:
+        _note(self.found, self.binary + re.sub(r" \(line \d+\)", "", hit[1]))
+
+    def jest_file(self, hit: re.Match) -> None:
+        self.file = hit[2]
+        self.files.setdefault(self.file, False)
+
+    def jest(self, hit: re.Match) -> None:
+        if not hit[1].startswith(("Console", "Validation", "Deprecation")):
+            self.files[self.file] = True
+            _note(self.found, f"{self.file} › {hit[1]}" if self.file else hit[1])
+
+    def cross(self, hit: re.Match) -> None:
+        if not _TAP_EXCUSED.search(hit[1]):
+            _note(self.crosses, hit[1])
+
+    def tap(self, hit: re.Match) -> None:
+        if not _TAP_EXCUSED.search(hit[2]):
+            _note(self.found, re.sub(r"\s+# time=.*", "", hit[2]) or f"test {hit[1]}")
+
+
+#: How a line that tells of a failure looks, and what takes it in; the first that fits.
+_FORMS = (
+    (re.compile(r"\s*\d+ failing$"), _Reader.mocha),
+    (re.compile(r"(FAIL|ok  )\t(\S+)"), _Reader.go_package),
+    (re.compile(r"\s*--- FAIL: (\S+)"), _Reader.go),
+    (re.compile(r"test (.+?) \.\.\. FAILED"), _Reader.cargo),
+    (_JEST_FILE, _Reader.jest_file),
+    (re.compile(r"\s*● (.+)$"), _Reader.jest),
+    (re.compile(r"\s*[✕✖✗✘×] (?!failing tests:$)(.+)$"), _Reader.cross),
+    (re.compile(r"\s*not ok\b\s*(\d*)\s*(?:-\s+)?(.*)$"), _Reader.tap),
+)
 
 
 def _note(found: dict, name: str) -> None:
@@ -128,7 +154,7 @@ def _other(line: str, runners: list[dict]) -> str:
     """The name in a line of a runner that prints a line a test; "" where there is none."""
     for row in runners:
         if hit := re.match(row["failed"], line):
-            name = " ".join(one for one in hit.groups() if one)
+            name = " ".join(filter(None, hit.groups()))
             return "" if "no_name" in row and re.match(row["no_name"], name) else name
     return ""
 
@@ -143,32 +169,25 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
     A run that failed has to be explained by names that failed before as well, or be the same as a
     baseline without names; one that did not come to its end tells nothing.
     """
-    known = set(before["failures"])
-    new = [one for one in failing if one not in known]
-    was, left = before["exit"], len(failing)
+    known, was, left = set(before["failures"]), before["exit"], len(failing)
+    new = [name for name in failing if name not in known]
     if new:
         return Verdict(True, new, f"regression, failing since the baseline: {', '.join(new)}")
     if exit_code == 0:
         return Verdict(False, [], "no regression: it passes")
     if exit_code >= CUT_SHORT and exit_code != was:
-        return Verdict(
-            True,
-            [],
-            f"cannot be compared: it did not come to its end (exit {exit_code}, was {was})",
-        )
+        why = f"it did not come to its end (exit {exit_code}, was {was})"
+        return Verdict(True, [], f"cannot be compared: {why}")
     if failing:
-        mended = len(known) - left
-        better = f", {mended} fewer" if mended > 0 else ""
-        return Verdict(
-            False, [], f"no regression: {prose.count(left, 'failure')}, each as before{better}"
-        )
+        fixed = len(known) - left
+        better = f", {fixed} fewer" if fixed > 0 else ""
+        text = f"no regression: {prose.count(left, 'failure')}, each as before{better}"
+        return Verdict(False, [], text)
     if not known and exit_code == was:
-        return Verdict(
-            False, [], f"no regression: exit {exit_code} as before; it names nothing to compare"
-        )
-    return Verdict(
-        True, [], f"cannot be compared: exit {exit_code} and no failing name (was exit {was})"
-    )
+        why = f"exit {exit_code} as before; it names nothing to compare"
+        return Verdict(False, [], f"no regression: {why}")
+    why = f"exit {exit_code} and no failing name (was exit {was})"
+    return Verdict(True, [], f"cannot be compared: {why}")
 
 
 def recorded(
@@ -181,20 +200,17 @@ def recorded(
     """
     check_new(state, line, replace)
     if outcome["exit"] in (CUT_SHORT, 126, 127):
-        raise Refused(
-            f"no baseline: {outcome['note'] or 'it did not run to its end'}",
-            "give a check that ends by itself",
-        )
+        why = outcome["note"] or "it did not run to its end"
+        raise Refused(f"no baseline: {why}", "give a check that ends by itself")
     if len(failing) > MOST_NAMES:
-        raise Refused(
-            f"no baseline: {len(failing)} names fail, at most {MOST_NAMES}", "take a smaller check"
-        )
+        why = f"{len(failing)} names fail, at most {MOST_NAMES}"
+        raise Refused(f"no baseline: {why}", "take a smaller check")
     row = {"command": line, "exit": outcome["exit"], "failures": failing, "log": outcome["log"]}
     return [("baseline_recorded", row)]
 
 
 def check_new(state: LoopState, line: str, replace: bool) -> None:
-    """Raises Refused where this command has a baseline already."""
+    """Raise Refused where this command has a baseline already."""
     stage.running(state)
     command.accept(line)
     if line in state.baselines and not replace:
@@ -208,9 +224,7 @@ def known(state: LoopState, line: str) -> dict:
     """The baseline of a command. Raises Refused where none is recorded, naming those that are."""
     found = state.baselines.get(line)
     if found is None:
-        there = "; ".join(f"`{one[:120]}`" for one in state.baselines) or "none"
-        raise Refused(
-            f"no baseline of `{line[:120]}` is recorded",
-            f"recorded: {there}; loopkit baseline -- <command>",
-        )
+        names = "; ".join(f"`{name[:120]}`" for name in state.baselines) or "none"
+        what = f"no baseline of `{line[:120]}` is recorded"
+        raise Refused(what, f"recorded: {names}; loopkit baseline -- <command>")
     return found

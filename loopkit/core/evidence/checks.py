@@ -1,5 +1,4 @@
-"""What a project's own check is, and the words by which its commands are known. Marker files are
-text from outside."""
+"""A project's own check, and how its command is recognized. Marker files are text from outside."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ KINDS = (TEST, LINT, TYPES, BUILD)
 TIER = {TEST: tiers.STANDARD, LINT: tiers.QUICK, TYPES: tiers.STANDARD, BUILD: tiers.THOROUGH}
 
 #: A command that a project defines or its tools make standard. kind: one of KINDS · command: one
-#: line, run without a shell at the project's root · tier: of core/tiers · why: the file, and the
-#: key in it, that tell of it.
+#: line, run without a shell at the project's root · tier: of tiers.py · why: the file, and the key
+#: in it, that tell of it.
 Check = namedtuple("Check", "kind command tier why")
 
 #: A script that changes files is no check, one that waits for changes never ends.
@@ -32,8 +31,7 @@ _LONGEST = 2000
 
 
 def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
-    """(kind, tier) of a script by its name and what it runs; None where it is no check, or one that
-    proves nothing.
+    """(kind, tier) of a script by its name and what it runs; None where it proves nothing.
 
     table: the `names` of each kind and of what runs `everything`, the `bodies` that tell the kind
     of that.
@@ -56,6 +54,13 @@ def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
 def check(kind: str, command: str, why: str, tier: str | None = None) -> Check:
     """A check in the tier of its kind, unless it is known to need another."""
     return Check(kind, command, tier or TIER[kind], why)
+
+
+def script(here: Folder, name: str, body: str, line: str, why: str) -> Iterator[Check]:
+    """The check that a script of that name and content is, if it is one."""
+    known = kind_of(here.table, name, body)
+    if known:
+        yield Check(known[0], line, known[1], why)
 
 
 class Folder:
@@ -98,23 +103,21 @@ class Folder:
         return next(self.matching(names), None)
 
     def path(self, name: str) -> str:
-        """A file's path from the project's root, quoted for a command line; also `folder[name]`,
-        for templates."""
+        """A file's path from the project's root, quoted for a command; also `folder[name]`."""
         return shlex.quote(self.shown(name))
 
     __getitem__ = path
 
     def shown(self, name: str) -> str:
-        """The same in words."""
+        """The same, unquoted."""
         return f"{self.name}/{name}" if self.name else name
 
     def document(self, name: str) -> dict:
         """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there
         is none, or where this Python cannot read TOML."""
         if name not in self._read:
-            self._read[name] = (_toml if name.endswith(".toml") else _json)(
-                self.files.get(name, "")
-            )
+            read = _toml if name.endswith(".toml") else _json
+            self._read[name] = read(self.files.get(name, ""))
         return self._read[name]
 
 
@@ -138,8 +141,7 @@ def _toml(text: str) -> dict:
         return {}
 
 
-# What is left open counts as closed at its end, so that no text makes these look at it again and
-# again.
+# What is left open counts as closed at its end, so that no text makes these backtrack.
 _JSON_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
@@ -164,8 +166,7 @@ def has(table: dict, key: str) -> bool:
 
 
 def words(value: object) -> str:
-    """A script's command line, whatever form it is written in: text, list of steps, table with
-    `cmd`."""
+    """A script's command line: text, a list of steps, or a table with `cmd`."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -25,24 +25,18 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 def split(text: str) -> list[str]:
     """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in
     front, nothing."""
-    operator = _operator(text)
+    what, operator = "verification command", _operator(text)
     if operator:
-        raise UsageFault(
-            f"verification command has an unquoted {operator!r}: it runs without a shell",
-            "quote it, put it into a script, or write sh -c '…'",
-        )
+        what += f" has an unquoted {operator!r}: it runs without a shell"
+        raise UsageFault(what, "quote it, put it into a script, or write sh -c '…'")
     try:
         arguments = shlex.split(text)
     except ValueError as error:
-        raise UsageFault(
-            f"verification command cannot be split: {error}", "balance its quotes"
-        ) from None
+        raise UsageFault(f"{what} cannot be split: {error}", "balance its quotes") from None
     if not arguments:
-        raise UsageFault("verification command is empty", 'give --verify "<command>"')
+        raise UsageFault(f"{what} is empty", 'give --verify "<command>"')
     if _ASSIGNMENT.match(arguments[0]):
-        raise UsageFault(
-            f"verification command begins with {arguments[0]!r}", "write env NAME=value command …"
-        )
+        raise UsageFault(f"{what} begins with {arguments[0]!r}", "write env NAME=value command …")
     return arguments
 
 
@@ -56,37 +50,28 @@ def accept(text: str) -> list[str]:
     arguments = split(text)
     if len(text.strip().splitlines()) > 1:
         raise UsageFault("verification command has a line break", "put it into a script")
-    hidden = next((one for word in arguments for one in word if _is_hidden(one)), None)
+    hidden = next((letter for word in arguments for letter in word if _is_hidden(letter)), None)
     if hidden is not None:
-        raise UsageFault(
-            f"verification command has the invisible character U+{ord(hidden):04X}",
-            "put it into a script",
-        )
+        what = f"verification command has the invisible character U+{ord(hidden):04X}"
+        raise UsageFault(what, "put it into a script")
     program = idle(arguments)
     if program:
-        raise UsageFault(
-            f"{program} cannot fail, so it proves nothing",
-            "give a command that fails as long as the work is not done",
-        )
+        way_out = "give a command that fails as long as the work is not done"
+        raise UsageFault(f"{program} cannot fail, so it proves nothing", way_out)
     return arguments
 
 
 def idle(arguments: list[str]) -> str:
-    """The program of a command that ends well whatever the work is like, such as `true`; "" where
-    it can tell something."""
+    """The program of a command that always ends well, such as `true`; "" where it may fail."""
     words = _unwrapped(arguments)
     if not words:
         return ""
     program = posixpath.basename(words[0])
-    if (
-        program in _IDLE
-        or program in ("test", "[")
-        and len([word for word in words[1:] if word != "]"]) == 1
-    ):
+    operands = [word for word in words[1:] if word != "]"]
+    if program in _IDLE or program in ("test", "[") and len(operands) == 1:
         return program
-    given = next(
-        (place for place, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None
-    )
+    options = (at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c[a-z]*", word))
+    given = next(options, None)
     if program in _SHELLS and given is not None:
         script = " ".join([word for word in words[given + 1 :] if word != "--"][:1])
         if is_idle_script(script) or not script.partition("#")[0].strip():
@@ -95,20 +80,17 @@ def idle(arguments: list[str]) -> str:
 
 
 def _unwrapped(arguments: list[str]) -> list[str]:
-    """The words from the program on that others in front of it (env, timeout, nice, …) only
-    start."""
+    """The words from the program on that others (env, timeout, nice, …) only start."""
     words = list(arguments)
     while len(words) > 1:
         program = posixpath.basename(words[0])
         if program not in _STARTERS and not _ASSIGNMENT.match(words[0]):
             break
         words.pop(0)
-        while len(words) > 1 and words[0].startswith(
-            "-"
-        ):  # its options, and the values of those that take one
-            taken = words.pop(0)
-            if taken in _STARTERS.get(program, ()) and len(words) > 1:
-                words.pop(0)
+        while len(words) > 1 and words[0].startswith("-"):
+            option = words.pop(0)
+            if option in _STARTERS.get(program, ()) and len(words) > 1:
+                words.pop(0)  # its value
         if program == "timeout" and len(words) > 1:
             words.pop(0)
     return words
@@ -142,11 +124,11 @@ def _is_hidden(letter: str) -> bool:
 
 def _operator(text: str) -> str | None:
     """The first shell operator that stands outside quotes."""
-    quote, place = "", 0
-    while place < len(text):
-        letter = text[place]
+    quote, at = "", 0
+    while at < len(text):
+        letter = text[at]
         if letter == "\\" and quote != "'":
-            place += 2
+            at += 2
             continue
         if quote:
             if letter == quote:
@@ -155,9 +137,9 @@ def _operator(text: str) -> str | None:
             quote = letter
         elif letter in _OPERATORS:
             return letter
-        elif letter == "$" and text[place + 1 : place + 2] == "(":
+        elif letter == "$" and text[at + 1 : at + 2] == "(":
             return "$("
-        place += 1
+        at += 1
     return None
 
 

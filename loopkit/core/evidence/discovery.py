@@ -1,5 +1,4 @@
-"""The project's own commands: tests, lint, types, build, found from its marker files (rule: Verify
-tiers)."""
+"""Find a project's own commands (tests, lint, types, build) by its marker files."""
 
 from __future__ import annotations
 
@@ -33,13 +32,11 @@ class Catalog:
         self._globs = [name for name in self.names if "*" in name]
 
     def skipped(self, name: str) -> bool:
-        """Whether a folder of the root is not looked into: hidden, made by a tool, or no name for a
-        command line."""
+        """Whether to pass over a folder: hidden, made by a tool, or no name for a command line."""
         return name[:1] in (".", "-") or name.lower() in self._skipped or not name.isprintable()
 
     def wanted(self, name: str, folder: str = "") -> bool:
-        """Whether a file of that name, in a folder of that name ("" for the root), tells
-        anything."""
+        """Whether a file of that name, in such a folder ("" for the root), tells anything."""
         return self._is_read(name) is not None or self.text_matters(name, folder)
 
     def text_matters(self, name: str, folder: str = "") -> bool:
@@ -49,12 +46,9 @@ class Catalog:
         return toolchains.is_test(name) and folder in ("", *self.tests)
 
     def _is_read(self, name: str) -> bool | None:
-        globs = (
-            self.names[glob]
-            for glob in self._globs
-            if fnmatchcase(name, glob) and name.isprintable()
-        )
-        return self.names[name] if name in self.names else next(globs, None)
+        if name in self.names or not name.isprintable():
+            return self.names.get(name)
+        return next((self.names[glob] for glob in self._globs if fnmatchcase(name, glob)), None)
 
     def found(self, files: dict[str, str], folders: Iterable[str] = ()) -> list[Check]:
         """Every check of a project, those of one kind in the order in which to prefer them: the
@@ -69,10 +63,10 @@ class Catalog:
         for finders in (scripts.FINDERS, (toolchains.standard,)):
             for here in (root, *root.below.values()):
                 for finder in finders:
-                    for one in finder(here):
-                        if _runs(one.command) and not _covered(one, here, checked):
-                            checked.setdefault(one.command, one)
-        return sorted(checked.values(), key=lambda one: KINDS.index(one.kind))
+                    for check in finder(here):
+                        if _runs(check.command) and not _covered(check, here, checked):
+                            checked.setdefault(check.command, check)
+        return sorted(checked.values(), key=lambda check: KINDS.index(check.kind))
 
     def _tree(self, files: dict[str, str], folders: Iterable[str]) -> Folder:
         names = set(folders)
@@ -92,8 +86,7 @@ class Catalog:
 
 
 def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tuple[str, bool]]:
-    """(name or glob of a file, whether its text is read) of each condition in a part of the
-    table."""
+    """(name or glob of a file, whether its text is read) of each condition in the table."""
     if isinstance(part, dict):
         files = part.get("files", files)
         for name in lists[files] if isinstance(files, str) else files:
@@ -121,13 +114,11 @@ def _runs(line: str) -> bool:
         return False
 
 
-def _covered(one: Check, here: Folder, known: dict[str, Check]) -> bool:
+def _covered(check: Check, here: Folder, known: dict[str, Check]) -> bool:
     """The scripts of a workspace's root run those of its members."""
-    if not here.name or not one.why.startswith(f"{here.name}/package.json"):
+    if not here.name or not check.why.startswith(f"{here.name}/package.json"):
         return False
-    workspace = "pnpm-workspace.yaml" in here.root or "workspaces" in here.root.document(
-        "package.json"
-    )
-    return workspace and any(
-        it.kind == one.kind and it.why.startswith("package.json") for it in known.values()
-    )
+    root = here.root
+    workspace = "pnpm-workspace.yaml" in root or "workspaces" in root.document("package.json")
+    same = (row for row in known.values() if row.kind == check.kind)
+    return workspace and any(row.why.startswith("package.json") for row in same)

@@ -1,5 +1,4 @@
-"""What looks like a credential is not kept: in evidence, in reports, in learnings, in what is
-quoted from them."""
+"""Mask credentials in evidence, reports, learnings and what is quoted from them."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ _KEY_LINE = re.compile(
 )
 #: Characters from which on such a value is long enough not to stand in a text by chance.
 SHORTEST_VALUE = 8
-#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces, and of each so
-#: much waits for the next.
+#: Bytes of an unfinished line that are kept back; a longer one is masked in pieces that overlap.
 LONGEST_LINE, OVERLAP = 1 << 16, 1 << 12
 
 
@@ -64,10 +62,9 @@ class Masks:
     def masked(self, text: str) -> str:
         """The text without what looks like a credential; masking again changes nothing."""
         for _ in range(4):  # what was put in place of one may make another plain
-            before, text = (
-                text,
-                self._named.sub(_hidden, self._line.sub(_hidden, self._forms.sub(MASK, text))),
-            )
+            before = text
+            text = self._line.sub(_hidden, self._forms.sub(MASK, text))
+            text = self._named.sub(_hidden, text)
             if text == before:
                 break
         return text
@@ -85,8 +82,7 @@ class Masks:
         return sorted(found, key=len, reverse=True)
 
     def without(self, text: str, environment: dict) -> str:
-        """A whole text as evidence would show it: also without the credentials of an
-        environment."""
+        """A text as evidence would show it, also without an environment's credentials."""
         stream = Stream(self, self.values(environment))
         shown = stream.feed(text.encode("utf-8", "surrogateescape")) + stream.end()
         return shown.decode("utf-8", "surrogateescape")
@@ -100,8 +96,7 @@ def _hidden(found: re.Match) -> str:
 
 
 def _forms_of(secret: str) -> set:
-    """How a credential may stand in an output: as it is, line by line, and as JSON, addresses and
-    base64 write it."""
+    """How a credential may stand in an output: as it is, by line, as JSON, in URLs, in base64."""
     import base64
     import json
     from urllib.parse import quote, quote_plus
@@ -109,13 +104,8 @@ def _forms_of(secret: str) -> set:
     raw = secret.encode("utf-8", "surrogateescape")
     found = {raw, *(line for line in raw.splitlines() if len(line.strip()) >= SHORTEST_VALUE)}
     plain = raw.decode("utf-8", "replace")
-    for text in (
-        json.dumps(plain)[1:-1],
-        json.dumps(plain, ensure_ascii=False)[1:-1],
-        quote(raw),
-        quote_plus(raw),
-    ):
-        found.add(text.encode())
+    escaped = (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])
+    found.update(text.encode() for text in (*escaped, quote(raw), quote_plus(raw)))
     coded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
     return {*found, *(one.rstrip(b"=") for one in coded)}
 
@@ -159,9 +149,8 @@ class Stream:
     def _without(self, line: bytes) -> bytes:
         for secret in self._secrets:
             line = line.replace(secret, MASK.encode())
-        return self._masks.masked(line.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
+        text = self._masks.masked(line.decode("utf-8", "surrogateescape"))
+        return text.encode("utf-8", "surrogateescape")
 
     def _line(self, line: bytes) -> bytes:
         marks = _PRIVATE.findall(line)

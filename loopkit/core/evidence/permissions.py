@@ -1,5 +1,4 @@
-"""Permission rules of the client under which `loopkit` does without a question what only a person
-may say or see."""
+"""The client's permission rules that let `loopkit` do unasked what only a person may do."""
 
 from __future__ import annotations
 
@@ -35,16 +34,14 @@ def too_wide(rule: str) -> str:
     body = re.sub(r":\*$", " *", found[1].strip()[:_LONGEST]) if found else ""
     if "*" not in body or not body.strip("* \t") or _OTHERS.match(body):
         return ""
-    program = _PROGRAM.search(body)
+    program, names = _PROGRAM.search(body), (*RUNNING, *DECIDING)
     if program is None:  # the `*` may stand for the program too
-        return next(
-            (name for name in (*RUNNING, *DECIDING) if _fits(body, f"loopkit {name} x -- y")), ""
-        )
+        return next((name for name in names if _fits(body, f"loopkit {name} x -- y")), "")
     rest = body[program.end() :]
     words = [word for word in rest.split() if not word.startswith("-")]
     if not words:
         return RUNNING[0] if "*" in rest else ""
-    return next((name for name in (*RUNNING, *DECIDING) if _fits(words[0], name)), "")
+    return next((name for name in names if _fits(words[0], name)), "")
 
 
 def _fits(pattern: str, text: str) -> bool:
@@ -52,16 +49,12 @@ def _fits(pattern: str, text: str) -> bool:
     parts = re.split(r"\*+", pattern)
     if len(parts) == 1:
         return pattern == text
-    if (
-        not text.startswith(parts[0])
-        or not text.endswith(parts[-1])
-        or len(text) < len(parts[0]) + len(parts[-1])
-    ):
+    at, end = len(parts[0]), len(text) - len(parts[-1])
+    if at > end or not text.startswith(parts[0]) or not text.endswith(parts[-1]):
         return False
-    place, end = len(parts[0]), len(text) - len(parts[-1])
     for part in parts[1:-1]:
-        place = text.find(part, place, end)
-        if place < 0:
+        at = text.find(part, at, end)
+        if at < 0:
             return False
-        place += len(part)
+        at += len(part)
     return True

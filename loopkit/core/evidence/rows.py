@@ -1,5 +1,4 @@
-"""The rows of data/toolchains.toml, applied to a folder of a project. The table itself says what a
-row may hold."""
+"""Apply the rows of data/toolchains.toml to a folder; the table says what a row may hold."""
 
 from __future__ import annotations
 
@@ -15,20 +14,17 @@ Match = namedtuple("Match", "folder name why")
 
 
 def match(here: Folder, row: dict, files: Sequence[str] = ()) -> Match | None:
-    """How a row's condition holds; None where it does not. files: those that it asks for where it
-    names none."""
+    """How a row's condition holds, or None. files: the default for those that it asks for."""
     files = row.get("files", files)
     if row.get("folder", "") not in {"", *here.folders}:
         return None
-    places = {"": [here], "root": [here.root], "all": [here, *here.below.values()]}.get(
-        row.get("at", "")
-    )
-    if places is None:
-        places = [one for one in here.below.values() if one.name == row["at"]]
+    below = here.below.values()
+    known = {"": [here], "root": [here.root], "all": [here, *below]}
+    at = row.get("at", "")
+    folders = known[at] if at in known else [folder for folder in below if folder.name == at]
     names = here.table["lists"][files] if isinstance(files, str) else files
-    fitting = (
-        (one, name) for one in places for name in one.matching(names) if _fits(one, name, row)
-    )
+    files_there = ((folder, name) for folder in folders for name in folder.matching(names))
+    fitting = (pair for pair in files_there if _fits(*pair, row))
     found = next(fitting, None if names else (here, ""))
     if found and "any" in row:
         return next(filter(None, (match(here, one, files) for one in row["any"])), None)
@@ -83,12 +79,8 @@ def _words(here: Folder, chain: dict, found: Match) -> dict:
 
 def _files(here: Folder, found: Match) -> dict:
     folder, name, _ = found
-    return {
-        "here": here,
-        "folder": here.quoted,
-        "file": folder.shown(name),
-        "path": folder.path(name),
-    }
+    shown = {"file": folder.shown(name), "path": folder.path(name)}
+    return {"here": here, "folder": here.quoted, **shown}
 
 
 def command(row: dict) -> tuple[str, str]:

@@ -1,5 +1,4 @@
-"""Checks in a project's own words: its scripts, its Makefile, the scripts of its package file. They
-come first.
+"""Checks that a project defines itself: its scripts, its Makefile, the scripts of its package file.
 
 Which names and files these are is a table, data/toolchains.toml.
 """
@@ -7,10 +6,10 @@ Which names and files these are is a table, data/toolchains.toml.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from . import rows
-from .checks import Check, Folder, check, inside, kind_of, words
+from .checks import TEST, Check, Folder, inside, kind_of, script, words
 
 
 def executables(here: Folder) -> Iterator[Check]:
@@ -19,11 +18,9 @@ def executables(here: Folder) -> Iterator[Check]:
         return
     for name in sorted(here.files):
         stem, _, ending = name.partition(".")
-        known = kind_of(
-            here.table, stem, here.files[name] if here.files[name].count("\n") < 3 else ""
-        )
-        if known and ending in ("", "sh", "bash", "py"):
-            yield check(known[0], here.path(name), here.shown(name), known[1])
+        body = here.files[name] if here.files[name].count("\n") < 3 else ""
+        if ending in ("", "sh", "bash", "py"):
+            yield from script(here, stem, body, here.path(name), here.shown(name))
 
 
 _RULE = re.compile(r"^([A-Za-z0-9][^:=#%$\n\t]*?) *::?(?![:=])([^=\n]*)$")
@@ -46,30 +43,25 @@ def make(here: Folder) -> Iterator[Check]:
         if line.startswith(".PHONY")
         for word in line.partition(":")[2].split()
     }
-    there = {*here.folders, *here.files} - phony
-    for place, line in enumerate(lines):
+    beside = {*here.folders, *here.files} - phony
+    where = f"-C {here.quoted} " if here.name else ""
+    for number, line in enumerate(lines):
         rule = _RULE.match(line) if len(line) < 1000 else None
         if rule is None:
             continue
         needs, _, own = rule[2].partition(";")
         recipe = [own] if own.strip() else []
-        for below in lines[place + 1 : place + 40]:
+        for below in lines[number + 1 : number + 40]:
             if not below.startswith("\t"):
                 break
             recipe.append(below.lstrip("\t@-+ "))
-        body = " && ".join(one for one in recipe if one and not one.startswith("#"))
+        body = " && ".join(step for step in recipe if step and not step.startswith("#"))
         if not body and not needs.strip():
             continue
         for target in rule[1].split():
-            known = kind_of(here.table, target, body)
-            if known and target not in there:
-                where = f"-C {here.quoted} " if here.name else ""
-                yield check(
-                    known[0],
-                    f"make {where}{target}",
-                    f"{here.shown(name)}: target {target}",
-                    known[1],
-                )
+            if target not in beside:
+                why = f"{here.shown(name)}: target {target}"
+                yield from script(here, target, body, f"make {where}{target}", why)
 
 
 _RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)([^:=\n]*):(?!=)(.*)$")
@@ -81,22 +73,16 @@ def just(here: Folder) -> Iterator[Check]:
     if name is None:
         return
     lines = here.files[name].splitlines()
-    for place, line in enumerate(lines):
+    where = f"-f {here.path(name)} " if here.name else ""
+    for number, line in enumerate(lines):
         recipe = _RECIPE.match(line) if len(line) < 1000 else None
         if recipe is None or recipe[2].strip():
             continue
-        body = " && ".join(
-            one.strip(" \t@-") for one in lines[place + 1 : place + 20] if one[:1] in (" ", "\t")
-        )
-        known = kind_of(here.table, recipe[1], body)
-        if known and (body or recipe[3].strip()):
-            where = f"-f {here.path(name)} " if here.name else ""
-            yield check(
-                known[0],
-                f"just {where}{recipe[1]}",
-                f"{here.shown(name)}: recipe {recipe[1]}",
-                known[1],
-            )
+        steps = lines[number + 1 : number + 20]
+        body = " && ".join(step.strip(" \t@-") for step in steps if step[:1] in (" ", "\t"))
+        if body or recipe[3].strip():
+            why = f"{here.shown(name)}: recipe {recipe[1]}"
+            yield from script(here, recipe[1], body, f"just {where}{recipe[1]}", why)
 
 
 def taskfile(here: Folder) -> Iterator[Check]:
@@ -114,19 +100,11 @@ def taskfile(here: Folder) -> Iterator[Check]:
             inner = False
         elif inner and line.strip() and line.strip()[0] != "#":
             width = width or blank
-            found = (
-                re.match(r"""["']?([\w:.-]+?)["']?:(?:\s|$)""", line[blank : blank + 200])
-                if blank == width
-                else None
-            )
-            known = kind_of(here.table, found[1]) if found else None
-            if found and known:
-                yield check(
-                    known[0],
-                    f"task {where}{found[1]}",
-                    f"{here.shown(name)}: task {found[1]}",
-                    known[1],
-                )
+            start = line[blank : blank + 200] if blank == width else ""
+            task = re.match(r"""["']?([\w:.-]+?)["']?:(?:\s|$)""", start)
+            if task:
+                why = f"{here.shown(name)}: task {task[1]}"
+                yield from script(here, task[1], "", f"task {where}{task[1]}", why)
 
 
 def packages(here: Folder) -> Iterator[Check]:
@@ -134,22 +112,25 @@ def packages(here: Folder) -> Iterator[Check]:
     package = here.document("package.json")
     scripts = inside(package, "scripts")
     runner = manager(here)
-    for name in sorted(scripts, key=lambda one: (len(one), one)):
+    for name in _by_length(scripts):
         body = words(scripts[name])
         known = kind_of(here.table, name, body)
         if not known or not body.strip():
             continue
         call = _run(runner, here, name)
-        if known[0] == "test" and re.search(r"\breact-scripts test\b", body):
+        if known[0] == TEST and re.search(r"\breact-scripts test\b", body):
             call = f"env CI=true {call}"
-        if known[0] == "test" and re.match(r"\s*ng test\b(?!.*--watch)", body[:500]):
+        if known[0] == TEST and re.match(r"\s*ng test\b(?!.*--watch)", body[:500]):
             call += " -- --watch=false"
-        yield check(known[0], call, f"{here.shown('package.json')}: scripts.{name}", known[1])
+        yield Check(known[0], call, known[1], f"{here.shown('package.json')}: scripts.{name}")
+
+
+def _by_length(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def manager(here: Folder) -> str:
-    """npm, pnpm, yarn or bun: by `packageManager`, else by lock file, of this folder, then of the
-    root."""
+    """npm, pnpm, yarn or bun: by `packageManager`, else by lock file, here, then in the root."""
     managers = here.table["managers"]
     for folder in (here, here.root):
         named = folder.document("package.json").get("packageManager")
@@ -177,13 +158,10 @@ def tasks(here: Folder) -> Iterator[Check]:
             continue
         table = inside(here.document(name), *row["key"].split("."))
         told = row["in"].format(folder=here.quoted) if here.name else ""
-        for task in (
-            table if name.endswith(".toml") else sorted(table, key=lambda one: (len(one), one))
-        ):
-            known = kind_of(here.table, task, words(table[task]))
-            if known:
-                line = row["command"].format_map({"in": told, "name": task})
-                yield check(known[0], line, f"{here.shown(name)}: {row['key']}.{task}", known[1])
+        for task in table if name.endswith(".toml") else _by_length(table):
+            line = row["command"].format_map({"in": told, "name": task})
+            why = f"{here.shown(name)}: {row['key']}.{task}"
+            yield from script(here, task, words(table[task]), line, why)
 
 
 #: Finders, in the order in which a person would try them.

@@ -1,12 +1,10 @@
-"""The signature of an error: its first telling line without what differs from run to run, machine
-to machine, day to day."""
+"""The signature of an error: its first telling line without what differs from run to run."""
 
 from __future__ import annotations
 
 import re
 
-#: Characters of a text that are looked at (its begin, and as many of its end), of a line, and of a
-#: signature.
+#: Characters of a text's begin and end that are looked at, of a line, and of a signature.
 LOOKED, LONGEST_LINE, LONGEST = 65_536, 400, 160
 
 # -- which line
@@ -15,9 +13,8 @@ LOOKED, LONGEST_LINE, LONGEST = 65_536, 400, 160
 #: `error:`, `panic:`, a compiler's or Go test's `file:line: …`.
 _SURE = re.compile(
     r"E {2,}\S"
-    r"|(?:Uncaught |Caused by: |Exception in thread \"[^\"]*\" "
-    r")?(?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Za-z_]\w*(?:Error|Exception)\b"
-    r"(?: \[\w+\])?(?::|$)"
+    r"|(?:Uncaught |Caused by: |Exception in thread \"[^\"]*\" )?"
+    r"(?:[A-Za-z_$][\w$]*[.:]{1,2})*[A-Za-z_]\w*(?:Error|Exception)\b(?: \[\w+\])?(?::|$)"
     r"|(?i:(?:fatal )?error(?:\[\w+\])?\s*:|fatal\s*:|panic\s*:)"
     r"|thread '[^']*' (?:\(\d+\) )?panicked at "
     r"|[^\s:()]+(?::\d+){1,2}:?\s+(?!warning|note|info|in |help)\S"
@@ -29,19 +26,16 @@ _TEST = re.compile(
 )
 #: A line with a word of trouble in it.
 _MAYBE = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|errors?|err!|cannot|can't|could(?: not|n't)|not found|no such|no "
-    r"module|no rule|undefined"
-    r"|unresolved|denied|refused|missing|unexpected|exception|timed out|timeout|expected|mismatch"
-    r"|invalid|killed"
-    r"|segmentation fault|assert(?:ion)?)\b",
+    r"\b(?:fail(?:ed|ure|s)?|errors?|err!|cannot|can't|could(?: not|n't)|not found|no such"
+    r"|no module|no rule|undefined|unresolved|denied|refused|missing|unexpected|exception|timed out"
+    r"|timeout|expected|mismatch|invalid|killed|segmentation fault|assert(?:ion)?)\b",
     re.IGNORECASE,
 )
 #: Headings, counts and frames that only say that there was an error.
 _EMPTY = re.compile(
     r"\W*(?:failures|errors)\W*$|[=_-]{3,} ?.* ?[=_-]{3,}$|Traceback \(most recent call last\)|\$ "
-    r"|\[exit -?\d+ in"
-    r"|\d+ (?:errors?|failed|failures?)\b|(?:There (?:was|were)|Found) \d+ (?:errors?|failures?)\b"
-    r"|● Test suite failed to run"
+    r"|\[exit -?\d+ in|\d+ (?:errors?|failed|failures?)\b|● Test suite failed to run"
+    r"|(?:There (?:was|were)|Found) \d+ (?:errors?|failures?)\b"
     r"|> Task \S+ FAILED|\[xUnit\.net |[*~]{3,}$|(?:Expected|Actual|Received|Got|Error Message)\W*$"
     r"|FAIL(?:ED)?\s*\S*(?: \(.*\))?$|(?:test )?\S+ \.\.\. |Error Trace:"
     r"|File \"|\.{3,}|[FE.]+\s*(?:\[ *\d+%\])?$",
@@ -111,15 +105,12 @@ def line_of(text: str) -> str:
     """The line of an output or an error's text that says what is wrong; "" where there is none."""
     if len(text) > 2 * LOOKED:
         text = text[:LOOKED] + "\n" + text[-LOOKED:]
-    rows = [
-        row
-        for row in (_ANSI.sub("", one[:LONGEST_LINE]).strip() for one in text.splitlines())
-        if row
-    ]
+    stripped = (_ANSI.sub("", line[:LONGEST_LINE]).strip() for line in text.splitlines())
+    rows = [row for row in stripped if row]
     test = maybe = first = None
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows, 1):
         if _SURE.match(row) and not _TEST.match(row):
-            return _told(row, rows[place + 1 : place + 2])
+            return _told(row, rows[number : number + 1])
         if test is None and _TEST.match(row):
             test = row
         elif _EMPTY.match(row):

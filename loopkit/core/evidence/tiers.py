@@ -1,5 +1,4 @@
-"""Tiers of a verification: how long a check may take, and when a wider one is due (rule: Verify
-tiers)."""
+"""Tiers of a verification: how long a check may take, and when a wider one is due."""
 
 from __future__ import annotations
 
@@ -11,15 +10,14 @@ STANDARD_FAILURES = 3
 
 
 def due(failures: int) -> str:
-    """The tier to look in after so many failures in a row: a failing quick check leads to standard,
-    that to thorough."""
+    """The tier to look in after so many failures in a row."""
     if failures <= 0:
         return QUICK
     return STANDARD if failures <= STANDARD_FAILURES else THOROUGH
 
 
 def of(seconds: float) -> str | None:
-    """The narrowest tier that has room for a check of that duration, or None where none has."""
+    """The narrowest tier with room for a check of that duration, or None."""
     return next((name for name, most in SECONDS.items() if seconds < most), None)
 
 
@@ -29,7 +27,5 @@ def remark(tier: str, seconds: float) -> str | None:
         return None
     wider = of(seconds)
     room = f"it is a check of the {wider} tier" if wider else "no tier has room for that"
-    return (
-        f"slow: {seconds:.1f} s, a {tier} check takes under {SECONDS[tier]} s; {room}, narrow it "
-        "if you can"
-    )
+    limit = f"a {tier} check takes under {SECONDS[tier]} s"
+    return f"slow: {seconds:.1f} s, {limit}; {room}, narrow it if you can"

@@ -77,11 +77,8 @@ def _python_tests(
     if not why and unittest:
         top = tests[0] if tests else "."
         package = " -t ." if f"{top}/__init__.py" in code else ""
-        yield check(
-            TEST,
-            f"{interpreter}-m unittest discover -s {top}{package}",
-            f"unittest in {unittest[0]}",
-        )
+        command = f"{interpreter}-m unittest discover -s {top}{package}"
+        yield check(TEST, command, f"unittest in {unittest[0]}")
         return
     if not why and (tests or code):
         why = here.shown(f"{tests[0]}/" if tests else min(code))
@@ -113,46 +110,49 @@ def _python_linters(here: Folder, project: dict, runner: tuple) -> Iterator[Chec
 
 def _names_its_files(here: Folder, table: object) -> bool:
     settings = here.text("mypy.ini", ".mypy.ini", "setup.cfg")
-    named = isinstance(table, dict) and any(
-        key in table for key in ("files", "packages", "modules")
-    )
-    return named or bool(
-        re.search(r"^\[mypy\][^\[]*^(?:files|packages|modules)\s*=", settings, re.MULTILINE)
-    )
+    keys = ("files", "packages", "modules")
+    named = isinstance(table, dict) and any(key in table for key in keys)
+    pattern = r"^\[mypy\][^\[]*^(?:files|packages|modules)\s*="
+    return named or bool(re.search(pattern, settings, re.MULTILINE))
 
 
 def javascript(here: Folder) -> Iterator[Check]:
     """What package.json's dependencies and the settings beside it make standard: tests, types,
     lint."""
-    package = here.document("package.json")
-    needs = set()
-    for folder in {id(here): here, id(here.root): here.root}.values():
+    needs: set[str] = set()
+    for folder in (here, here.root):
         for table in ("dependencies", "devDependencies"):
-            needs |= set(inside(folder.document("package.json"), table))
-    own = inside(package, "scripts")
-    if not any(one.kind == TEST for one in scripts.packages(here)) and not here.name:
-        for tool, command in here.table["javascript"]["tests"].items():
-            if tool in needs:
-                yield check(TEST, f"{_exec(here)} {command}", f"package.json: {tool}")
-                break
-    typed = here.first("tsconfig.json")
-    if typed and not any("tsc" in str(own[name]) and "--noEmit" in str(own[name]) for name in own):
-        # a solution that only lists references checks nothing without -b
-        solution = "references" in here.document(typed) and here.document(typed).get("files") == []
-        where = f" -p {here.quoted}" if here.name else ""
-        if solution:
-            where = f" -b {here.quoted}" if here.name else " -b"
-        call = _exec(here) if "typescript" in needs else "npx -p typescript"
-        if call and ("typescript" in needs or not here.name):
-            yield check(TYPES, f"{call} tsc{where} --noEmit", here.shown(typed))
-    linter = here.first("eslint.config.*", ".eslintrc*")
-    if not here.name and not any(one.kind == LINT for one in scripts.packages(here)):
-        if linter and "eslint" in needs:
-            yield check(LINT, f"{_exec(here)} eslint .", linter)
-        elif here.first("biome.json", "biome.jsonc") and "@biomejs/biome" in needs:
-            yield check(
-                LINT, f"{_exec(here)} biome check .", str(here.first("biome.json", "biome.jsonc"))
-            )
+            needs.update(inside(folder.document("package.json"), table))
+    kinds = {own.kind for own in scripts.packages(here)}
+    if TEST not in kinds and not here.name:
+        tests = here.table["javascript"]["tests"].items()
+        for tool, command in [row for row in tests if row[0] in needs][:1]:
+            yield check(TEST, f"{_exec(here)} {command}", f"package.json: {tool}")
+    yield from _typescript(here, needs)
+    if LINT not in kinds and not here.name:
+        eslint = here.first("eslint.config.*", ".eslintrc*")
+        biome = here.first("biome.json", "biome.jsonc")
+        if eslint and "eslint" in needs:
+            yield check(LINT, f"{_exec(here)} eslint .", eslint)
+        elif biome and "@biomejs/biome" in needs:
+            yield check(LINT, f"{_exec(here)} biome check .", biome)
+
+
+def _typescript(here: Folder, needs: set[str]) -> Iterator[Check]:
+    settings = here.first("tsconfig.json")
+    own = map(str, inside(here.document("package.json"), "scripts").values())
+    if not settings or any("tsc" in line and "--noEmit" in line for line in own):
+        return
+    # a solution that only lists references checks nothing without -b
+    table = here.document(settings)
+    solution = "references" in table and table.get("files") == []
+    where = " -b" if solution else ""
+    if here.name:
+        where = f" {'-b' if solution else '-p'} {here.quoted}"
+    installed = "typescript" in needs
+    call = _exec(here) if installed else "npx -p typescript"
+    if call and (installed or not here.name):
+        yield check(TYPES, f"{call} tsc{where} --noEmit", here.shown(settings))
 
 
 def _exec(here: Folder) -> str:
@@ -162,27 +162,20 @@ def _exec(here: Folder) -> str:
 
 
 def dotnet(here: Folder) -> Iterator[Check]:
-    """A .NET solution, or the projects where there is none; of those only what is a test project is
-    tested."""
+    """A .NET solution, or the projects where there is none, of which only test projects are run."""
     files = here.table["lists"]
     if here.name and here.root.first(*files["solutions"]):
         return
-    solutions, projects = (
-        list(here.matching(files["solutions"])),
-        list(here.matching(files["dotnet"])),
-    )
+    solutions, projects = (list(here.matching(files[kind])) for kind in ("solutions", "dotnet"))
     found = solutions or projects
     if not found:
         return
-    # alone in its folder it need not be named
-    target = "" if len(solutions + projects) == 1 and not here.name else " " + here.path(found[0])
-    if len(solutions + projects) == 1 and here.name:
-        target = " " + here.quoted
+    target = " " + here.path(found[0])
+    if len(solutions + projects) == 1:  # alone in its folder it need not be named
+        target = " " + here.quoted if here.name else ""
     why = here.shown(found[0])
-    if solutions or any(
-        re.search(r"Test\.Sdk|xunit|nunit|mstest", here.files[one], re.IGNORECASE)
-        for one in projects
-    ):
+    tested = re.compile(r"Test\.Sdk|xunit|nunit|mstest", re.IGNORECASE)
+    if solutions or any(tested.search(here.files[project]) for project in projects):
         yield check(TEST, f"dotnet test{target}", why)
     if solutions or not here.name:
         yield check(LINT, f"dotnet format{target} --verify-no-changes", why, tiers.STANDARD)
