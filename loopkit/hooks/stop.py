@@ -1,5 +1,4 @@
-"""Stop: may the session end its turn? Gathers what the rules want to know, records the answer,
-gives it."""
+"""Stop: may the session end its turn? Gathers facts for the rules, records and gives the answer."""
 
 from __future__ import annotations
 
@@ -31,56 +30,52 @@ def handle(call: Call) -> dict | None:
     found = project.own_view(call)
     if found is None:
         return _foreign(call)
-    decision = stop.first_rows(
-        found.session, found.snapshot, project.session_id(call), _background(call)
-    )
+    session_id = project.session_id(call)
+    decision = stop.first_rows(found.session, found.snapshot, session_id, _background(call))
     if decision is None:
-        found = _in_step(found, call)
-        seen, active = _seen(found, call)
-        forced = call.given.get("stop_hook_active") is True
-        decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
-        for _ in range(LOOKS if decision.row == 8 else 0):
-            time.sleep(LATE)
-            seen, active = _seen(found, call)
-            if active:
-                decision = stop.last_rows(
-                    found.session, found.snapshot, forced, active, seen, call.now
-                )
-                break
+        found = _synced(found, call)
+        decision = _last_rows(found, call)
     if decision.record is not None:
-        project.append(
-            found, Event("iteration_ended", decision.record, clock.stamp(call.now), "hook")
-        )
-        if found.rebuilt or decision.record.get(
-            "verdict"
-        ):  # rare: whoever reads the snapshot alone shall see it
-            loops.renew(found.root, found.name)
-    if decision.decision == "hold":
-        if not _still_held(found, call):
-            return None
-        if decision.notice:
-            project.append(
-                found, Event("notice_given", {"name": stop.NO_PRICE}, clock.stamp(call.now), "hook")
-            )
-            return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
-        return reply.hold(decision.text)
-    return reply.tell(decision.text)
+        _append(found, call, "iteration_ended", decision.record)
+        if found.rebuilt or decision.record.get("verdict"):
+            loops.renew(found.root, found.name)  # rare: for who reads the snapshot alone
+    if decision.decision != "hold":
+        return reply.tell(decision.text)
+    if not _still_held(found, session_id):
+        return None
+    if decision.notice:
+        _append(found, call, "notice_given", {"name": stop.NO_PRICE})
+    return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
 
 
-def _still_held(found: loops.View, call: Call) -> bool:
+def _last_rows(found: loops.View, call: Call) -> stop.Decision:
+    forced = call.given.get("stop_hook_active") is True
+    for look in range(LOOKS + 1):
+        if look:
+            time.sleep(LATE)
+        seen, active = _seen(found, call)
+        if active or not look:
+            decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
+        if active or decision.row != 8:
+            break
+    return decision
+
+
+def _append(found: loops.View, call: Call, kind: str, data: dict) -> None:
+    project.append(found, Event(kind, data, clock.stamp(call.now), "hook"))
+
+
+def _still_held(found: loops.View, session_id: str) -> bool:
     """Whether the loop still runs, and here: another command may have ended it between the look and
     the line."""
     session = loops.again(found)
-    if session is None:
-        return False
-    return session.status == verdict.RUNNING and session.owner == project.session_id(call)
+    return session is not None and (session.status, session.owner) == (verdict.RUNNING, session_id)
 
 
 def _background(call: Call) -> bool:
     tasks = call.given.get("background_tasks")
-    return type(tasks) is list and any(
-        type(one) is dict and one.get("status") in RUNNING for one in tasks
-    )
+    rows = [task for task in tasks if type(task) is dict] if type(tasks) is list else []
+    return any(task.get("status") in RUNNING for task in rows)
 
 
 def _seen(found: loops.View, call: Call) -> tuple:
@@ -91,10 +86,7 @@ def _seen(found: loops.View, call: Call) -> tuple:
     from ..store import transcript
 
     session = found.session
-    extra = tuple(one for one in session.subagents.values() if type(one) is str)
-    reading = transcript.read(
-        path, session.offsets, session.message_ids, session.owner_since, extra
-    )
+    reading = transcript.of(session, path)
     seen = {"usage": reading.usage, "offsets": reading.offsets}
     if reading.usage:
         seen["message_ids"] = reading.message_ids
@@ -102,9 +94,8 @@ def _seen(found: loops.View, call: Call) -> tuple:
     return seen, reading.active
 
 
-def _in_step(found: loops.View, call: Call) -> loops.View:
-    """The loop after a look at the client's task list, where it keeps one; there Claude may have
-    added tasks."""
+def _synced(found: loops.View, call: Call) -> loops.View:
+    """The loop after a look at the client's task list, where Claude may have added tasks."""
     if not os.path.isdir(os.path.join(place.config_dir(call.env), "tasks")):
         return found
     from ..store import native
@@ -119,10 +110,8 @@ def _in_step(found: loops.View, call: Call) -> loops.View:
 
 def _foreign(call: Call) -> dict | None:
     """No loop of this session: the unfinished tasks of a named list hold the first stop."""
-    if (
-        not call.env.get("CLAUDE_CODE_TASK_LIST_ID")
-        or call.given.get("stop_hook_active") is not False
-    ):
+    named, again = call.env.get("CLAUDE_CODE_TASK_LIST_ID"), call.given.get("stop_hook_active")
+    if not named or again is not False:
         return None
     from ..core.steps import announce
     from ..store import native

@@ -1,5 +1,4 @@
-"""The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger, under
-the client's locks.
+"""The client's own task list, `<config dir>/tasks/<list id>/N.json`: a mirror of the ledger.
 
 Measured on client 2.1.332. Creating a task locks `.lock.lock`, changing one locks `N.json.lock`; a
 lock is a folder, taken over when its time stamp is older than 10 s; readers lock nothing, so a file
@@ -50,10 +49,7 @@ def list_id(env: dict, session_id: str) -> str:
     """The id of a session's list: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the
     client's spelling."""
     name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
-    return "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "-"
-        for letter in name
-    )
+    return "".join(one if one.isascii() and one.isalnum() or one in "_-" else "-" for one in name)
 
 
 def folder(env: dict, session_id: str) -> str | None:
@@ -65,12 +61,8 @@ def folder(env: dict, session_id: str) -> str | None:
 
 def has_task_tools(env: dict, seen: bool) -> bool:
     """Whether the client keeps a list at all: a native event was seen, or the person opted in."""
-    return seen or env.get("CLAUDE_CODE_ENABLE_TODO_TOOLS", "").lower() in (
-        "1",
-        "true",
-        "yes",
-        "on",
-    )
+    value = env.get("CLAUDE_CODE_ENABLE_TODO_TOOLS", "")
+    return seen or value.lower() in ("1", "true", "yes", "on")
 
 
 def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
@@ -90,21 +82,19 @@ def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
 
 def rows(state: LoopState) -> list:
     """The Mirrored records of a loop's tasks."""
-    found = []
-    for task in state.tasks.values():
-        found.append(
-            Mirrored(
-                id=task.id,
-                subject=task.subject,
-                description=task.description or task.verify,
-                active_form=task.active_form,
-                status=task.status,
-                blocked_by=task.blocked_by,
-                metadata=task.metadata(state.name, state.verification(task)),
-                native_id=task.native,
-            )
+    return [
+        Mirrored(
+            id=task.id,
+            subject=task.subject,
+            description=task.description or task.verify,
+            active_form=task.active_form,
+            status=task.status,
+            blocked_by=task.blocked_by,
+            metadata=task.metadata(state.name, state.verification(task)),
+            native_id=task.native,
         )
-    return found
+        for task in state.tasks.values()
+    ]
 
 
 def pulled(state: LoopState, created: list) -> list:
@@ -114,49 +104,43 @@ def pulled(state: LoopState, created: list) -> list:
     Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more
     tasks than a loop may have. The caller holds the writing lock.
     """
-    if (
-        state.stage not in ("decompose", "executing", "review")
-        or state.session.status in verdict.FINAL
-    ):
+    if state.stage not in ("decompose", "executing", "review"):
+        return []
+    if state.session.status in verdict.FINAL:
         return []
     from ..core.journal import settings  # most stops take nothing in
 
     known = {task.native: task.id for task in state.tasks.values() if task.native}
-    fresh = [row for row in created if row.native_id not in known][
-        : max(0, settings.MOST_TASKS - state.planned)
-    ]
+    fresh = [row for row in created if row.native_id not in known]
+    fresh = fresh[: max(0, settings.MOST_TASKS - state.planned)]
     for number, row in enumerate(fresh, 1):
         known[row.native_id] = f"T-{state.highest + number:03d}"
     blocked_by = _without_circles(state, fresh, known)
-    return [
-        (
-            "task_added",
-            {
-                "task": {
-                    "id": known[row.native_id],
-                    "subject": row.subject[:LONGEST_SUBJECT],
-                    "description": row.description,
-                    "activeForm": row.active_form,
-                    "blockedBy": blocked_by[known[row.native_id]],
-                    "native": row.native_id,
-                }
-            },
-        )
-        for row in fresh
-    ]
+    lines = []
+    for row in fresh:
+        task_id = known[row.native_id]
+        task = {
+            "id": task_id,
+            "subject": row.subject[:LONGEST_SUBJECT],
+            "description": row.description,
+            "activeForm": row.active_form,
+            "blockedBy": blocked_by[task_id],
+            "native": row.native_id,
+        }
+        lines.append(("task_added", {"task": task}))
+    return lines
 
 
 def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
-    """{id: blockers} of tasks that are taken in; what would close a circle is left out, since it
-    could never come free."""
+    """{id: blockers} of new tasks, without those that would close a circle."""
     from ..core.plan import graph
 
     found: dict = {}
     for row in fresh:
         own = found.setdefault(known[row.native_id], [])
-        for one in row.blocked_by:
-            if one in known or one in state.tasks:
-                own.append(known.get(one, one))
+        for blocker in row.blocked_by:
+            if blocker in known or blocker in state.tasks:
+                own.append(known.get(blocker, blocker))
                 if graph.cycle_from(known[row.native_id], found):
                     own.pop()
     return found
@@ -166,8 +150,7 @@ def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
 
 
 def read_task(path: str) -> dict | None:
-    """One task file, or None where the client would not list it either (absent, half written, not a
-    task)."""
+    """One task file, or None where the client would not list it either."""
     try:
         with open(path, "rb") as file:
             record = json.loads(file.read().decode("utf-8-sig"))
@@ -175,16 +158,9 @@ def read_task(path: str) -> dict | None:
         return None
     if type(record) is not dict or record.get("status") not in STATUSES:
         return None
-    for name, kind in (
-        ("id", str),
-        ("subject", str),
-        ("description", str),
-        ("blocks", list),
-        ("blockedBy", list),
-    ):
-        if type(record.get(name)) is not kind:
-            return None
-    return record
+    texts = all(type(record.get(key)) is str for key in ("id", "subject", "description"))
+    lists = type(record.get("blocks")) is type(record.get("blockedBy")) is list
+    return record if texts and lists else None
 
 
 def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) -> tuple:
@@ -198,17 +174,7 @@ def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) ->
     unreadable: list = []
     try:
         with os.scandir(path) as entries:
-            names = [
-                entry.name
-                for entry in entries
-                if entry.name.endswith(".json")
-                and (
-                    named is None
-                    or entry.name[:-5] in named
-                    or is_number(entry.name[:-5])
-                    and _since(entry, since)
-                )
-            ]
+            names = [entry.name for entry in entries if _is_wanted(entry, named, since)]
     except (OSError, ValueError):
         return found, unreadable
     for name in names:
@@ -221,7 +187,14 @@ def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) ->
     return found, sorted(unreadable)
 
 
-def _since(entry: os.DirEntry, since: float) -> bool:
+def _is_wanted(entry: os.DirEntry, named: frozenset | None, since: float) -> bool:
+    name, ending = entry.name[:-5], entry.name[-5:]
+    if ending != ".json":
+        return False
+    if named is None or name in named:
+        return True
+    if not is_number(name):
+        return False
     try:
         return entry.stat(follow_symlinks=False).st_mtime >= since
     except OSError:
@@ -239,34 +212,30 @@ def is_ours(record: dict) -> bool:
 
 
 def foreign_open(path: str, most: int = 1 << 60) -> tuple:
-    """(subjects of the unfinished tasks that belong to no loop, oldest number first; names of
-    unreadable files).
-
-    No more files are read than `most` subjects need.
-    """
+    """(at most `most` subjects of the unfinished tasks that belong to no loop, oldest number first;
+    names of unreadable files)."""
     subjects: list = []
     unreadable: list = []
     try:
-        names = [
-            name[:-5]
-            for name in os.listdir(path)
-            if name.endswith(".json") and not name.startswith(".")
-        ]
+        names = [name[:-5] for name in os.listdir(path) if name.endswith(".json")]
     except (OSError, ValueError):
         return subjects, unreadable
-    for name in sorted(names, key=lambda one: (int(one) if is_number(one) else 1 << 60, one)):
+    names = [name for name in names if not name.startswith(".")]
+    for name in sorted(names, key=lambda name: (int(name) if is_number(name) else 1 << 60, name)):
         record = read_task(os.path.join(path, name + ".json"))
         if record is None:
             unreadable.append(name + ".json")
-        elif (
-            record["status"] != "completed"
-            and not is_ours(record)
-            and not _metadata(record).get("_internal")
-        ):
+        elif _is_foreign(record):
             subjects.append(record["subject"])
             if len(subjects) >= most:
                 break
     return subjects, sorted(unreadable)
+
+
+def _is_foreign(record: dict) -> bool:
+    """Whether this is an unfinished task of Claude's own."""
+    internal = _metadata(record).get("_internal")
+    return record["status"] != "completed" and not is_ours(record) and not internal
 
 
 def is_number(name: str) -> bool:
@@ -295,9 +264,8 @@ class Patience:
             except OSError:
                 return False
             try:
-                if (
-                    abs(time.time() - os.stat(path).st_mtime) > STALE
-                ):  # of the future: the clock went back
+                age = time.time() - os.stat(path).st_mtime
+                if abs(age) > STALE:  # of the future: the clock went back
                     os.rmdir(path)
                     continue
             except FileNotFoundError:
@@ -336,31 +304,28 @@ def _write(path: str, record: dict) -> None:
 
 
 def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) -> dict:
-    """The record a task's file shall have; what the client keeps in it (owner, other metadata)
-    stays."""
-    status = task.status if task.status in STATUSES else "pending"
-    record = dict(old or {})
-    record.update(id=task.native_id or task.id, status=status, blocks=blocks, blockedBy=blocked_by)
-    record.update(
-        subject=task.subject,
-        description=task.description,
-        metadata={**_metadata(record), **task.metadata},
-    )
+    """The record for a task's file; what the client keeps in it (owner, other metadata) stays."""
+    record = {
+        **(old or {}),
+        "id": task.native_id or task.id,
+        "status": task.status if task.status in STATUSES else "pending",
+        "blocks": blocks,
+        "blockedBy": blocked_by,
+        "subject": task.subject,
+        "description": task.description,
+        "metadata": {**_metadata(old or {}), **task.metadata},
+    }
     if task.active_form:
         record["activeForm"] = task.active_form
     return record
 
 
 def sync(
-    state_tasks: list,
-    path: str | None,
-    loop_name: str,
-    patience: float = PATIENCE,
-    since: float = 0.0,
+    tasks: list, path: str | None, loop_name: str, patience: float = PATIENCE, since: float = 0.0
 ) -> SyncResult:
-    """Bring a list's folder in step with the ledger's tasks, and report what Claude did there.
+    """Bring a list's folder in line with the ledger's tasks, and report what Claude did there.
 
-    state_tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing
+    tasks: Mirrored records in the ledger's order · path: the folder (None or absent: nothing
     happens) · loop_name: the loop's folder name · patience: seconds to wait for locks in all ·
     since: POSIX seconds, what Claude wrote before is not looked at (it is older than the loop, or
     was examined). Only files that differ are written; a finished task gets no new file, since the
@@ -368,65 +333,65 @@ def sync(
     """
     if path is None or not os.path.isdir(path):
         return NOTHING
-    numbers = {task.native_id for task in state_tasks}
-    found, unreadable = read_tasks(
-        path, frozenset(numbers.union(task.id for task in state_tasks)), since
-    )
-    state_tasks = [
-        task
-        if is_number(task.native_id or "")
-        and is_of(found.get(task.native_id), task.subject, loop_name)
-        else task._replace(native_id=None)  # it becomes a file's name
-        for task in state_tasks
-    ]
-    names = {task.id: task.native_id or task.id for task in state_tasks}
-    unfinished = {task.id for task in state_tasks if task.status != "completed"}
-    blocks: dict = {}
-    for task in state_tasks:
-        for blocker in task.blocked_by:
-            if blocker in unfinished:
-                blocks.setdefault(blocker, []).append(names[task.id])
+    numbers = {task.native_id for task in tasks}
+    named = frozenset(numbers.union(task.id for task in tasks))
+    found, unreadable = read_tasks(path, named, since)
+    tasks = [_checked(task, found, loop_name) for task in tasks]
+    names = {task.id: task.native_id or task.id for task in tasks}
+    links = _links(tasks, names)
     conflicts, pushed, skipped, waiting = [], 0, 0, Patience(patience)
-    for task in state_tasks:
-        old = found.get(names[task.id])
-        if old is None and task.status == "completed":
-            continue
-        blocked_by = [names[blocker] for blocker in task.blocked_by if blocker in unfinished]
-        links = (blocks.get(task.id, []), blocked_by)
+    for task in tasks:
+        old, done = found.get(names[task.id]), task.status == "completed"
         if old is not None:
-            if (old["status"] == "completed") != (task.status == "completed") and _metadata(
-                old
-            ).get("loopId") == loop_name:
+            own = _metadata(old).get("loopId") == loop_name
+            if own and (old["status"] == "completed") != done:
                 conflicts.append((task.id, old["status"], task.status))
-            if _wanted(task, old, *links) == old:
-                continue
-        if _push(path, task, links, waiting, loop_name):
+        if old == _wanted(task, old, *links[task.id]) or old is None and done:
+            continue
+        if _push(path, task, links[task.id], waiting, loop_name):
             pushed += 1
         else:
             skipped += 1
     known = numbers.union(names.values())
     created = [
-        Created(
-            name,
-            row["subject"],
-            row["description"],
-            row.get("activeForm") or "",
-            row["status"],
-            tuple(row["blockedBy"]),
-        )
-        for name, row in sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
-        if is_number(name) and name not in known and row["status"] != "completed"
-        if not is_ours(row) and not _metadata(row).get("_internal")
+        _created(name, found[name])
+        for name in sorted(found, key=lambda name: (len(name), name))
+        if is_number(name) and name not in known and _is_foreign(found[name])
     ]
     return SyncResult(created, conflicts, pushed, skipped, unreadable)
 
 
-def is_of(there: dict | None, subject: str, loop_name: str) -> bool:
+def _checked(task: Mirrored, found: dict, loop_name: str) -> Mirrored:
+    """A task without its number in the list where that is none, or another task's by now."""
+    number = task.native_id or ""  # it becomes a file's name
+    if is_number(number) and is_of(found.get(number), task.subject, loop_name):
+        return task
+    return task._replace(native_id=None)
+
+
+def _links(tasks: list, names: dict) -> dict:
+    """{id: (blocks, blocked by)} among unfinished tasks, by their names in the list."""
+    unfinished = {task.id for task in tasks if task.status != "completed"}
+    links: dict = {task.id: ([], []) for task in tasks}
+    for task in tasks:
+        for blocker in task.blocked_by:
+            if blocker in unfinished:
+                links[task.id][1].append(names[blocker])
+                links[blocker][0].append(names[task.id])
+    return links
+
+
+def _created(name: str, row: dict) -> Created:
+    form, blocked_by = row.get("activeForm") or "", tuple(row["blockedBy"])
+    return Created(name, row["subject"], row["description"], form, row["status"], blocked_by)
+
+
+def is_of(record: dict | None, subject: str, loop_name: str) -> bool:
     """Whether the file of a number may be the task of that subject which Claude made: each
     session's list counts anew."""
-    if there is None or _metadata(there).get("loopId") == loop_name:
+    if record is None or _metadata(record).get("loopId") == loop_name:
         return True
-    return there["subject"][:LONGEST_SUBJECT] == subject
+    return bool(record["subject"][:LONGEST_SUBJECT] == subject)
 
 
 def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name: str) -> bool:
@@ -436,10 +401,8 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
         return False
     try:
         old = read_task(file)
-        if task.native_id and not is_of(
-            old, task.subject, loop_name
-        ):  # made just now; the next time it is seen
-            return False
+        if task.native_id and not is_of(old, task.subject, loop_name):
+            return False  # made just now; the next time it is seen
         _write(file, _wanted(task, old, *links))
     except OSError:
         return False
@@ -451,24 +414,19 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: Patience, loop_name:
 def withdraw(
     path: str | None, loop_name: str, patience: float = PATIENCE, names: list | None = None
 ) -> int:
-    """Take a loop's own tasks out of a list (cancelled, put away, removed); tasks that Claude made
-    stay, unmarked.
+    """Take a loop's own tasks out of a list (cancelled, archived, removed); tasks that Claude made
+    stay, unmarked. Never raises OSError.
 
-    names: of the files that are meant, None for all. Returns how many files were changed. Never
-    raises OSError.
+    names: of the files that are meant, None for all. Returns how many files were changed.
     """
     if path is None:
         return 0
     changed, waiting = 0, Patience(patience)
-    if names is None:
-        found: dict = read_tasks(path)[0]
-    else:
-        found = {name: read_task(os.path.join(path, f"{name}.json")) for name in names}
-    for name, record in found.items():
+    for name in read_tasks(path)[0] if names is None else names:
+        file = os.path.join(path, f"{name}.json")
+        lock, record = f"{file}.lock", read_task(file)
         if record is None or _metadata(record).get("loopId") != loop_name:
             continue
-        file = os.path.join(path, f"{name}.json")
-        lock = f"{file}.lock"
         if not waiting.lock(lock):
             continue
         try:

@@ -1,5 +1,4 @@
-"""What a session did and used, read from the client's transcripts from a byte on; never what it
-said.
+"""Read from the client's transcripts what a session did and used; never what it said.
 
 Measured on client 2.1.332. One JSON object a line, of many kinds, some very large. An `assistant`
 line holds one content block; the lines of one message repeat its id and its full usage, so each id
@@ -20,13 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..core.journal.session import Session
 
-#: Bytes: read at a time; kept of one line (a longer one tells us nothing); read in one call, over
-#: all files.
+#: Bytes read at a time; kept of one line (a longer one tells nothing); read in a call in all.
 PIECE, LONGEST_LINE, MOST = 1 << 20, 8 << 20, 64 << 20
 #: Tokens of one message: no message has as many, so such a figure is none.
 MOST_TOKENS = 1 << 40
-#: Message ids carried over from one reading to the next: the lines of one message stand close
-#: together.
+#: Message ids carried over to the next reading: the lines of a message stand close together.
 CARRIED = 64
 
 #: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first
@@ -46,17 +43,14 @@ class _Count:
         """Take one line into account; whatever is not an assistant's message changes nothing."""
         try:
             record = json.loads(line.decode("utf-8", "replace"))
-            if (
-                record["type"] != "assistant"
-                or str(record.get("timestamp") or "~")[:19] < self.since
-            ):
+            before = str(record.get("timestamp") or "~")[:19] < self.since
+            if record["type"] != "assistant" or before:
                 return
             message = record["message"]
             content = message.get("content")
             if not self.active and type(content) is list:
-                self.active = any(
-                    block.get("type") == "tool_use" for block in content if type(block) is dict
-                )
+                blocks = (block for block in content if type(block) is dict)
+                self.active = any(block.get("type") == "tool_use" for block in blocks)
             name, model, usage = message["id"], message["model"], message["usage"]
             if not type(name) is type(model) is str or name in self.seen or model == "<synthetic>":
                 return
@@ -68,17 +62,14 @@ class _Count:
             pass
 
 
-_TOKENS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
+_TOKENS = tuple(
+    kind + "_tokens" for kind in ("input", "output", "cache_creation_input", "cache_read_input")
 )
 #: What is told apart one level deeper, and counted after the tokens.
-_MORE = (
-    ("cache_creation", "ephemeral_1h_input_tokens"),
-    ("server_tool_use", "web_search_requests"),
-)
+_MORE = {
+    "cache_creation": "ephemeral_1h_input_tokens",
+    "server_tool_use": "web_search_requests",
+}
 
 
 def _figure(table: dict, key: str) -> int:
@@ -87,10 +78,9 @@ def _figure(table: dict, key: str) -> int:
 
 
 def _figures(usage: dict) -> list:
-    """A message's `usage` in the order of pricing.COUNTED; kinds that it has none of are left off
-    at the end."""
+    """A message's `usage` in the order of pricing.COUNTED, without zeros at its end."""
     figures = [_figure(usage, key) for key in _TOKENS]
-    for group, key in _MORE:
+    for group, key in _MORE.items():
         table = usage.get(group)
         figures.append(_figure(table, key) if type(table) is dict else 0)
     figures[4] = min(figures[4], figures[2])
@@ -127,8 +117,7 @@ def read(
 
 
 def find(config: str, session_id: str) -> str:
-    """The main transcript of a session in the client's folder `config`, or ""; whatever project it
-    was opened in."""
+    """The main transcript of a session in the client's folder `config`, or ""."""
     projects, name = os.path.join(config, "projects"), session_id + ".jsonl"
     try:
         folders = os.listdir(projects) if os.path.basename(name) == name else []
@@ -136,6 +125,12 @@ def find(config: str, session_id: str) -> str:
         return ""
     found = (os.path.join(projects, folder, name) for folder in folders)
     return next((path for path in found if os.path.isfile(path)), "")
+
+
+def of(session: Session, path: str) -> Reading:
+    """What the loop's owner has done since its last look."""
+    extra = tuple(file for file in session.subagents.values() if type(file) is str)
+    return read(path, session.offsets, session.message_ids, session.owner_since, extra)
 
 
 def unread(config: str, session: Session) -> dict:
@@ -146,18 +141,14 @@ def unread(config: str, session: Session) -> dict:
     count it.
     """
     path = find(config, session.owner) if session.owner else ""
-    if not path:
-        return {}
-    extra = tuple(one for one in session.subagents.values() if type(one) is str)
-    reading = read(path, session.offsets, session.message_ids, session.owner_since, extra)
-    if not reading.usage:
+    reading = of(session, path) if path else None
+    if reading is None or not reading.usage:
         return {}
     return {"usage": reading.usage, "offsets": reading.offsets, "message_ids": reading.message_ids}
 
 
 def key(path: str) -> str:
-    """The name under which `offsets` knows a transcript: session and agent ids are unique, so the
-    file's name does."""
+    """The name under which `offsets` knows a transcript: session and agent ids are unique."""
     return os.path.basename(path)
 
 
@@ -170,43 +161,30 @@ def _files(path: str, extra: tuple) -> list:
             names = sorted(os.listdir(folder))
         except (OSError, ValueError):
             names = []
-        found += [
-            os.path.join(folder, name)
-            for name in names
-            if name.startswith("agent-") and name.endswith(".jsonl")
-        ]
-    known = {key(one) for one in found}
-    return found + [one for one in extra if one and key(one) not in known]
+        names = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+        found += [os.path.join(folder, name) for name in names]
+    known = {key(file) for file in found}
+    return found + [file for file in extra if file and key(file) not in known]
 
 
 def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
     """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced:
     from its start."""
-    total = 0
+    total, rest = 0, b""
     try:
         state = os.stat(path)
-        size = state.st_size
-        if size == offset or not stat.S_ISREG(state.st_mode):
+        if state.st_size == offset or not stat.S_ISREG(state.st_mode):
             return offset, 0
-        if size < offset:
-            offset = 0
+        offset = 0 if state.st_size < offset else offset
         with open(path, "rb", buffering=0) as file:
             file.seek(offset)
-            rest = b""
-            while total < most:
-                piece = file.read(min(PIECE, most - total))
-                if not piece:
-                    break
+            while total < most and (piece := file.read(min(PIECE, most - total))):
                 total += len(piece)
-                end = piece.rfind(b"\n") + 1
-                if end:
-                    for line in (rest + piece[:end]).split(b"\n"):
-                        if b'"assistant"' in line:
-                            count.line(line)
-                    offset += len(rest) + end
-                    rest = piece[end:]
-                else:
-                    rest += piece
+                whole, end, rest = (rest + piece).rpartition(b"\n")
+                for line in whole.split(b"\n"):
+                    if b'"assistant"' in line:
+                        count.line(line)
+                offset += len(whole + end)
                 if len(rest) > LONGEST_LINE:
                     offset += len(rest)  # its end, when it comes, is no JSON and says nothing
                     rest = b""

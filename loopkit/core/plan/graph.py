@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ def waits(tasks: Mapping[str, Task]) -> dict[str, list[str]]:
 
 
 def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """A circle through `start`, as `[start, …, start]` along blockers, or None. Iterative: depth is
-    no limit."""
+    """A circle through `start`, as `[start, …, start]` along blockers, or None."""
     came_from: dict[str, str] = {}
     stack = [start]
     while stack:
@@ -38,43 +38,20 @@ def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str]
 
 
 def waves(blocked_by: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Tasks in layers: each task stands in the first layer in which all its blockers are behind it.
+    """Tasks in layers, each in the first one that has all its blockers behind it.
 
-    Blockers that are no key count as done. Raises ValueError naming a cycle. O(tasks +
-    dependencies).
+    Blockers that are no key count as done. Raises ValueError naming a cycle.
     """
-    waiting: dict[str, int] = {}
-    dependents: dict[str, list[str]] = {}
-    layer = []
+    sorter = TopologicalSorter(dict.fromkeys(blocked_by, ()))
     for task, wants in blocked_by.items():
-        count = 0
-        for wanted in wants:
-            if wanted in blocked_by:
-                count += 1
-                if wanted in dependents:
-                    dependents[wanted].append(task)
-                else:
-                    dependents[wanted] = [task]
-        if count:
-            waiting[task] = count
-        else:
-            layer.append(task)
+        sorter.add(task, *(wanted for wanted in wants if wanted in blocked_by))
+    try:
+        sorter.prepare()
+    except CycleError:
+        circle = next(filter(None, (cycle_from(task, blocked_by) for task in blocked_by)))
+        raise ValueError("cycle: " + " → ".join(circle)) from None
     layers = []
-    while layer:
-        layers.append(layer)
-        following = []
-        for done in layer:
-            for task in dependents.get(done, ()):
-                left = waiting[task] - 1
-                if left:
-                    waiting[task] = left
-                else:
-                    del waiting[task]
-                    following.append(task)
-        layer = following
-    if waiting:
-        for task in waiting:
-            circle = cycle_from(task, blocked_by)
-            if circle:
-                raise ValueError("cycle: " + " → ".join(circle))
+    while sorter.is_active():
+        layers.append(list(sorter.get_ready()))
+        sorter.done(*layers[-1])
     return layers
