@@ -6,21 +6,15 @@ import os
 import stat
 import time
 
-#: Seconds after which a draft counts as left behind by a process that died; a living one renames it
-#: within moments.
+#: Seconds after which a draft counts as left behind by a process that died.
 LEFT = 60
-
-
 #: Permission bits of a new file.
 USUAL = 0o644
 
 
 def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None:
-    """Replace a file's content through a temporary sibling and a rename; nothing is left behind on
-    failure. OSError.
-
-    A file that is there keeps its permission bits. most: the bits that it has at the most.
-    """
+    """Replace a file's content through a draft and a rename; nothing is left behind on failure. A
+    file that is there keeps its permission bits. most: mask of these bits. Raises OSError."""
     beside = f"{path}.{os.getpid()}.tmp"
     known = _bits(path)
     bits = (USUAL if known is None else known) & most
@@ -28,9 +22,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
             descriptor = os.open(beside, flags, bits)
-        except (
-            FileExistsError
-        ):  # left by a process of the same number, or a link that somebody planted
+        except FileExistsError:  # left by a process of that number, or a link somebody planted
             os.unlink(beside)
             descriptor = os.open(beside, flags, bits)
         try:
@@ -62,8 +54,7 @@ def _bits(path: str) -> int | None:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a file of that name is a draft of `write` (`name.<pid>.tmp`) or of a task list
-    (`N.json.tmp.<8 hex>`)."""
+    """Whether a name is that of a draft: `name.<pid>.tmp`, in a task list `N.json.tmp.<8 hex>`."""
     stem, _, ending = name.rpartition(".")
     if ending == "tmp":
         return stem.rpartition(".")[2].isdigit()
@@ -74,14 +65,13 @@ def sweep(folder: str, older: float = LEFT) -> None:
     """Remove the drafts in a folder that are older than that, in seconds; one of the future was
     left before the clock went back. Never raises OSError."""
     try:
-        names = os.listdir(folder)
+        names = [name for name in os.listdir(folder) if is_draft(name)]
     except OSError:
         return
     for name in names:
-        if is_draft(name):
-            path = os.path.join(folder, name)
-            try:
-                if abs(time.time() - os.lstat(path).st_mtime) >= older:
-                    os.unlink(path)
-            except OSError:
-                pass
+        path = os.path.join(folder, name)
+        try:
+            if abs(time.time() - os.lstat(path).st_mtime) >= older:
+                os.unlink(path)
+        except OSError:
+            pass

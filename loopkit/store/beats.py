@@ -1,5 +1,4 @@
-"""A mark for each hook event, `beats/<event>` in the data folder: when it was last called, and what
-came of that.
+"""A mark for each hook event, `beats/<event>` in the data folder: its last call and the result.
 
 The launcher writes the mark (`no-loop`, `disabled`, `child`, `no-python`, or `begun PID`) where
 SessionStart or UserPromptExpansion has made the folder; the event's handler replaces `begun`. A
@@ -22,8 +21,7 @@ Beat = namedtuple("Beat", "at result pid took")
 
 
 def end(data: str, event: str, result: str) -> None:
-    """Note the result of a call that the launcher has marked as begun; where there is no mark
-    nothing happens."""
+    """Note the result of a call that the launcher has marked as begun."""
     folder = os.path.join(data, FOLDER)
     try:
         if os.path.islink(folder):
@@ -64,9 +62,8 @@ def read(data: str, event: str) -> Beat | None:
         return None
     result, number = [*words, "", ""][:2]
     if result == "begun":
-        return Beat(
-            at, result, int(number) if number.isdecimal() and len(number) < 10 else None, None
-        )
+        pid = int(number) if number.isdecimal() and len(number) < 10 else None
+        return Beat(at, result, pid, None)
     try:
         took = float(number)
     except ValueError:

@@ -14,9 +14,8 @@ FOLDER = "briefs"
 
 
 def name(step: Step, number: int) -> str:
-    """`test-T-001-2.md` for the second time that the test of T-001 is asked for, `plan-1.md` for
-    the first plan."""
-    return "-".join(one for one in (step.kind, step.task, str(number)) if one) + ".md"
+    """`plan-1.md` for the first plan, `test-T-001-2.md` for the second test of T-001."""
+    return "-".join(filter(None, (step.kind, step.task, str(number)))) + ".md"
 
 
 def write(folder: str, step: Step, number: int, text: str) -> str:

@@ -1,5 +1,4 @@
-"""What the client's own files say: settings, installed plugins. Only read; a file that is no use
-says nothing."""
+"""The client's own files: settings, installed plugins. Only read; invalid ones count as empty."""
 
 from __future__ import annotations
 
@@ -15,15 +14,12 @@ MANAGED = {
     "win32": "C:\\Program Files\\ClaudeCode\\managed-settings.json",
     "linux": "/etc/claude-code/managed-settings.json",
 }
-
-
-#: Characters of such a file at the most.
+#: Most characters of such a file.
 LARGEST = 8_000_000
 
 
 class Settings(NamedTuple):
-    """One settings file. values: {} where it says nothing; wrong: why, or empty; managed: an
-    administrator's."""
+    """wrong: why the file is of no use, else ""; managed: it is an administrator's."""
 
     path: str
     values: dict
@@ -34,18 +30,13 @@ class Settings(NamedTuple):
 def settings(environment: dict, folders: list[str], system: str) -> list[Settings]:
     """The settings files that exist, the strongest first: managed, local, project (of each of
     `folders`), user."""
-    paths = [
-        os.path.join(one, ".claude", name)
-        for name in ("settings.local.json", "settings.json")
-        for one in folders
-    ]
-    paths.append(os.path.join(place.config_dir(environment), "settings.json"))
     managed = MANAGED.get(system, MANAGED["linux"])
-    return [
-        Settings(path, *_record(path), path == managed)
-        for path in dict.fromkeys([managed, *paths])
-        if _exists(path)
-    ]
+    paths = [managed]
+    for name in ("settings.local.json", "settings.json"):
+        paths += [os.path.join(folder, ".claude", name) for folder in folders]
+    paths.append(os.path.join(place.config_dir(environment), "settings.json"))
+    found = filter(_exists, dict.fromkeys(paths))
+    return [Settings(path, *_record(path), path == managed) for path in found]
 
 
 def _exists(path: str) -> bool:
@@ -84,8 +75,7 @@ def allowed(file: Settings) -> list[str]:
 
 
 def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] | None:
-    """(value, path) of the strongest file in whose object `part` `name` stands (`part` empty: at
-    the top); or None."""
+    """(value, path) of the strongest file with `name` in its object `part` ("": at the top)."""
     for file in files:
         values = table(file.values, part) if part else file.values
         if name in values:
@@ -94,8 +84,8 @@ def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] 
 
 
 def installed(environment: dict, folders: list[str]) -> dict[str, str]:
-    """{plugin id: the folder it is read from} of the plugins that are installed for everybody, or
-    for one of these project folders."""
+    """{plugin id: its folder} of the plugins that are installed for everybody, or for one of these
+    project folders."""
     own = os.path.join(place.config_dir(environment), "plugins")
     values, _ = _record(os.path.join(own, "installed_plugins.json"))
     markets, _ = _record(os.path.join(own, "known_marketplaces.json"))
@@ -116,9 +106,8 @@ def _read_in_place(markets: dict, plugin_id: str) -> str | None:
     source = table(table(markets, market), "source")
     if source.get("source") != "directory" or not isinstance(source.get("path"), str):
         return None
-    rows = _record(os.path.join(source["path"], ".claude-plugin", "marketplace.json"))[0].get(
-        "plugins"
-    )
+    listing, _ = _record(os.path.join(source["path"], ".claude-plugin", "marketplace.json"))
+    rows = listing.get("plugins")
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict) and row.get("name") == name and isinstance(row.get("source"), str):
             folder = os.path.normpath(os.path.join(source["path"], row["source"]))
@@ -145,10 +134,6 @@ def has_hook(folder: str, event: str) -> bool:
     named = manifest(folder).get("hooks")
     if isinstance(named, dict) and table(named, "hooks").get(event, named.get(event)):
         return True
-    paths = [os.path.join(folder, "hooks", "hooks.json")]
-    paths += [
-        os.path.join(folder, one)
-        for one in (named if isinstance(named, list) else [named])
-        if type(one) is str
-    ]
+    files = ["hooks/hooks.json", *(named if isinstance(named, list) else [named])]
+    paths = [os.path.join(folder, file) for file in files if type(file) is str]
     return any(table(_record(path)[0], "hooks").get(event) for path in paths)

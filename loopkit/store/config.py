@@ -1,5 +1,4 @@
-"""`.loop/config.toml`: the project's settings, all optional, checked; a key nobody reads is an
-error."""
+"""`.loop/config.toml`: the project's settings, all optional; an unknown key is an error."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ _TAKES = {
 
 
 def read(origin: Origin) -> dict:
-    """Settings for a new loop, the defaults where the file is a stranger's: `limits` (iterations,
-    usd, seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
+    """Settings for a new loop, the defaults where the file is untrusted: `limits` (iterations, usd,
+    seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
     asked), `user` (whether the user's own learnings are recalled).
 
     Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong
@@ -55,8 +54,7 @@ def read(origin: Origin) -> dict:
 
 
 def note_own(origin: Origin) -> None:
-    """Remember settings that were used before git tracked them as the person's own: they may be
-    committed later."""
+    """Remember untracked settings as the person's own: they may be committed later."""
     try:
         raw = origin.settings()
         if raw and not origin.tracked(CONFIG):
@@ -77,67 +75,66 @@ def parsed(raw: bytes, path: str) -> dict:
 def _checked(given: dict, path: str) -> dict:
     from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
-    def _one_of(words: tuple[str, ...], default: str) -> Any:
+    def one_of(words: tuple[str, ...], default: str) -> Any:
         return Field(default, pattern=f"^(?:{'|'.join(words)})$")
 
-    class Limits(BaseModel):
+    def number(name: str, least: int, most: int = MOST) -> Any:
+        return Field(settings.DEFAULTS[name], ge=least, le=most)
+
+    class Strict(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
+
+    class Limits(Strict):
         iterations: PositiveInt | str = limits.DEFAULT_ITERATIONS
         usd: float | int | str = limits.DEFAULT_USD
         seconds: PositiveInt | str = limits.DEFAULT_SECONDS
 
-    class Panel(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
+    class Panel(Strict):
         blocklist: list[str] = []
 
-    class Recall(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
+    class Recall(Strict):
         user: bool = False
 
-    class Config(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
+    class Config(Strict):
         limits: Limits = Limits()
         panel: Panel = Panel()
         recall: Recall = Recall()
-        approval: str = _one_of(settings.POLICIES, settings.EVIDENCE)
+        approval: str = one_of(settings.POLICIES, settings.EVIDENCE)
         prices: dict[str, tuple[float, float, float, float]] = {}
-        max_idle_stops: int = Field(settings.DEFAULTS["max_idle_stops"], ge=1, le=7)
-        max_step_attempts: int = Field(settings.DEFAULTS["max_step_attempts"], ge=1, le=MOST)
-        max_fix_cycles: int = Field(settings.DEFAULTS["max_fix_cycles"], ge=0, le=MOST)
-        max_replan_depth: int = Field(settings.DEFAULTS["max_replan_depth"], ge=0, le=MOST)
-        verify_seconds: int = Field(settings.DEFAULTS["verify_seconds"], ge=1, le=MOST)
-        max_plan_revisions: int = Field(settings.DEFAULTS["max_plan_revisions"], ge=0, le=MOST)
-        approval_threshold: int = Field(settings.DEFAULTS["approval_threshold"], ge=0, le=100)
-        revision_threshold: int = Field(settings.DEFAULTS["revision_threshold"], ge=0, le=100)
-        plan_review_failure: str = _one_of(
+        max_idle_stops: int = number("max_idle_stops", 1, 7)
+        max_step_attempts: int = number("max_step_attempts", 1)
+        max_fix_cycles: int = number("max_fix_cycles", 0)
+        max_replan_depth: int = number("max_replan_depth", 0)
+        verify_seconds: int = number("verify_seconds", 1)
+        max_plan_revisions: int = number("max_plan_revisions", 0)
+        approval_threshold: int = number("approval_threshold", 0, 100)
+        revision_threshold: int = number("revision_threshold", 0, 100)
+        plan_review_failure: str = one_of(
             settings.PLAN_REVIEW_FAILURES, settings.DEFAULTS["plan_review_failure"]
         )
 
     try:
-        for name in given.get("prices", {}):
-            given["prices"][name] = tuple(float(one) for one in given["prices"][name])
-            if not all(0 <= one < 1e15 for one in given["prices"][name]):
+        for name, amounts in given.get("prices", {}).items():
+            given["prices"][name] = tuple(float(amount) for amount in amounts)
+            if not all(0 <= amount < 1e15 for amount in given["prices"][name]):
                 raise ValueError(name)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         raise UsageFault(f"{path}: wrong prices", f"give {_TAKES['prices']}") from None
     try:
         config = Config.model_validate(given)
     except ValidationError as error:
         raise _fault(path, error.errors()[0]) from None
     if config.revision_threshold > config.approval_threshold:
-        raise UsageFault(
-            f"{path}: revision_threshold is {config.revision_threshold}",
-            f"give {_TAKES['revision_threshold']}",
-        )
+        what = f"{path}: revision_threshold is {config.revision_threshold}"
+        raise UsageFault(what, f"give {_TAKES['revision_threshold']}")
     chosen = {}
     for kind in ("iterations", "usd", "seconds"):
         value = getattr(config.limits, kind)
         try:
             chosen[kind] = limits.amount(str(value), None, kind)
         except UsageFault:
-            raise UsageFault(
-                f"{path}: limits.{kind} is {value!r}", f"give {_TAKES[f'limits.{kind}']}"
-            ) from None
+            what = f"{path}: limits.{kind} is {value!r}"
+            raise UsageFault(what, f"give {_TAKES[f'limits.{kind}']}") from None
     values = config.model_dump()
     values["limits"] = chosen
     values["blocklist"] = values.pop("panel")["blocklist"]
@@ -147,19 +144,13 @@ def _checked(given: dict, path: str) -> dict:
 
 def _fault(path: str, error: Any) -> UsageFault:
     """One of pydantic's errors in plain words: the key, its value, what it takes."""
-    place = [str(one) for one in error["loc"]]
-    key = ".".join(place)
+    parts = [str(part) for part in error["loc"]]
+    key = ".".join(parts)
     if error["type"] == "extra_forbidden":
-        table = place[0] + "." if len(place) > 1 else ""
-        known = [
-            one[len(table) :]
-            for one in _TAKES
-            if one.startswith(table) and "." not in one[len(table) :]
-        ]
-        return UsageFault(f"{path}: unknown key {key}", "known: " + ", ".join(known))
-    key = next((one for one in (".".join(place[:2]), place[0]) if one in _TAKES), key)
-    if key == "prices":
-        return UsageFault(f"{path}: wrong prices", f"give {_TAKES[key]}")
-    return UsageFault(
-        f"{path}: {key} is {repr(error['input'])[:60]}", f"give {_TAKES.get(key, 'another value')}"
-    )
+        table = parts[0] + "." if len(parts) > 1 else ""
+        names = [name[len(table) :] for name in _TAKES if name.startswith(table)]
+        known = ", ".join(name for name in names if "." not in name)
+        return UsageFault(f"{path}: unknown key {key}", f"known: {known}")
+    key = next((name for name in (".".join(parts[:2]), parts[0]) if name in _TAKES), key)
+    what = "wrong prices" if key == "prices" else f"{key} is {repr(error['input'])[:60]}"
+    return UsageFault(f"{path}: {what}", f"give {_TAKES.get(key, 'another value')}")

@@ -1,5 +1,5 @@
-"""Decisions and anti-patterns of a loop as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived
-from its journal."""
+"""Decisions and anti-patterns as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived from the
+journal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from ..core.memory import decisions
 from . import atomic, inside, origin, trust
 
 FOLDER = "learnings"
-#: Words of a file's name, alternatives and files listed, characters of a line at the most: it stays
-#: under thirty lines.
+#: Most words of a file's name, alternatives and files listed, characters of a line.
 MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
 #: Bytes of a file in which a status is looked for.
 LARGEST = 1_000_000
@@ -41,16 +40,22 @@ def text(row: dict, status: str = "DECISION") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _decision(row: dict, status: str) -> list[str]:
-    older = ", ".join(f"{one:03d}" for one in row.get("supersedes", ()))
+def _head(kind: str, row: dict, status: str) -> list[str]:
     return [
-        f"# Decision {_number(row)}: {_line(row, 'title')}",
+        f"# {kind} {_number(row)}: {_line(row, 'title')}",
         f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
         f"**Status**: {status}",
+    ]
+
+
+def _decision(row: dict, status: str) -> list[str]:
+    older = ", ".join(f"{number:03d}" for number in row.get("supersedes", ()))
+    return [
+        *_head("Decision", row, status),
         f"**Context**: {_line(row, 'context')}",
         f"**Choice**: {_line(row, 'choice')}",
         "**Alternatives Rejected**:",
-        *[f"- {_clean(one)}" for one in row.get("alternatives", [])[:MOST_ALTERNATIVES]],
+        *[f"- {_clean(text)}" for text in row.get("alternatives", [])[:MOST_ALTERNATIVES]],
         f"**Consequences**: {_line(row, 'consequences')}",
         f"**Depends On**: {_line(row, 'depends_on')}",
         f"**Invalidated If**: {_line(row, 'invalidated_if')}",
@@ -60,9 +65,7 @@ def _decision(row: dict, status: str) -> list[str]:
 
 def _lesson(row: dict) -> list[str]:
     return [
-        f"# Anti-Pattern {_number(row)}: {_line(row, 'title')}",
-        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
-        "**Status**: ANTI-PATTERN",
+        *_head("Anti-Pattern", row, "ANTI-PATTERN"),
         f"**Source**: {_line(row, 'source')}",
         f"**What**: {_line(row, 'what')}",
         f"**Why**: {_line(row, 'why')}",
@@ -81,23 +84,20 @@ def _clean(words: object) -> str:
 def write(
     folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None
 ) -> list[str]:
-    """Write the files that are not there, and the status of decisions that a newer one supersedes;
-    gives the new paths.
+    """Write the files that are missing, and the status of superseded decisions; gives the new
+    paths.
 
     folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer
-    one}. A file that is there stays as it is, but for that one line, whoever edited or renamed it.
+    one}. A file that is there stays as it is, but for its status, whoever edited or renamed it.
     What is written is known as the person's own from then on. Raises OSError.
     """
-    newer = superseded or {}
-    there: dict[str, str] | None = None
-    made = []
+    newer, made, rows = superseded or {}, [], list(rows)
+    present = _present(folder) if rows else {}
     for row in rows:
-        if there is None:
-            there = _there(folder)
         number = int(row.get("number", 0))
         status = f"SUPERSEDED by {newer[number]:03d}" if number in newer else "DECISION"
-        target = os.path.join(folder, FOLDER, there.get(_number(row)) or name(row))
-        if _number(row) in there:
+        target = os.path.join(folder, FOLDER, present.get(_number(row)) or name(row))
+        if _number(row) in present:
             if number in newer:
                 _mark(folder, target, status)
             continue
@@ -115,7 +115,7 @@ def _vouched(data: bytes) -> tuple[str, str]:
     return origin.digest(origin.DECISION, data), origin.DECISION
 
 
-def _there(folder: str) -> dict[str, str]:
+def _present(folder: str) -> dict[str, str]:
     """{number as written: name} of the files that are there."""
     found: dict[str, str] = {}
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -126,19 +126,15 @@ def _there(folder: str) -> dict[str, str]:
 
 
 def _mark(folder: str, target: str, status: str) -> None:
-    """Set the status line of a file; every other byte stays. A file that is no ordinary one, or too
-    large, is left."""
+    """Set the status line of a regular file that is not too large; every other byte stays."""
     try:
         inside.check(folder, target)
-        with inside.opened(target, LARGEST) as file:
-            raw = file.read()
+        raw = inside.read(target, LARGEST)
     except OSError:
         return
     wanted = status.encode()
     found = _STATUS.search(raw)
-    if found is None:
-        return
-    if found[2].strip() != wanted:
+    if found is not None and found[2].strip() != wanted:
         data = raw[: found.start(2)] + wanted + raw[found.end(2) :]
         how = trust.known_contents().get(_vouched(raw)[0])
         if how is not None:  # whosever it was, it still is

@@ -11,17 +11,13 @@ LARGEST = 4_000_000
 
 
 def put(folder: str, name: str, text: str, but: str = "") -> bool:
-    """Let a file hold this text; whether it was written. Lines that begin with `but` do not count
-    as a difference.
-
-    folder: the loop's; name: of a file in it. Raises OSError, also where the file is a link.
-    """
+    """Let the file `name` of a loop's folder hold this text; whether it was written. Lines that
+    begin with `but` do not count as a difference. Raises OSError, also where it is a link."""
     path = os.path.join(folder, name)
     inside.check(folder, path)
     data = text.encode("utf-8", "replace")
     try:
-        with inside.opened(path, LARGEST) as file:
-            old = file.read()
+        old = inside.read(path, LARGEST)
     except OSError:
         old = b""
     if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):

@@ -11,6 +11,8 @@ from . import place
 
 #: Bytes of a file that are hashed whole; of larger ones size and modification time stand in.
 LARGEST = 100_000_000
+#: Folders that are not looked into.
+SKIPPED = {".git", ".loop", "__pycache__", "node_modules"}
 
 
 def of(project: str, path: str) -> str:
@@ -21,19 +23,11 @@ def of(project: str, path: str) -> str:
     if os.path.isdir(full):
         digest = hashlib.sha256(link.encode())
         for top, folders, names in os.walk(os.path.realpath(full)):
-            folders[:] = sorted(
-                one
-                for one in folders
-                if one not in (".git", ".loop", "__pycache__", "node_modules")
-            )
+            folders[:] = sorted(set(folders) - SKIPPED)
             for name in sorted(names):
-                one = os.path.join(top, name)
-                digest.update(
-                    os.fsencode(os.path.relpath(one, full))
-                    + b"\0"
-                    + (_link(one) + _file(one)).encode()
-                    + b"\0"
-                )
+                file = os.path.join(top, name)
+                content = (_link(file) + _file(file)).encode()
+                digest.update(os.fsencode(os.path.relpath(file, full)) + b"\0" + content + b"\0")
         return digest.hexdigest()[:32]
     return link + _file(full)
 
@@ -62,19 +56,12 @@ def _file(full: str) -> str:
 
 
 def head(project: str, environment: dict) -> str | None:
-    """The commit that HEAD names, or None without git, without a commit, or in the repository of a
-    home folder."""
+    """The commit of HEAD; None without git, without a commit, or in a home folder's repository."""
     if place.work_tree(project, environment) is None:
         return None
+    command = ["git", "rev-parse", "--verify", "-q", "HEAD"]
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--verify", "-q", "HEAD"],
-            cwd=project,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            check=False,
-        )
+        done = subprocess.run(command, cwd=project, input=b"", capture_output=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None

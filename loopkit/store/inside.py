@@ -1,5 +1,4 @@
-"""Files of `.loop/` are taken for what they are: nothing is written through a symbolic link, and
-nothing but an ordinary file is read, up to a size. Standard library only."""
+"""Read only regular files up to a size, write through no symbolic link. Standard library only."""
 
 from __future__ import annotations
 
@@ -12,18 +11,25 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
-def opened(path: str, most: int, links: bool = False) -> BinaryIO:
-    """An ordinary file of at most `most` bytes, for reading; `links`: also what a link leads to.
+def flags(*names: str) -> int:
+    """Flags of os.open, without those that this system lacks."""
+    value = 0
+    for name in names:
+        value |= getattr(os, name, 0)
+    return value
 
-    Raises OSError, also for a pipe, a device or anything else that would never end.
-    """
-    flags = (
-        os.O_RDONLY
-        | getattr(os, "O_NONBLOCK", 0)
-        | getattr(os, "O_BINARY", 0)
-        | getattr(os, "O_NOCTTY", 0)
-    )
-    descriptor = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
+
+def read(path: str, most: int, links: bool = False) -> bytes:
+    """The content of `opened`."""
+    with opened(path, most, links) as file:
+        return file.read()
+
+
+def opened(path: str, most: int, links: bool = False) -> BinaryIO:
+    """A regular file of at most `most` bytes, for reading; `links`: follow a link. Raises OSError,
+    also for a pipe, a device or anything else that would never end."""
+    names = ["O_NONBLOCK", "O_BINARY", "O_NOCTTY"] + ([] if links else ["O_NOFOLLOW"])
+    descriptor = os.open(path, os.O_RDONLY | flags(*names))
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
@@ -37,16 +43,16 @@ def opened(path: str, most: int, links: bool = False) -> BinaryIO:
 
 
 def check(root: str, path: str) -> None:
-    """Raises OSError (ELOOP, with the link's name) where something between `root` and `path`, or
-    `path`, is a link.
+    """Raise OSError (ELOOP, with the link's name) where `path` or a folder on its way is a link.
 
     root: a folder that is trusted as it stands · path: what is going to be written, below it; it
     need not exist.
     """
-    here = root
+    current = root
     for part in os.path.relpath(path, root).split(os.sep):
         if part == os.pardir:
             raise OSError(errno.EPERM, "outside of " + root, path)
-        here = os.path.join(here, part)
-        if os.path.islink(here):
-            raise OSError(errno.ELOOP, "a symbolic link, and nothing is written through one", here)
+        current = os.path.join(current, part)
+        if os.path.islink(current):
+            why = "a symbolic link, and nothing is written through one"
+            raise OSError(errno.ELOOP, why, current)

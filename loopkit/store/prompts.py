@@ -1,7 +1,5 @@
-"""The words a person typed after /loop:start or /loop:resume, kept until the command's own call
-takes them, and where the session's hooks look for the notes of its loops.
-
-Standard library only."""
+"""What a person typed after /loop:start or /loop:resume, kept until the command's own call takes
+it, and where the session's hooks look for the notes of its loops. Standard library only."""
 
 from __future__ import annotations
 
@@ -19,10 +17,8 @@ STATE, OPENED = ".state", ".opened"
 
 def path(data: str, session: str, whose: str = START) -> str:
     """Where a session's words are kept in the data folder, whatever its id contains."""
-    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)[
-        :100
-    ]
-    return os.path.join(data, "prompts", name + whose + ".json")
+    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)
+    return os.path.join(data, "prompts", name[:100] + whose + ".json")
 
 
 def save(data: str, session: str, text: str, whose: str = START) -> None:

@@ -6,14 +6,14 @@ import os
 import stat
 from collections.abc import Iterable
 
-#: Files that are looked at in a folder at the most.
+from .digest import SKIPPED
+
+#: Most files of a folder that are looked at.
 MOST_FILES = 20_000
-_SKIPPED = (".git", ".loop", "__pycache__", "node_modules")
 
 
 def of(project: str, shape: str, paths: Iterable[str]) -> int:
-    """Bytes of the file `shape` and of the files (or folders) `paths`, relative to the project;
-    absent ones count 0."""
+    """Bytes of the file `shape` and of the files or folders `paths`, relative to the project."""
     total = _file(shape)
     for path in dict.fromkeys(paths):
         full = os.path.join(project, path)
@@ -24,7 +24,7 @@ def of(project: str, shape: str, paths: Iterable[str]) -> int:
 def _folder(full: str) -> int:
     total = seen = 0
     for top, folders, names in os.walk(full):
-        folders[:] = [one for one in folders if one not in _SKIPPED]
+        folders[:] = [name for name in folders if name not in SKIPPED]
         for name in names:
             seen += 1
             if seen > MOST_FILES:
