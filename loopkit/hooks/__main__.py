@@ -1,5 +1,4 @@
-"""Started by hooks/run as `python -I -S __main__.py EVENT DATA_FOLDER [EXIT_CODE]`; ends with that
-code (default 0)."""
+"""Started by hooks/run as `python -I -S __main__.py EVENT DATA_FOLDER [EXIT_CODE (0)]`."""
 
 import sys
 

@@ -1,5 +1,4 @@
-"""One hook event from start to end: reads the input, asks the event's handler, prints its answer,
-ends the process."""
+"""Run one hook event: read the input, ask its handler, print the answer, end the process."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ Call = namedtuple("Call", "event given readable env data now")
 
 
 def parse(raw: bytes) -> dict | None:
-    """The input as the client sends it, one JSON object in UTF-8 (a byte order mark is no harm);
-    None for anything else."""
+    """The input, one JSON object in UTF-8, with or without a byte order mark; else None."""
     try:
         given = json.loads(raw.decode("utf-8", "replace").lstrip("\ufeff"))
     except (ValueError, RecursionError):
@@ -43,38 +41,36 @@ def parse(raw: bytes) -> dict | None:
 
 
 def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
-    """What to print for an event: one ASCII JSON object, or nothing. Never raises; faults go to the
-    log."""
+    """What to print: one ASCII JSON object, or nothing. Never raises; faults go to the log."""
     if event not in EVENTS:
         return b""
     try:
         given = parse(raw)
         handler = __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
-        words = handler(Call(event, given or {}, given is not None, env, data, now))
-        said, result = json.dumps(words).encode("ascii") if words else b"", reply.kind(words)
+        answer = handler(Call(event, given or {}, given is not None, env, data, now))
+        output, result = json.dumps(answer).encode("ascii") if answer else b"", reply.kind(answer)
     except Exception as fault:  # whatever it is, the session must not suffer from it
         from . import log
 
         log.fault(data, event, fault)
-        said, result = b"", "fault"
+        output, result = b"", "fault"
     beats.end(data, event, result)
-    return said
+    return output
 
 
 def main(argv: list) -> NoReturn:
-    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Ends at once: the interpreter's own tidying
+    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Exits at once: the interpreter's own clean-up
     costs a twentieth of its start."""
     raw = b""
     try:
         raw = sys.stdin.buffer.read()
     except (OSError, AttributeError):
         pass
-    said = answer(argv[1], raw, dict(os.environ), argv[2], time.time())
+    output = answer(argv[1], raw, dict(os.environ), argv[2], time.time())
     try:
-        while (
-            said and sys.stdout is not None
-        ):  # closed: its number may be that of a file of ours by now
-            said = said[os.write(1, said) :]
+        # without stdout its number may be that of a file of ours by now
+        while output and sys.stdout is not None:
+            output = output[os.write(1, output) :]
     except OSError:
         pass
     os._exit(int(argv[3]) if len(argv) > 3 else 0)

@@ -1,22 +1,20 @@
-"""`hooks.log` in the plugin's data folder: one short line a fault, at most 64 kB and one older
-file."""
+"""`hooks.log` in the plugin's data folder: a line a fault, at most 64 kB and an older file."""
 
 from __future__ import annotations
 
 import os
 import time
 
+from ..store import inside
+
 LONGEST_FILE, LONGEST_LINE = 64 * 1024, 500
 
 
 def note(data: str, event: str, text: str) -> None:
     """Append `text` as one line; where the folder cannot be written nothing happens."""
-    words = "".join(
-        letter if letter.isprintable() else " " for letter in f"{event}: {text}"[:LONGEST_LINE]
-    )
-    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {words}\n".encode(
-        "utf-8", "replace"
-    )
+    text = f"{event}: {text}"[:LONGEST_LINE]
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     path = os.path.join(data, "hooks.log")
     try:
         os.makedirs(data, exist_ok=True)
@@ -25,12 +23,11 @@ def note(data: str, event: str, text: str) -> None:
                 os.replace(path, path + ".1")
         except OSError:
             pass
-        safely = getattr(os, "O_NOFOLLOW", 0) | getattr(
-            os, "O_NONBLOCK", 0
-        )  # not through a link, not into a pipe
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | safely, 0o600)
+        # not through a link, not into a pipe
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | inside.flags("O_NOFOLLOW", "O_NONBLOCK")
+        handle = os.open(path, flags, 0o600)
         try:
-            os.write(handle, line)
+            os.write(handle, f"{stamp} {text}\n".encode("utf-8", "replace"))
         finally:
             os.close(handle)
     except OSError:

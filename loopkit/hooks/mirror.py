@@ -1,5 +1,4 @@
-"""Ledger and native task list brought in step from a hook: what Claude added is taken in, the rest
-is pushed."""
+"""Sync ledger and native task list from a hook: take in what Claude added, push the rest."""
 
 from __future__ import annotations
 
@@ -18,50 +17,41 @@ if TYPE_CHECKING:
 
 #: Seconds a hook waits for the loop's writing lock, and for the locks of the list in all.
 LOCK_SECONDS, PATIENCE = 0.5, 1.0
-#: Seconds after which a file counts as written: the client fills a new one in place, and clocks of
-#: file systems are coarse.
+#: Seconds after which a file counts as written: the client fills a new one in place.
 SETTLED = 2.0
 
 
-def bring_in_step(found: loops.View, folder: str, call: Call) -> loops.View | None:
+def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
     """Synchronise; the loop's new view where tasks were taken in, else None.
 
     New tasks need ids, so they are only taken in under the writing lock of the commands; where that
     is held by somebody else, the next command takes them in.
     """
+
+    def note(text: str) -> None:
+        log.note(call.data, call.event, "task list: " + text)
+
     lock = _Lock(os.path.join(found.root, "lock"))
     try:
         state, _ = loops.fold(found.root, found.name)
         mark = _Mark(call.data, found, folder, clock.epoch(state.session.started_at))
         result = native.sync(native.rows(state), folder, found.name, PATIENCE, mark.since)
         if result.unreadable:
-            log.note(
-                call.data, call.event, "task list: unreadable " + ", ".join(result.unreadable[:5])
-            )
-        for task, there, here in result.conflicts[:5]:
-            log.note(
-                call.data,
-                call.event,
-                f"task list: {task} is {there} there but {here} by its evidence; the ledger stands",
-            )
+            note("unreadable " + ", ".join(result.unreadable[:5]))
+        for task, listed, recorded in result.conflicts[:5]:
+            note(f"{task} is {listed} there but {recorded} by its evidence; the ledger stands")
         lines = native.pulled(state, result.created) if lock.held else []
         refused = 0
         if lines or lock.held and state.planned >= settings.MOST_TASKS:
             refused = len(result.created) - len(lines)
         if refused:
-            log.note(
-                call.data,
-                call.event,
-                f"task list: {refused} not taken in: {settings.MOST_TASKS} tasks are the most",
-            )
+            note(f"{refused} not taken in: {settings.MOST_TASKS} tasks are the most")
         if not lines:
             mark.move(len(result.created) == refused)
             return None
         now = clock.stamp(call.now)
-        journal.append(
-            loops.ledger(found.root, found.name),
-            [Event(kind, data, now, "hook") for kind, data in lines],
-        )
+        events = [Event(kind, data, now, "hook") for kind, data in lines]
+        journal.append(loops.ledger(found.root, found.name), events)
         mark.move(True)
         fresh = loops.view(found.root)
         if fresh is not None:
@@ -87,8 +77,7 @@ class _Mark:
             self.since = begin
 
     def move(self, examined: bool) -> None:
-        """Note this look, if everything it saw was dealt with. What is written meanwhile is seen by
-        the next one."""
+        """Note this look, if everything it saw was dealt with."""
         until = self.began - SETTLED
         if not examined or until <= self.since:
             return
@@ -109,10 +98,9 @@ class _Lock:
             import fcntl
         except ImportError:  # Windows
             return
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         try:
-            self.descriptor = os.open(
-                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644
-            )
+            self.descriptor = os.open(path, flags, 0o644)
         except OSError:
             return
         until = time.monotonic() + LOCK_SECONDS

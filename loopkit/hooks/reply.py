@@ -1,12 +1,10 @@
-"""What a hook may answer the client; the only place that knows the forms (measured on client
-2.1.332)."""
+"""What a hook may answer the client, the only place that knows the forms (client 2.1.332)."""
 
 from __future__ import annotations
 
 
 def hold(text: str) -> dict:
-    """The turn goes on, and Claude reads `text` as context; `decision: block` would read as a
-    fault, and arrive twice."""
+    """The turn goes on, and Claude reads `text`; `decision: block` would arrive twice."""
     return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
 
 

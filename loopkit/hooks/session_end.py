@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 def handle(call: Call) -> None:
     """Forget the owner's process, so that whoever resumes needs no take-over. After /clear the
-    client lives on: nothing.
-
-    Where a second client has opened the same session since, that one is the owner's process, and it
-    stays.
-    """
+    client lives on; and where a second client has opened the session since, that one stays."""
     found = project.own_view(call) if call.given.get("reason") != "clear" else None
     if found is None or found.session.status in verdict.FINAL or found.session.owner_pid is None:
         return

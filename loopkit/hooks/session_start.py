@@ -1,5 +1,4 @@
-"""SessionStart: tells the session of the project's loop, and binds it where it is the same person's
-same client."""
+"""SessionStart: tell the session of the project's loop, and bind it to the same client's."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .dispatch import Call
 
-
-#: What the person reads where a loop came with the folder: nothing of what stands in it.
+#: What the person reads where a loop came with the folder: nothing of its content.
 STRANGER = (
     "loop: the .loop folder of this project was not made here, so it does nothing. "
     "Look at it: loopkit status. If you trust it: loopkit resume --adopt"
@@ -22,8 +20,7 @@ STRANGER = (
 
 
 def handle(call: Call) -> dict | None:
-    """Announce a loop that is not over; the owner hears it after compaction too, any other session
-    only at its start."""
+    """Announce a loop that is not over; after compaction to its owner only."""
     found = project.view(call) if call.readable else None
     if found is None and call.readable and project.stranger(call) is not None:
         return reply.tell(STRANGER)
@@ -38,22 +35,17 @@ def handle(call: Call) -> dict | None:
         return None
     text = announce.resume(found.snapshot, found.session, mine)
     if not mine:
-        alive = (
-            "a live session" if place.alive(found.session.owner_pid) else "a session that is gone"
-        )
-        return reply.announce(
-            text,
-            f"{text}\nIt belongs to {alive}. Leave it alone unless the person asks for it "
-            "(/loop:resume).",
-        )
+        alive = place.alive(found.session.owner_pid)
+        owner = "a live session" if alive else "a session that is gone"
+        advice = "Leave it alone unless the person asks for it (/loop:resume)."
+        return reply.announce(text, f"{text}\nIt belongs to {owner}. {advice}")
     folder = native.ensure_folder(call.env, session_id, found.session.native_seen)
     if folder is not None:
         from . import mirror
 
-        mirror.bring_in_step(found, folder, call)
-    return reply.announce(
-        text, f"{text}\nIt belongs to this session; the line after Next: is what to run now."
-    )
+        mirror.sync(found, folder, call)
+    owner = "It belongs to this session; the line after Next: is what to run now."
+    return reply.announce(text, f"{text}\n{owner}")
 
 
 def _over(found: loops.View) -> bool:
@@ -61,16 +53,12 @@ def _over(found: loops.View) -> bool:
 
 
 def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loops.View:
-    """The same session keeps its loop (with its present client); after /clear the new id inherits
+    """The same session keeps its loop, with its present client; after /clear the new id inherits
     it within one client."""
     session, pid = found.session, place.client_pid(call.env)
     same = session.owner == session_id != "" and pid not in (None, session.owner_pid)
-    heir = (
-        source == "clear"
-        and session.owner != session_id != ""
-        and pid is not None
-        and pid == session.owner_pid
-    )
+    heir = source == "clear" and session.owner != session_id != ""
+    heir = heir and pid is not None and pid == session.owner_pid
     if not same and not heir:
         return found
     data = {"session_id": session_id, "client_pid": pid}

@@ -105,7 +105,7 @@ def _synced(found: loops.View, call: Call) -> loops.View:
         return found
     from . import mirror
 
-    return mirror.bring_in_step(found, folder, call) or found
+    return mirror.sync(found, folder, call) or found
 
 
 def _foreign(call: Call) -> dict | None:

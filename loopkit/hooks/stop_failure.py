@@ -1,5 +1,4 @@
-"""StopFailure: a turn died of an error of the API; noted for `loopkit status`, it never changes
-what Stop answers."""
+"""StopFailure: note for `loopkit status` that a turn died of an error of the API."""
 
 from __future__ import annotations
 

@@ -12,17 +12,14 @@ if TYPE_CHECKING:
 
 
 def handle(call: Call) -> None:
-    """Note the transcript of a subagent of the loop's session. Agents without a type are the
-    client's own (compaction)."""
+    """Note a subagent's transcript. Agents without a type are the client's own (compaction)."""
     agent, path = call.given.get("agent_id"), call.given.get("agent_transcript_path")
     if not call.given.get("agent_type") or type(agent) is not str or type(path) is not str:
         return
     found = project.own_view(call)
-    if (
-        found is None
-        or found.session.status in verdict.FINAL
-        or found.session.subagents.get(agent) == path
-    ):
+    if found is None or found.session.status in verdict.FINAL:
+        return
+    if found.session.subagents.get(agent) == path:
         return
     data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80], "transcript": path}
     project.append(found, Event("subagent_stopped", data, clock.stamp(call.now), "hook"))

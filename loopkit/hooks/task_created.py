@@ -1,5 +1,4 @@
-"""TaskCreated: Claude made a task in its own list; the loop takes it in as pending, without a
-verification."""
+"""TaskCreated: Claude made a task in its own list; the loop takes it in, without a verification."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 
 
 def handle(call: Call) -> None:
-    """Note that this client has task tools (once), and take the task in where the loop is past its
-    shape."""
+    """Note once that this client has task tools; take the task in once the loop has a shape."""
     found = project.own_view(call)
     if found is None or found.session.status in verdict.FINAL:
         return
@@ -25,4 +23,4 @@ def handle(call: Call) -> None:
     if folder is not None and found.session.stage in ("decompose", "executing", "review"):
         from . import mirror
 
-        mirror.bring_in_step(found, folder, call)
+        mirror.sync(found, folder, call)

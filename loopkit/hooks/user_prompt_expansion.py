@@ -1,5 +1,4 @@
-"""UserPromptExpansion of /loop:start and /loop:resume: keeps the person's words for the command,
-past every shell and the model."""
+"""UserPromptExpansion: keep what a person typed after /loop:start or /loop:resume as it is."""
 
 from __future__ import annotations
 
@@ -13,16 +12,15 @@ if TYPE_CHECKING:
     from .dispatch import Call
 
 COMMAND, AGAIN = "loop:start", "loop:resume"
-USAGE = (
-    "usage: /loop:start <what is to be done>, for example: /loop:start add rate limiting to the API"
-)
+EXAMPLE = "/loop:start add rate limiting to the API"
+USAGE = f"usage: /loop:start <what is to be done>, for example: {EXAMPLE}"
 #: Seconds after which words that no command took are thrown away.
 KEPT = 7 * 86400
 
 
 def handle(call: Call) -> dict | None:
-    """Store `command_args` as they were typed. A start without any words ends here, with the usage;
-    a resume without any is about the active loop."""
+    """Store `command_args`. A start without any ends here, with the usage; a resume without any is
+    about the active loop."""
     name = call.given.get("command_name")
     if name not in (COMMAND, AGAIN):
         return None
@@ -31,18 +29,16 @@ def handle(call: Call) -> dict | None:
     if empty and name == COMMAND:
         return reply.refuse(USAGE)
     whose = prompts.START if name == COMMAND else prompts.RESUME
-    if session_id and empty:
-        prompts.forget(
-            call.data, session_id, whose
-        )  # those of an earlier call that never came to it
-    elif session_id:
+    if not session_id:
+        return None
+    if empty:  # forget those of an earlier call that never came to it
+        prompts.forget(call.data, session_id, whose)
+    else:
         prompts.save(call.data, session_id, words, whose)
-    if session_id:
-        prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
-        prompts.save(
-            call.data, session_id, call.env.get("CLAUDE_PROJECT_DIR") or "", prompts.OPENED
-        )
-        _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
+    opened = call.env.get("CLAUDE_PROJECT_DIR") or ""
+    prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
+    prompts.save(call.data, session_id, opened, prompts.OPENED)
+    _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
     return None
 
 

@@ -1,5 +1,4 @@
-"""What was learnt, found again and kept: in the project's lines, its decisions and the user's
-lines."""
+"""Find and keep learnings: the project's lines, its decisions and the user's lines."""
 
 from __future__ import annotations
 
@@ -11,19 +10,17 @@ from collections.abc import Callable
 
 from ..core.memory import learned, recall
 from ..core.memory.learned import Learning
-from . import journal, origin, trust
+from . import inside, journal, origin, trust
 from .origin import LEARNINGS, PROJECT, USER, Origin
 
 
 def user_dir(environment: dict) -> str:
-    """The user's own folder: LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in
-    ~/.config."""
+    """LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in ~/.config."""
     given = environment.get("LOOPKIT_CONFIG_DIR")
     if given:
         return os.path.abspath(given)
-    base = environment.get("XDG_CONFIG_HOME") or os.path.join(
-        environment.get("HOME") or os.path.expanduser("~"), ".config"
-    )
+    home = environment.get("HOME") or os.path.expanduser("~")
+    base = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     return os.path.join(base, "loopkit")
 
 
@@ -47,24 +44,18 @@ def user_too(whose: Origin) -> bool:
 
 
 def named(path: str, bad: list[int]) -> str:
-    """The note about lines that cannot be read: all of a file in one."""
+    """The note about all lines of a file that cannot be read."""
     numbers = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    one = len(bad) == 1
-    return (
-        f"{path}: line{'' if one else 's'} {numbers} cannot be read and {'is' if one else 'are'} "
-        "left out"
-    )
+    lines, are = ("line", "is") if len(bad) == 1 else ("lines", "are")
+    return f"{path}: {lines} {numbers} cannot be read and {are} left out"
 
 
 def rows(path: str, whose: Origin | None = None) -> list[dict]:
-    """The rows of a file of lines, in their order; none where there is no file. Raises OSError for
-    any other reason.
-
-    whose: of a project's file; then the person's own rows only.
-    """
-    there = origin.lines(origin.read(path, links=whose is None), PROJECT, whose)
-    found = [origin.row(one.raw) for one in there if one.how == trust.OWN]
-    return [one for one in found if learned.entry(one, "")]
+    """The rows of a file, none where it is absent; `whose`: of a project's file, of which only the
+    person's own rows count. Raises OSError."""
+    lines = origin.lines(origin.read(path, links=whose is None), PROJECT, whose)
+    found = [origin.row(line.raw) for line in lines if line.how == trust.OWN]
+    return [row for row in found if learned.entry(row, "")]
 
 
 def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list[Learning]:
@@ -72,16 +63,14 @@ def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list
     user = path_of(None, environment) if user_too(whose) else ""
     found: list[Learning] = []
     bad: dict[str, list[int]] = {PROJECT: [], USER: []}
-    for one in origin.contents(whose, note, user):
-        learning = origin.learning(one) if one.how else None
+    for content in origin.contents(whose, note, user):
+        learning = origin.learning(content) if content.how else None
         if learning:
             found.append(learning)
-        elif one.how and one.number:
-            bad[one.where].append(one.number)
-    for path, numbers in (
-        (os.path.join(os.path.basename(whose.root), LEARNINGS), bad[PROJECT]),
-        (user, bad[USER]),
-    ):
+        elif content.how and content.number:
+            bad[content.where].append(content.number)
+    own = os.path.join(os.path.basename(whose.root), LEARNINGS)
+    for path, numbers in ((own, bad[PROJECT]), (user, bad[USER])):
         if numbers:
             note(named(path, numbers))
     return learned.unlike(found)
@@ -97,17 +86,15 @@ def fitting(
 ) -> list[Learning]:
     """The learnings that fit a request best, at most `most`, each with a title of its own. `note`
     is told, once a file, what could not be read. No `.loop`: none."""
-    there = known(whose, environment, note) if whose else []
-    titled: list[Learning] = []
-    taken: set[str] = set()
-    for match in recall.ordered(recall.relevant(there, request), now)[:most]:
-        one = match.what
-        title = f"{learned.CAME} {one.title}" if one.taken else one.title
-        if title in taken:  # an answer names one of them by its title
-            title = f"{title}: {one.text[:80]}"
-        taken.add(title)
-        titled.append(one._replace(title=title))
-    return titled
+    found = known(whose, environment, note) if whose else []
+    titled: dict[str, Learning] = {}
+    for match in recall.ordered(recall.relevant(found, request), now)[:most]:
+        learning = match.what
+        title = f"{learned.CAME} {learning.title}" if learning.taken else learning.title
+        if title in titled:  # an answer names a learning by its title
+            title = f"{title}: {learning.text[:80]}"
+        titled[title] = learning._replace(title=title)
+    return list(titled.values())
 
 
 def path_of(root: str | None, environment: dict) -> str:
@@ -122,17 +109,11 @@ def append(path: str, added: list[dict]) -> None:
     Raises OSError; what was written of them is then taken back.
     """
     written = [_line(row) for row in added]
-    trust.vouch(
-        trust.OWN, [(origin.digest(origin.LEARNING, line), origin.LEARNING) for line in written]
-    )
-    flags = (
-        os.O_RDWR
-        | os.O_APPEND
-        | os.O_CREAT
-        | getattr(os, "O_BINARY", 0)
-        | getattr(os, "O_NONBLOCK", 0)
-    )
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    kind = origin.LEARNING
+    trust.vouch(trust.OWN, [(origin.digest(kind, line), kind) for line in written])
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    flags |= inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
+    descriptor = os.open(path, flags, 0o644)
     try:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):

@@ -1,8 +1,8 @@
-"""The loop's tasks in Claude Code's own list, and back: after each change, where that list
-exists."""
+"""Mirror the loop's tasks in Claude Code's own list, and back, where that list exists."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from ..core.journal import clock
@@ -11,14 +11,12 @@ from ..core.journal.errors import LoopError
 from . import atomic, native, place
 from .loop import Loop
 
-#: The list that `--list new` makes: named after the loop, for sessions started with
-#: CLAUDE_CODE_TASK_LIST_ID.
+#: `--list new`: a list named after the loop, for sessions with CLAUDE_CODE_TASK_LIST_ID.
 NEW = "new"
 
 
 def make(loop: Loop, environment: dict) -> str | None:
-    """The folder of a list of the loop's own, made where the person asked for one; its list id, or
-    None. OSError."""
+    """Make a list of the loop's own where the person asked for one; its id or None. OSError."""
     if loop.state.list_mode != NEW:
         return None
     os.makedirs(_own(loop, environment), exist_ok=True)
@@ -26,8 +24,7 @@ def make(loop: Loop, environment: dict) -> str | None:
 
 
 def follow(loop: Loop, environment: dict) -> None:
-    """Push the ledger's tasks; pull what Claude added. Never raises OSError, never waits longer
-    than the list's lock rule."""
+    """Push the ledger's tasks; pull what Claude added. Never raises OSError."""
     session = loop.state.session.owner
     folders = {native.folder(environment, session) if session else None}
     if loop.state.list_mode == NEW:
@@ -35,39 +32,28 @@ def follow(loop: Loop, environment: dict) -> None:
     for folder in folders:
         if folder is None or not os.path.isdir(folder):
             continue
-        try:
-            _bring_in_step(loop, folder)
-        except (
-            OSError,
-            LoopError,
-        ):  # the change itself is recorded; the list follows the next time
-            continue
+        with contextlib.suppress(OSError, LoopError):  # the list follows the next time
+            _sync(loop, folder)
 
 
 def _own(loop: Loop, environment: dict) -> str:
     return os.path.join(place.config_dir(environment), "tasks", loop.name)
 
 
-def _file(folder: str, name: str) -> str:
-    return os.path.join(folder, f"{name}.json")
-
-
-def _bring_in_step(loop: Loop, folder: str) -> None:
+def _sync(loop: Loop, folder: str) -> None:
     atomic.sweep(folder)
     begin = clock.epoch(loop.state.session.started_at)
     result = native.sync(native.rows(loop.state), folder, loop.name, since=begin)
     if loop.state.highest > len(loop.state.tasks):
-        names = [tasks.make_id(number) for number in range(1, loop.state.highest + 1)]
-        gone = [one for one in names if one not in loop.state.tasks]
-        native.withdraw(
-            folder, loop.name, names=[one for one in gone if os.path.lexists(_file(folder, one))]
-        )
+        ids = map(tasks.make_id, range(1, loop.state.highest + 1))
+        gone = [task_id for task_id in ids if task_id not in loop.state.tasks]
+        names = [name for name in gone if os.path.lexists(os.path.join(folder, f"{name}.json"))]
+        native.withdraw(folder, loop.name, names=names)
     if not result.created and not result.conflicts:
         return
     with loop.writing() as state:
         lines = native.pulled(state, result.created)
-        lines += [
-            ("native_conflict", {"id": one, "list": there, "ledger": here})
-            for one, there, here in result.conflicts
-        ]
+        for task_id, listed, recorded in result.conflicts:
+            data = {"id": task_id, "list": listed, "ledger": recorded}
+            lines.append(("native_conflict", data))
         loop.record(lines, "hook")

@@ -24,11 +24,9 @@ SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"
 WORDS = {SETTINGS: "settings", LEARNING: "learnings", DECISION: "decisions"}
 #: The files of the project's settings and of its learnings.
 CONFIG, LEARNINGS = "config.toml", "learnings.jsonl"
-#: Bytes of settings, and of a file of learnings or a decision, at the most; decisions that are
-#: looked at.
+#: Most bytes of settings, and of a file of learnings or a decision; most decisions.
 LARGEST_SETTINGS, LARGEST, MOST_DECISIONS = 1_000_000, 1 << 26, 20_000
-#: Where a learning is from: this project, the user's own file, else the name of a decision's file
-#: below `.loop`.
+#: Where a learning is from: the project, the user's file, or a decision's file below `.loop`.
 PROJECT, USER = "project", "user"
 
 #: A learning's line or a decision's file as it stands there. number: of the line, 0 for a decision;
@@ -41,8 +39,7 @@ Item = namedtuple("Item", "kind name digest text")
 
 
 def digest(kind: str, raw: bytes, root: str = "") -> str:
-    """The digest of settings, of the line of a learning or of a decision's file, however their
-    lines end.
+    """The digest of settings, a learning's line or a decision's file, however their lines end.
 
     Settings count for one project and its linked worktrees: theirs holds the path of its `.loop`.
     The others go with the person to another clone.
@@ -56,25 +53,21 @@ def _project(root: str) -> str:
     """The real path of a `.loop`; in a linked worktree, where it would lie in the main one."""
     real = os.path.realpath(root)
     tree, main = (find(real, dict(os.environ)) for find in (place.work_tree, place.main_tree))
-    return (
-        os.path.join(os.path.realpath(main), os.path.relpath(real, tree))
-        if tree and main and tree != main
-        else real
-    )
+    if not tree or not main or tree == main:
+        return real
+    return os.path.join(os.path.realpath(main), os.path.relpath(real, tree))
 
 
 def read_settings(root: str) -> bytes:
-    """The bytes of the settings of a `.loop`, whosever. Raises OSError, also where something else
-    than a file is there."""
-    with inside.opened(os.path.join(root, CONFIG), LARGEST_SETTINGS, links=True) as file:
-        return file.read()
+    """The bytes of the settings of a `.loop`, trusted or not. Raises OSError."""
+    return inside.read(os.path.join(root, CONFIG), LARGEST_SETTINGS, links=True)
 
 
 class Origin:
     """Of one `.loop`: which of its files git tracks, and which contents of theirs are known.
 
-    tracked: names of files below it, as `001-x/learnings/001-y.md`; None: it could not be found
-    out, so it is all of them.
+    tracked: names of files below it, as `001-x/learnings/001-y.md`; None for all, where it could
+    not be found out.
     """
 
     def __init__(self, root: str, tracked: frozenset[str] | None) -> None:
@@ -86,15 +79,14 @@ class Origin:
         return self._tracked is None or name in self._tracked
 
     def whose(self, name: str, kind: str, raw: bytes) -> str | None:
-        """trust.OWN, trust.TAKEN, or None for a stranger's. raw: the file's content, or of a
-        learning its line."""
+        """trust.OWN, trust.TAKEN, or None: untrusted. raw: the file, or a learning's line."""
         if not self.tracked(name):
             return trust.OWN
         return self._known.get(digest(kind, raw, self.root))
 
     def settings(self) -> bytes:
-        """The settings that count: nothing where there are none, or only a stranger's. Raises
-        OSError for a file of one's own that cannot be read."""
+        """The trusted settings, or b"". Raises OSError for a file of one's own that cannot be
+        read."""
         try:
             raw = read_settings(self.root)
         except FileNotFoundError:
@@ -117,19 +109,14 @@ class Origin:
 
 
 def decisions(root: str) -> list[str]:
-    """The names of decisions' files below `.loop`, in their order; none through a link: that is no
-    file of this project."""
+    """The names of decisions' files below `.loop`, in order; none through a link."""
     found: list[str] = []
     for loop in sorted(_listed(root)):
         folder = os.path.join(root, loop, "learnings")
-        if loop[:1].isdigit() and not (
-            os.path.islink(os.path.dirname(folder)) or os.path.islink(folder)
-        ):
+        if loop[:1].isdigit() and not any(map(os.path.islink, (os.path.dirname(folder), folder))):
             names = sorted(name for name in _listed(folder) if name.endswith(".md"))
-            found += [
-                f"{loop}/learnings/{name}" for name in names[: max(0, MOST_DECISIONS - len(found))]
-            ]
-    return found
+            found += [f"{loop}/learnings/{name}" for name in names]
+    return found[:MOST_DECISIONS]
 
 
 def _listed(folder: str) -> list[str]:
@@ -140,8 +127,8 @@ def _listed(folder: str) -> list[str]:
 
 
 def contents(whose: Origin, note: Callable[[str], None], user: str = "") -> Iterator[Content]:
-    """The project's lines, its decisions, then the lines of the file `user`, whosever they are.
-    `note` is told which file cannot be read, unless a stranger may have named it."""
+    """The project's lines, its decisions, then the lines of the file `user`, trusted or not. `note`
+    is told which file cannot be read, unless its name is untrusted."""
     files = [(PROJECT, os.path.join(whose.root, LEARNINGS))]
     files += [(name, os.path.join(whose.root, name)) for name in decisions(whose.root)]
     files += [(USER, user)] if user else []
@@ -159,15 +146,11 @@ def contents(whose: Origin, note: Callable[[str], None], user: str = "") -> Iter
 
 
 def read(path: str, links: bool = False) -> bytes:
-    """The bytes of a file; none where there is no file or only a link, which `links` has followed.
-
-    Raises OSError, also where something else than a file is in its place.
-    """
+    """The bytes of a file; b"" where it is absent or, unless `links`, a link. Raises OSError."""
     if not links and os.path.islink(path):
         return b""
     try:
-        with inside.opened(path, LARGEST, links) as file:
-            return file.read()
+        return inside.read(path, LARGEST, links)
     except (FileNotFoundError, NotADirectoryError):
         return b""
 
@@ -176,39 +159,39 @@ def lines(raw: bytes, where: str, whose: Origin | None) -> Iterator[Content]:
     """The lines of a file that are not blank. whose: of a project's file."""
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.removeprefix(journal.BOM).strip():
-            yield Content(
-                where, number, line, whose.whose(LEARNINGS, LEARNING, line) if whose else trust.OWN
-            )
+            how = whose.whose(LEARNINGS, LEARNING, line) if whose else trust.OWN
+            yield Content(where, number, line, how)
 
 
 def row(line: bytes) -> Any:
-    """What a line holds as JSON; None where it is none, never an error."""
+    """A line's JSON, or None."""
     try:
         return json.loads(line.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
 
 
-def learning(one: Content) -> Learning | None:
-    """What it says; None where it is no learning and no live decision."""
-    if one.number:
-        found = learned.entry(row(one.raw), one.where)
+def learning(content: Content) -> Learning | None:
+    """The learning or live decision that a content is, or None."""
+    if content.number:
+        found = learned.entry(row(content.raw), content.where)
     else:
-        found = learned.decision(one.raw.decode("utf-8-sig", "replace"), one.where)
-    return found._replace(taken=one.how == trust.TAKEN) if found else None
+        found = learned.decision(content.raw.decode("utf-8-sig", "replace"), content.where)
+    return found._replace(taken=content.how == trust.TAKEN) if found else None
 
 
 # -- what came along and counts for nothing yet
 
 
 def along(whose: Origin) -> list[Item]:
-    """All of it, settings first. What is no learning and no live decision does nothing, so it is
-    left out."""
+    """All of it that would do something, settings first."""
     found = _settings(whose)
-    for one in contents(whose, lambda _: None):
-        if one.how is None and learning(one):
-            name = f"{LEARNINGS}:{one.number}" if one.number else one.where
-            found.append(_item(whose, LEARNING if one.number else DECISION, name, one.raw))
+    for content in contents(whose, lambda _: None):
+        if content.how is None and learning(content):
+            kind, name = DECISION, content.where
+            if content.number:
+                kind, name = LEARNING, f"{LEARNINGS}:{content.number}"
+            found.append(_item(whose, kind, name, content.raw))
     return found
 
 
@@ -216,9 +199,7 @@ def _settings(whose: Origin) -> list[Item]:
     if not whose.tracked(CONFIG):
         return []
     try:
-        if os.path.islink(
-            os.path.join(whose.root, CONFIG)
-        ):  # nobody knows what it will lead to tomorrow
+        if os.path.islink(os.path.join(whose.root, CONFIG)):  # it may lead elsewhere tomorrow
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         raw = read_settings(whose.root)
     except FileNotFoundError:
@@ -234,14 +215,12 @@ def _item(whose: Origin, kind: str, name: str, raw: bytes) -> Item:
 
 
 def line(items: list[Item]) -> str:
-    """What is said of them where a loop begins, without a word of theirs; "" where there are
-    none."""
+    """What is said of them where a loop begins, without quoting them; "" without any."""
     if not items:
         return ""
-    said = f"came with the repository, not used: {counted(items)}; tell the person"
     return (
-        f"{said}, who looks at it in a terminal of their own and takes it over or not: "
-        f"{program()} trust"
+        f"came with the repository, not used: {counted(items)}; tell the person, who looks at it "
+        f"in a terminal of their own and takes it over or not: {program()} trust"
     )
 
 
@@ -252,7 +231,7 @@ def program() -> str:
 
 def counted(items: list[Item]) -> str:
     """`settings (.loop/config.toml), 3 learnings, 1 decision`."""
-    kinds = [one.kind for one in items]
-    said = [f"settings (.loop/{CONFIG})"] if SETTINGS in kinds else []
-    said += [prose.count(kinds.count(kind), kind) for kind in (LEARNING, DECISION) if kind in kinds]
-    return ", ".join(said)
+    kinds = [item.kind for item in items]
+    parts = [f"settings (.loop/{CONFIG})"] if SETTINGS in kinds else []
+    parts += [prose.count(kinds.count(key), key) for key in (LEARNING, DECISION) if key in kinds]
+    return ", ".join(parts)

@@ -6,36 +6,20 @@ from __future__ import annotations
 import os
 
 FOLDER = ".loop"
-
-
 #: What makes a folder a project of its own within a repository: package manifests, by name and by
 #: ending, and our own.
 MARKS = frozenset(
     (
-        FOLDER,
-        "package.json",
-        "deno.json",
-        "pyproject.toml",
-        "setup.py",
-        "Cargo.toml",
-        "go.mod",
-        "pom.xml",
-        "build.gradle",
-        "build.gradle.kts",
-        "composer.json",
-        "Gemfile",
-        "mix.exs",
-        "pubspec.yaml",
-        "Package.swift",
-        "rebar.config",
+        *(FOLDER, "package.json", "deno.json", "pyproject.toml", "setup.py", "Cargo.toml"),
+        *("go.mod", "pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile"),
+        *("mix.exs", "pubspec.yaml", "Package.swift", "rebar.config"),
     )
 )
 MARK_ENDINGS = (".csproj", ".fsproj", ".cabal", ".gemspec")
 
 
 def out_of_reach(folder: str, environment: dict) -> bool:
-    """Whether a folder is never a project: the home folder, one above it, or the root of the file
-    system."""
+    """Whether a folder is the home folder, above it, or the root: never a project."""
     home, real = os.path.realpath(_home(environment)), os.path.realpath(folder)
     return real in (os.path.dirname(real), home) or home.startswith(real + os.sep)
 
@@ -55,7 +39,7 @@ def _home(environment: dict) -> str:
 
 def work_tree(folder: str, environment: dict) -> str | None:
     """The root of the working tree (linked or main) that holds `folder`; None outside git, and in a
-    home folder's own."""
+    home folder's."""
     top = _climb(folder, ".git")
     return None if top is None or out_of_reach(top, environment) else top
 
@@ -68,8 +52,7 @@ def main_tree(folder: str, environment: dict) -> str | None:
 
 
 def _main(top: str) -> str | None:
-    """The root of the main working tree, seen from the root of a linked one; None where `top` is
-    none."""
+    """The root of the main working tree, from that of a linked one; None where `top` is not one."""
     link = os.path.join(top, ".git")
     if not os.path.isfile(link):
         return None
@@ -86,9 +69,8 @@ def _main(top: str) -> str | None:
 
 
 def _climb(folder: str, name: str) -> str | None:
-    return next(
-        (above for above in _upwards(folder) if os.path.exists(os.path.join(above, name))), None
-    )
+    above = (top for top in _upwards(folder) if os.path.exists(os.path.join(top, name)))
+    return next(above, None)
 
 
 def _upwards(folder: str) -> list:
@@ -105,12 +87,8 @@ def inside(path: str, folder: str) -> bool:
 
 
 def opened(folder: str, environment: dict) -> str:
-    """Where the session that works in `folder` was opened, in the same working tree or above it;
-    else `folder` itself.
-
-    The client tells its hooks (CLAUDE_PROJECT_DIR); SessionStart tells the session's commands
-    (LOOPKIT_OPENED).
-    """
+    """Where the session was opened, if in `folder`'s working tree or above it; else `folder`. The
+    client tells its hooks (CLAUDE_PROJECT_DIR), SessionStart tells commands (LOOPKIT_OPENED)."""
     folder, known = os.path.abspath(folder), session_folder(environment)
     if known is None:
         return folder
@@ -121,8 +99,7 @@ def opened(folder: str, environment: dict) -> str:
 
 
 def session_folder(environment: dict) -> str | None:
-    """Where the session was opened, links resolved; None outside a session, and where nobody has
-    said."""
+    """Where the session was opened, links resolved; None outside a session, or if unknown."""
     known = environment.get("LOOPKIT_OPENED") or environment.get("CLAUDE_PROJECT_DIR") or ""
     if not session_id(environment) or not os.path.isabs(known) or not os.path.isdir(known):
         return None
@@ -130,8 +107,8 @@ def session_folder(environment: dict) -> str | None:
 
 
 def part(folder: str, environment: dict) -> str:
-    """Which part of its working tree `folder` belongs to: the nearest folder below the root with a
-    package manifest or a `.loop` of its own, relative to the root; "" where that is the whole."""
+    """The part of its working tree that `folder` belongs to: the nearest folder below the root with
+    a package manifest or a `.loop` of its own, relative to the root; "" for the whole."""
     tree = work_tree(folder, environment)
     for above in _upwards(folder) if tree is not None else ():
         if above == tree:
@@ -146,9 +123,8 @@ def part(folder: str, environment: dict) -> str:
 
 
 def project(folder: str, environment: dict) -> str:
-    """The project that a loop begun in `folder` works on: the main working tree, or the part of it
-    in which the session was opened; outside git the folder where it was opened. It may be out of
-    reach."""
+    """The project of a loop begun in `folder`: the main working tree, or the part of it in which
+    the session was opened; outside git the folder where it was opened. It may be out of reach."""
     start = opened(folder, environment)
     main = main_tree(start, environment)
     if main is None:
@@ -170,18 +146,15 @@ def candidates(folder: str, environment: dict) -> list:
     within: list = []
     above: list = []
     for parent in _upwards(folder):
-        root = os.path.join(parent, FOLDER)
-        if os.path.isdir(root) and (
-            parent in (folder, tree) or not out_of_reach(parent, environment)
-        ):
+        root, own = os.path.join(parent, FOLDER), parent in (folder, tree)
+        if os.path.isdir(root) and (own or not out_of_reach(parent, environment)):
             (within if tree is not None and inside(parent, tree) else above).append(root)
     main = _main(tree) if tree is not None else None
     if main is not None:
         same = os.path.normpath(os.path.join(main, os.path.relpath(folder, tree)))
         roots = [os.path.join(parent, FOLDER) for parent in _upwards(same) if inside(parent, main)]
         within += [root for root in roots if os.path.isdir(root)]
-    # a linked worktree checks out what is kept of .loop (shapes, reasons); the loops are where the
-    # journals are
+    # a linked worktree checks out what is kept of .loop; the loops are where the journals are
     within.sort(key=lambda root: not holds_loop(root))
     return list(dict.fromkeys(within + above))
 
@@ -191,11 +164,10 @@ def holds_loop(root: str) -> bool:
     if os.path.exists(os.path.join(root, "workflow-state.json")):
         return True
     try:
-        return any(
-            os.path.exists(os.path.join(root, name, "ledger.jsonl")) for name in os.listdir(root)
-        )
+        ledgers = [os.path.join(root, name, "ledger.jsonl") for name in os.listdir(root)]
     except OSError:
         return False
+    return any(map(os.path.exists, ledgers))
 
 
 def future(folder: str, environment: dict) -> str:
@@ -215,13 +187,9 @@ def plugin_root() -> str:
 
 
 def data_dir(environment: dict) -> str:
-    """The plugin's data folder, outside the plugin: LOOPKIT_DATA, else the one that the client
-    keeps for our marketplace.
-
-    The same for every way of installing, and for hooks (`hooks/run`), Bash and a person's shell
-    (`bin/loopkit`) alike. What the client says in CLAUDE_PLUGIN_DATA counts nowhere: hooks are
-    told, Bash is not.
-    """
+    """The plugin's data folder: LOOPKIT_DATA, else the one that the client keeps for our
+    marketplace. Hooks, Bash and a person's shell must agree on it, however the plugin was
+    installed; CLAUDE_PLUGIN_DATA does not count, since only hooks get it."""
     given = environment.get("LOOPKIT_DATA")
     return given or os.path.join(config_dir(environment), "plugins", "data", "loop-loopkit")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 
@@ -11,18 +12,17 @@ from . import tables
 
 #: Bytes of a marker file; a larger one counts as there, but unread.
 LARGEST = 256 * 1024
-#: Entries of one folder, folders below the root, and files of tests that are looked at.
+#: Most entries of a folder, folders below the root, and files of tests that are looked at.
 MOST_ENTRIES, MOST_FOLDERS, MOST_TESTS = 20_000, 100, 20
 
 
 def checks(root: str) -> list[Check]:
-    """The commands that a project at `root` defines or that its tools make standard; [] where
-    nothing can be read."""
+    """The commands that a project defines or its tools make standard."""
     catalog = tables.tool_chains()
     files: dict[str, str] = {}
     folders: list[str] = []
     below = _look(root, "", files, folders)
-    for name in sorted(below, key=lambda one: (one not in catalog.tests, one))[:MOST_FOLDERS]:
+    for name in sorted(below, key=lambda name: (name not in catalog.tests, name))[:MOST_FOLDERS]:
         _look(os.path.join(root, name), name, files, folders)
     for name in catalog.interpreters:
         if os.path.isfile(os.path.join(root, name)):
@@ -31,15 +31,12 @@ def checks(root: str) -> list[Check]:
 
 
 def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> list[str]:
-    """Takes in what tells something in one folder; gives the folders in it that are worth a
-    look."""
+    """Collect the marker files of one folder; gives the folders in it that are worth a look."""
     catalog = tables.tool_chains()
     below, seen, tests = [], [], 0
     try:
         with os.scandir(folder) as entries:
-            for place, entry in enumerate(entries):
-                if place >= MOST_ENTRIES:
-                    break
+            for entry in itertools.islice(entries, MOST_ENTRIES):
                 if _is_folder(entry):
                     below.append(entry.name)
                 elif catalog.wanted(entry.name, name):
@@ -47,9 +44,9 @@ def _look(folder: str, name: str, files: dict[str, str], folders: list[str]) -> 
     except OSError:
         return []
     prefix = name + "/" if name else ""
-    below = [one for one in below if not catalog.skipped(one)]
-    folders += [prefix + one for one in below]
-    for entry in sorted(seen, key=lambda one: one.name):
+    below = [folder for folder in below if not catalog.skipped(folder)]
+    folders += [prefix + folder for folder in below]
+    for entry in sorted(seen, key=lambda entry: entry.name):
         if name in catalog.scripts and not os.access(entry.path, os.X_OK):
             continue
         matters = catalog.text_matters(entry.name, name)
@@ -70,8 +67,7 @@ def _is_folder(entry: os.DirEntry) -> bool:
 
 
 def _text(path: str, matters: bool) -> str | None:
-    """The text of a regular file, "" where it need not be read or is too large; None where it is
-    none."""
+    """The text of a regular file, "" if it need not be read or is too large; None if it is none."""
     try:
         state = os.stat(path)
         if not stat.S_ISREG(state.st_mode):
