@@ -1,4 +1,4 @@
-"""What all commands share: where they run, who runs them, how they answer."""
+"""What all commands share: how they are called, what they read, how they answer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..core.journal import prose, stage, verdict
+from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, UsageFault
-from ..core.steps import nextstep
-from ..ops.workspace import Result, Workspace
+from ..ops.workspace import Result, Workspace, taught
+from ..render.words import printable, quoted, wrapped
 from ..store import inside, place
 from ..store.loop import Loop
 
-if TYPE_CHECKING:
-    pass
+__all__ = ["App", "command", "printable", "quoted", "read_input", "read_record", "taught"]
+__all__ += ["now", "read_copied", "read_shape", "wrapped"]
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
 #: Characters of an error's line at the most.
 MOST_LINE = 2000
-#: How the lines begin that show an open question; characters of it at most.
-QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
 
 
 class App(Workspace):
@@ -40,107 +38,18 @@ class App(Workspace):
 
     def show(self, result: Result) -> int:
         """Print what a use case gave; its exit code."""
-        self.answer(result.loop, result.text, result.data, result.steps)
+        full = result.completed()
+        if self.as_json:
+            click.echo(json.dumps(full.data, ensure_ascii=False))
+        else:
+            click.echo(printable(full.text))
         return result.code
 
     def answer(
         self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None
     ) -> None:
         """Print what was recorded, then the next step: the state's own, or these `steps`."""
-        own = nextstep.command(loop.state)
-        session = loop.state.session
-        if session.status == verdict.FAILED:
-            text = "\n".join(
-                [
-                    text,
-                    f"loop {loop.name} is over ({session.verdict}): {session.reason}",
-                    *taught(loop),
-                ]
-            )
-            steps = []
-        following = steps if steps is not None else [own] if own else []
-        if loop.state.new_checks and stage.confirmation(loop.state) == "tasks":
-            named = prose.clean(", ".join(sorted(loop.state.new_checks)), 200)
-            text += f"\nthe person is asked again, since their yes was to other checks: {named}"
-        if self.as_json:
-            row = {
-                "loop": loop.name,
-                "stage": loop.state.stage,
-                **(data or {}),
-                "said": text,
-                "next": following,
-            }
-            click.echo(json.dumps(row, ensure_ascii=False))
-            return
-        body = text.rstrip("\n")
-        # a paused loop waits for a person: no line that would be followed unasked
-        word = (
-            "to go on, if the person says so: "
-            if steps is None and session.status == verdict.PAUSED
-            else "next: "
-        )
-        lines = ([body] if body else []) + [word + one for one in following]
-        click.echo(printable("\n".join(lines)))
-
-
-#: Control characters but line breaks; marks that turn the direction of text, and those that nobody
-#: sees (the joiners of scripts and emoji apart), which hide words from a person and not from a
-#: model.
-_HARMLESS = dict.fromkeys(
-    (
-        *range(10),
-        *range(11, 32),
-        *range(127, 160),
-        *(0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
-        *range(0x2028, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFFF9, 0xFFFC),
-        *range(0xE0000, 0xE0080),
-    ),
-    " ",
-)
-
-
-def printable(text: str) -> str:
-    """Text that does nothing to a terminal and hides nothing: such characters become blanks, line
-    breaks stay."""
-    return text.translate(_HARMLESS)
-
-
-def quoted(text: str, most: int) -> str:
-    """Somebody's words with their line breaks, at most `most` characters: each further line is
-    indented, so that none can pass for one of ours."""
-    rows = [row.rstrip() for row in text[:most].splitlines() if row.strip()]
-    return "\n  ".join(rows) + (" …" if len(text) > most else "")
-
-
-def asked(loop: Loop) -> list[str]:
-    """The question that is open, whole, in a list of one; an empty one where none is."""
-    question = loop.state.session.question
-    if question is None or loop.state.session.status in verdict.FINAL:
-        return []
-    return [QUESTION + quoted(question, LONGEST_QUESTION)]
-
-
-def say_no(error: LoopError) -> None:
-    """A refusal that is printed in place of an answer, as one line."""
-    click.echo(
-        "loopkit says no: " + prose.clean(" ".join(printable(str(error)).split()), MOST_LINE)
-    )
-
-
-def taught(loop: Loop) -> list[str]:
-    """What a loop that has ended proposes to keep, folded to 80 columns; nothing of it is
-    written."""
-    from ..core.memory import learning
-    from ..store import journal, tables
-
-    try:
-        tail = journal.read(loop.path)
-    except OSError:  # what was asked for is done
-        return []
-    rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)
-    return [wrapped(row, "     ") for row in rows]
+        self.show(Result(loop, text, data or {}, steps))
 
 
 def note(text: str) -> None:
@@ -148,8 +57,19 @@ def note(text: str) -> None:
     print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
+def say_no(error: LoopError) -> None:
+    """A refusal that is printed in place of an answer, as one line."""
+    line = " ".join(printable(str(error)).split())
+    click.echo("loopkit says no: " + prose.clean(line, MOST_LINE))
+
+
 def command(name: str, example: str, **settings: Any) -> Callable:
-    """A click command with --json, whose function gets an App first; `example` ends its help."""
+    """A click command with --json, whose function gets an App first and gives a Result, or an exit
+    code where it has printed itself; `example` ends its help.
+
+    A refusal is printed in place of an answer, exit 0, with --soft and where a parameter `typed`
+    says that the words came with a slash command: another exit code would abort that.
+    """
 
     def wrap(function: Callable) -> click.Command:
         @functools.wraps(function)
@@ -157,12 +77,13 @@ def command(name: str, example: str, **settings: Any) -> Callable:
             try:
                 app = App(as_json)
                 with app.next_comes():
-                    return function(app, **given)
+                    result = function(app, **given)
             except LoopError as error:
-                if not soft:
+                if not soft and not given.get("typed"):
                     raise
                 say_no(error)
                 return 0
+            return app.show(result) if isinstance(result, Result) else result
 
         call.__doc__ = f"{function.__doc__}\n\n    Example: {example}\n    "
         call = click.option(
@@ -176,6 +97,9 @@ def command(name: str, example: str, **settings: Any) -> Callable:
     return wrap
 
 
+# -- what is handed in
+
+
 def read_input(call: App, source: str) -> str:
     """Text of a file inside the project, or of standard input for `-`, UTF-8, without a byte order
     mark.
@@ -185,10 +109,17 @@ def read_input(call: App, source: str) -> str:
     return read_copied(call, source)[0]
 
 
+def read_record(call: App, source: str, kind: type) -> Any:
+    """The same as a record (kind dict) or a list of records (kind list)."""
+    from ..store import records
+
+    return records.parse(read_input(call, source), _named(source), kind)
+
+
 def read_shape(call: App, source: str) -> tuple[str, int]:
-    """The same for a file called SHAPE.md, which may lie outside too if it is a shape without a
-    fault: any other file there is refused in the same words as ever, so that nothing is told of
-    it."""
+    """As `read_copied`, of a file called SHAPE.md, which may lie outside too if it is a shape
+    without a fault: any other file there is refused in the same words as ever, so that nothing is
+    told of it."""
     try:
         return read_copied(call, source)
     except UsageFault as fault:
@@ -196,16 +127,13 @@ def read_shape(call: App, source: str) -> tuple[str, int]:
 
         path = os.path.join(call.folder, source)
         real = os.path.realpath(path)
-        if {os.path.basename(source), os.path.basename(real)} != {shape.FILE} or _is_inside(
-            call, path
-        ):
+        names = {os.path.basename(source), os.path.basename(real)}
+        if names != {shape.FILE} or _is_inside(call, path):
             raise
         try:
-            with inside.opened(os.path.realpath(path), MOST_INPUT) as file:
-                text, most = (
-                    file.read().decode("utf-8-sig"),
-                    os.fstat(file.fileno()).st_mode & 0o777,
-                )
+            with inside.opened(real, MOST_INPUT) as file:
+                text = file.read().decode("utf-8-sig")
+                most = os.fstat(file.fileno()).st_mode & 0o777
             shape.parse(text)
         except (OSError, ValueError, LoopError):
             raise fault from None
@@ -213,8 +141,7 @@ def read_shape(call: App, source: str) -> tuple[str, int]:
 
 
 def read_copied(call: App, source: str) -> tuple[str, int]:
-    """The same with the permission bits that a copy has at most: those of the file. Raises
-    UsageFault, Damaged."""
+    """As `read_input`, with the permission bits that a copy has at most: those of the file."""
     most = 0o777
     try:
         if source == "-":
@@ -224,29 +151,24 @@ def read_copied(call: App, source: str) -> tuple[str, int]:
                 most &= os.fstat(file.fileno()).st_mode
                 raw = file.read(MOST_INPUT + 1)
     except (OSError, ValueError) as error:
-        why = getattr(error, "errno", None)
-        if why in (
-            None,
-            errno.ENOENT,
-            errno.ENOTDIR,
-            errno.EINVAL,
-        ):  # a folder, a pipe or a device is no file
-            raise UsageFault(
-                f"no such file: {source}", "give a file, or - for standard input"
-            ) from None
-        if why == errno.EFBIG:
-            raise _too_large(source) from None
-        raise Damaged(
-            f"cannot read {source}: {os.strerror(why)}", "give a file that can be read"
-        ) from None
+        raise _unreadable(source, getattr(error, "errno", None)) from None
     if len(raw) > MOST_INPUT:
-        raise _too_large(source)
+        raise _unreadable(source, errno.EFBIG)
     try:
         return raw.decode("utf-8-sig"), most
     except UnicodeDecodeError as error:
         raise UsageFault(
             f"{_named(source)} is not UTF-8 at byte {error.start}", "save it as UTF-8"
         ) from None
+
+
+def _unreadable(source: str, why: int | None) -> LoopError:
+    # a folder, a pipe or a device is no file
+    if why in (None, errno.ENOENT, errno.ENOTDIR, errno.EINVAL):
+        return UsageFault(f"no such file: {source}", "give a file, or - for standard input")
+    if why == errno.EFBIG:
+        return UsageFault(f"{_named(source)} is larger than {MOST_INPUT:,} bytes", "shorten it")
+    return Damaged(f"cannot read {source}: {os.strerror(why)}", "give a file that can be read")
 
 
 def _in_project(call: App, source: str) -> str:
@@ -266,35 +188,8 @@ def _is_inside(call: App, path: str) -> bool:
     return any(place.inside(real, os.path.realpath(folder)) for folder in call.input_folders)
 
 
-def _too_large(source: str) -> UsageFault:
-    return UsageFault(f"{_named(source)} is larger than {MOST_INPUT:,} bytes", "shorten it")
-
-
 def _named(source: str) -> str:
     return "standard input" if source == "-" else source
-
-
-def read_record(call: App, source: str, kind: type) -> Any:
-    """A record (kind dict) or a list of records (kind list) of such a file or standard input.
-    Raises UsageFault, Damaged."""
-    from ..store import records
-
-    return records.parse(read_input(call, source), _named(source), kind)
-
-
-def wrapped(line: str, indent: str = "  ") -> str:
-    """A line of words for people, folded to 80 columns; what cannot be folded (paths, commands)
-    stays whole."""
-    import textwrap
-
-    return textwrap.fill(
-        line,
-        80,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    )
 
 
 def now() -> float:

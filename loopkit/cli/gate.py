@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from collections.abc import Callable
-
 import click
 
-from ..core.journal import prose, stages, verdict
+from ..core.journal import prose
 from ..core.journal.errors import Refused
 from ..core.request import aspects
 from ..core.review import gate
-from ..store import digest
+from ..ops.gate import digests, lost
 from ..store.loop import Loop
 from . import app
-
-
-def digests(call: app.App) -> Callable[[str], str]:
-    """A file's present digest, each file looked at once."""
-    return functools.cache(functools.partial(digest.of, call.project))
-
-
-def lost(loop: Loop) -> frozenset[str]:
-    """Ids of completed tasks and of criteria whose evidence file is not where their journal line
-    says."""
-    proofs = [
-        (task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"
-    ]
-    proofs += list(loop.state.criterion_evidence.items())
-    return frozenset(
-        name
-        for name, proof in proofs
-        if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
-    )
-
-
-def next_check(call: app.App, loop: Loop) -> list[str]:
-    """The step after a check in review: the next one the gate waits for, or the gate itself."""
-    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stages.REVIEW:
-        return []
-    missing = gate.open_points(loop.state, digests(call), lost(loop))
-    step = missing[0][1] if missing else "loopkit gate"
-    return [step] if step else []
-
 
 FORM = """\
 kind: {kind}

@@ -11,10 +11,11 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.session import Session
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
-from ..ops import workspace
+from ..ops import workspace, worktree
+from ..render import words as shown_words
 from ..store import native, place, prompts, transcript, trust
 from ..store.loop import Loop, unwritable
-from . import app, which, worktree
+from . import app, which
 
 
 @app.command("resume", "loopkit resume --iterations +25")
@@ -260,5 +261,5 @@ def _stand(loop: Loop) -> list[str]:
         f"used: {turns} iterations, {time}, {money}",
         *_used_up(session, view["spent"]["usd"]),
         f"goal: {' '.join(loop.state.text.split())[:300]}",
-        *app.asked(loop),
+        *shown_words.question(loop.state),
     ]

@@ -13,10 +13,10 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.plan import approval
 from ..core.review import review
 from ..engine import checkpoints
-from ..ops import workspace
+from ..ops import workspace, worktree
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
-from . import app, recall, worktree
+from . import app, recall
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 

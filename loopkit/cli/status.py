@@ -12,6 +12,7 @@ from ..core.journal import clock, limits, prose, verdict
 from ..core.steps import snapshot as snapshots
 from ..core.steps import supervision, waves
 from ..render import loopstate
+from ..render import words as shown_words
 from ..store import loops, place
 from ..store.loop import Loop
 from . import app, which
@@ -52,7 +53,7 @@ def command(call: app.App, words: tuple, all_loops: bool) -> None:
         click.echo(json.dumps(snapshot, ensure_ascii=False))
         return
     for line in _lines(call, loop, snapshot):
-        whole = line.startswith(("next: ", app.QUESTION))
+        whole = line.startswith(("next: ", shown_words.QUESTION))
         click.echo(app.printable(line if whole else app.wrapped(line)))
 
 
@@ -134,7 +135,7 @@ def _lines(call: app.App, loop: Loop, snapshot: dict) -> list[str]:
             f"Last turn died of {session.failure['error']} at {_local(session.failure['at'])}: "
             + prose.clean(str(session.failure["text"]), 160)
         )
-    lines += app.asked(loop)
+    lines += shown_words.question(loop.state)
     if not loop.ours:
         lines.append(
             "It was not started here, so it does nothing. If you trust it: loopkit resume --adopt"

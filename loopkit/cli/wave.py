@@ -9,10 +9,11 @@ from ..core.journal import prose, stage, verdict, worktrees
 from ..core.journal.course import PROGRESSING
 from ..core.plan import approval, outline, work
 from ..core.steps import briefing, nextstep, supervision, waves
+from ..ops import worktree
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import app, checkpoint, experts, handout, recovering, worktree
+from . import app, checkpoint, experts, handout, recovering
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})
@@ -147,7 +148,7 @@ def _merge(call: app.App, task_id: str | None, base: str | None) -> int:
     Its check has passed in the worktree; it runs again in the project's own tree before the task
     counts as completed.
     """
-    return worktree.merge(call, task_id, base)
+    return call.show(worktree.merge(call, task_id, base))
 
 
 def _close(call: app.App) -> int:

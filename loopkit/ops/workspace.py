@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.journal import verdict
+from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
@@ -24,16 +24,47 @@ if TYPE_CHECKING:
 class Result(NamedTuple):
     """What a use case gives.
 
-    text: what was recorded, lines for people · data: the same as a record · steps: what comes next
-    where the use case knows better than the state; None: the state's own next step · code: the
-    exit code of a command that does no more than this.
+    loop: what it is about; None: no loop, text and data are all there is to say · text: what was
+    recorded, lines for people · data: the same as a record · steps: what comes next where the use
+    case knows better than the state; None: the state's own next step · code: the exit code of a
+    command that does no more than this.
     """
 
-    loop: Loop
+    loop: Loop | None
     text: str
-    data: dict = {}
+    data: Any = {}
     steps: list[str] | None = None
     code: int = 0
+
+    def completed(self) -> Result:
+        """The same with all that is to be said: how the loop ended or what the person is asked
+        again, and what comes next, in the text and in the record."""
+        if self.loop is None:
+            return self
+        state = self.loop.state
+        session = state.session
+        text, steps = self.text, self.steps
+        if session.status == verdict.FAILED:
+            over = f"loop {state.name} is over ({session.verdict}): {session.reason}"
+            text, steps = "\n".join([text, over, *taught(self.loop)]), []
+        if steps is None:
+            own = nextstep.command(state)
+            steps = [own] if own else []
+        if state.new_checks and stage.confirmation(state) == "tasks":
+            named = prose.clean(", ".join(sorted(state.new_checks)), 200)
+            text += f"\nthe person is asked again, since their yes was to other checks: {named}"
+        row = {"loop": state.name, "stage": state.stage, **self.data, "said": text, "next": steps}
+        # a paused loop waits for a person: no line that would be followed unasked
+        waits = self.steps is None and session.status == verdict.PAUSED
+        word = "to go on, if the person says so: " if waits else "next: "
+        body = text.rstrip("\n")
+        lines = ([body] if body else []) + [word + step for step in steps]
+        return self._replace(text="\n".join(lines), data=row)
+
+
+def data_of(changes: list[Change], kind: str) -> dict | None:
+    """The data of the first journal line of a type among these; None where there is none."""
+    return next((data for name, data in changes if name == kind), None)
 
 
 class Workspace:
@@ -277,3 +308,17 @@ def not_ours() -> Refused:
 def take_over_hint(loop: Loop) -> str:
     """` --take-over` where the owner's client still runs."""
     return " --take-over" if place.alive(loop.state.session.owner_pid) else ""
+
+
+def taught(loop: Loop) -> list[str]:
+    """What a loop that has ended proposes to keep; nothing of it is written."""
+    from ..core.memory import learning
+    from ..render.words import wrapped
+    from ..store import journal, tables
+
+    try:
+        tail = journal.read(loop.path)
+    except OSError:  # what was asked for is done
+        return []
+    rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)
+    return [wrapped(row, "     ") for row in rows]

@@ -1,0 +1,265 @@
+"""Evidence: the check of a task, of a criterion or of a decision is run, what it printed is kept.
+
+What only another branch than a task's passing check needs is imported there: agents wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..core.evidence import tiers
+from ..core.journal import settings, stages, verdict, worktrees
+from ..core.journal import task as tasks
+from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.plan import approval, outline, work
+from ..engine import verify as runner
+from ..store import place
+from ..store.loop import Loop
+from .workspace import Result, Workspace, data_of
+
+
+def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
+    """Run the stored check of `target`, spelt out in `words`. Raises Refused for another one."""
+    loop = workspace.own_loop()
+    name = target.upper()
+    if name.startswith("T-") or outline.is_number(target):
+        return _task(workspace, loop, target, words)
+    if name[:1] in ("C", "M") and name[1:].isdigit():
+        return _criterion(workspace, loop, name, words)
+    if name[:1] == "D" and name[1:].isdigit() and name.isascii():
+        return _decision(workspace, loop, name, words)
+    raise UsageFault(
+        f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>"
+    )
+
+
+def _run(
+    workspace: Workspace, loop: Loop, name: str, line: str, files: list, tree: str | None = None
+) -> dict:
+    environment = {
+        key: value
+        for key, value in workspace.environment.items()
+        if not key.startswith("LOOPKIT_REPAIRED")
+    }
+    # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
+    own = os.path.join(place.plugin_root(), "bin")
+    environment["PATH"] = os.pathsep.join([environment.get("PATH") or os.defpath, own])
+    base = tree or workspace.project
+    folder = workspace.work_folder(loop.state, base)
+    seconds = settings.of(loop.state, "verify_seconds")
+    outcome = runner.run(base, folder, loop.folder, name, line, files, seconds, environment)
+    run_in = (
+        ""
+        if folder in (workspace.folder, workspace.project)
+        else f" (run in {os.path.relpath(folder, workspace.folder)})"
+    )
+    note = f" ({outcome['note']})" if outcome["note"] else ""
+    ended = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{run_in}"
+    return {**outcome, "shown": f"{ended}, {evidence(loop, outcome)}"}
+
+
+def evidence(loop: Loop, outcome: dict) -> str:
+    """`evidence <path of the log>`, the path as seen from the project."""
+    log = os.path.join(loop.folder, outcome["log"])
+    return "evidence " + os.path.relpath(log, os.path.dirname(loop.root))
+
+
+def _row(outcome: dict, **subject: object) -> dict:
+    return {**subject, **{key: outcome[key] for key in ("passed", "exit", "log", "seconds")}}
+
+
+# -- a task
+
+
+def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
+    task = work.check_verify(loop.state, target, words)
+    row = worktrees.apart(loop.state, task.id)
+    tree = _tree(workspace, loop, row) if row else None
+    outcome = _run(workspace, loop, task.id, task.verify, list(task.files), tree)
+    if row:
+        outcome["worktree"] = row.path
+
+    def decide(state: LoopState) -> list[Change]:
+        again = work.check_verify(state, target, words)  # the state may have moved meanwhile
+        now = worktrees.apart(state, again.id)
+        if (now.path if now else None) != (row.path if row else None):
+            raise Refused(
+                f"{again.id} was handed out anew while its check ran", "next: loopkit wave next"
+            )
+        return work.verified(state, again, outcome)
+
+    changes = workspace.change(loop, decide)
+    after = loop.state.tasks[task.id]
+    if loop.state.approval == approval.SUPERVISOR and after.status == tasks.IN_PROGRESS:
+        return _judged_later(workspace, loop, after, outcome)
+    if outcome["passed"]:
+        return _passed(workspace, loop, after, changes, outcome)
+    return _not_passed(workspace, loop, after, changes, outcome)
+
+
+def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
+    """The worktree that a task works in. Raises Refused where it is gone."""
+    from . import worktree
+
+    tree = worktree.place_of(workspace, loop, row)
+    if not os.path.isdir(tree):
+        raise Refused(
+            f"the worktree of {row.task} is gone: {tree}",
+            f"give the attempt up: loopkit task fail {row.task}",
+        )
+    return tree
+
+
+def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> Result:
+    """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from
+    it by itself."""
+    from ..core.journal import supervised
+    from ..core.steps import supervision
+
+    if outcome["passed"]:
+        said = f"{task.id} passed: {outcome['shown']}"
+    else:
+        said = _failure(workspace, loop, task, outcome)
+    if supervision.step(supervised.TEST, task.id) in supervision.outstanding(loop.state):
+        said += "\nthe tester's reply can be handed in now"
+    return Result(loop, said, _row(outcome, task=task.id), [], int(not outcome["passed"]))
+
+
+def _passed(
+    workspace: Workspace, loop: Loop, task: tasks.Task, changes: list[Change], outcome: dict
+) -> Result:
+    completed = [data["id"] for kind, data in changes if kind == "task_completed"]
+    how = "completed" if completed else "verified again"
+    if "worktree" in outcome:
+        how = "has passed in its worktree, nothing is merged yet"
+    elif task.status == tasks.IN_PROGRESS:
+        how = "has passed, its judgement is still to come"
+    said = f"{task.id} {how}: {outcome['shown']}"
+    parents = [name for name in completed if name != task.id]
+    said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
+    said += _slow((data_of(changes, "task_verified") or {})["tier"], outcome)
+    return _reported(workspace, loop, said, _row(outcome, task=task.id))
+
+
+def _not_passed(
+    workspace: Workspace, loop: Loop, task: tasks.Task, changes: list[Change], outcome: dict
+) -> Result:
+    said = _failure(workspace, loop, task, outcome)
+    row = _row(outcome, task=task.id)
+    failed = data_of(changes, "task_failed")
+    if failed is not None:
+        said += f"\n{task.id} failed, attempt {task.attempts}: {failed['action']}"
+        row["action"] = failed["action"]
+        return _reported(workspace, loop, said, row)._replace(code=1)
+    if data_of(changes, "task_reopened") is not None:
+        return Result(loop, f"{said}\n{task.id} is open again", row, code=1)
+    left = settings.of(loop.state, "max_fix_cycles") - task.fix_cycles + 1
+    said += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
+    return Result(loop, said, row, [f"loopkit verify {task.id} -- {task.verify}"], 1)
+
+
+def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> str:
+    """What failed, its last lines, and where to look next, in words: only the stored command
+    completes the task."""
+    from ..core.evidence import discovery
+    from ..store import project
+
+    tier = tiers.due(task.failing)
+    checks = project.checks(workspace.work_folder(loop.state))
+    wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
+    return (
+        f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n"
+        f"look wider before you fix again, in the {tier} tier: "
+        + (f"the project's own checks {wider}" if wider else "what stands around it")
+    )
+
+
+def _reported(workspace: Workspace, loop: Loop, said: str, row: dict) -> Result:
+    """The step after a task's last check: none while agents of its wave are still at work; theirs
+    goes on."""
+    state = loop.state
+    left = approval.at_work(state)
+    if state.wave and left:
+        said += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
+    steps = [] if left else _next_check(workspace, loop)
+    own = state.worktrees.of(row["task"])
+    if own is not None and not own.merged:  # whoever started its agent brings the results together
+        steps = []
+    elif worktrees.used(state):
+        from . import worktree
+
+        steps = worktree.following(state)
+    return Result(loop, said, row, steps)
+
+
+# -- criteria and decisions
+
+
+def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:
+    from ..core.review import gate
+
+    line = gate.check_criterion(loop.state, name, words)
+    files = sorted({path for task in loop.state.tasks.values() for path in task.files})
+    outcome = _run(workspace, loop, name, line, files)
+    workspace.change(loop, gate.criterion_verified, name, outcome)
+    row = _row(outcome, criterion=name)
+    if outcome["passed"]:
+        said = f"{name} holds: {outcome['shown']}{_slow(tiers.THOROUGH, outcome)}"
+        return Result(loop, said, row, _next_check(workspace, loop))
+    must_not = loop.state.criteria[name].must_not
+    how = "has come true, the loop is paused" if must_not else "does not hold"
+    return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
+
+
+def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:
+    from ..core.memory import decisions
+
+    number, line = decisions.check_due(loop.state, name, words)
+    files = list((decisions.find(loop.state, number) or {}).get("files", ()))
+    outcome = _run(workspace, loop, f"D{number}", line, files)
+
+    def decide(state: LoopState) -> list[Change]:
+        decisions.check_due(state, name, words)  # it may have been superseded meanwhile
+        return decisions.checked(state, number, outcome)
+
+    changes = workspace.change(loop, decide)
+    row = _row(outcome, decision=number)
+    if not outcome["passed"]:
+        return Result(loop, f"decision {number:03d} still holds: {outcome['shown']}", row)
+    said = f"decision {number:03d} no longer holds: {outcome['shown']}"
+    invalidated = data_of(changes, "decision_invalidated")
+    if invalidated and invalidated["findings"]:
+        finding = invalidated["findings"][0]["id"]
+        said += (
+            f"\n{finding} BLOCKER: supersede it (loopkit decide --file -, with supersedes: "
+            f"{number}), or a task mends it:"
+            f'\n  loopkit review resolve {finding} --task --verify "<command>"'
+        )
+    return Result(loop, said, row, code=1)
+
+
+# -- what is told
+
+
+def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:
+    """In review: what the gate waits for next."""
+    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stages.REVIEW:
+        return None
+    from .gate import next_check
+
+    return next_check(workspace, loop) or None
+
+
+def _slow(tier: str, outcome: dict) -> str:
+    remark = tiers.remark(tier, outcome["seconds"])
+    return f"\n{remark}" if remark else ""
+
+
+def _end(output: str) -> str:
+    """The last lines of what the check printed, without the log's own frame."""
+    lines = [line for line in output.rstrip().splitlines() if line.strip()][:-1]
+    if lines and lines[0].startswith("$ "):
+        del lines[0]
+    return "".join("\n  " + line[:200] for line in lines[-12:])

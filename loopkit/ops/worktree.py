@@ -1,0 +1,428 @@
+"""The git worktrees of tasks: made when a wave opens, brought together, listed, removed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import namedtuple
+
+from ..core.health.checkpoints import spared
+from ..core.journal import clock, prose, stage
+from ..core.journal import worktrees as rules
+from ..core.journal.errors import LoopError, Refused
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.plan import outline, work
+from ..core.steps import waves
+from ..engine import checkpoints
+from ..engine import worktrees as engine
+from ..store import loops, place, trust
+from ..store.loop import Loop
+from .workspace import Result, Workspace, not_ours
+
+#: One that lies in a project. loop: its loop's name · folder: that loop's · state: as its journal
+#: says · task · path: whole · row: what was noted of it, or None.
+Worktree = namedtuple("Worktree", "loop folder state task path row")
+
+
+# -- opening a wave
+
+
+def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> list[Change]:
+    """`wave next`, with a worktree for each task that a wave in worktrees starts. All of them, or
+    nothing is recorded."""
+
+    def decide(state: LoopState) -> list[Change]:
+        if apart and state.wave is None:
+            rules.check_policy(state)
+        changes = waves.next_wave(state, sequential, apart)
+        opening = any(kind == "wave_opened" for kind, _ in changes)
+        if not (apart if opening else rules.used(state)):
+            return changes
+        started = [data["id"] for kind, data in changes if kind == "task_started"]
+        lacking = [task for task in started if not _usable(loop, state, task)]
+        return [*changes, *(_made(workspace, loop, lacking) if lacking else [])]
+
+    return workspace.change(loop, decide)
+
+
+def place_of(workspace: Workspace, loop: Loop, row: rules.Row) -> str:
+    """The project's folder in a task's worktree."""
+    path, project = os.path.join(loop.folder, row.path), workspace.project
+    top = place.work_tree(project, workspace.environment)
+    return os.path.normpath(os.path.join(path, os.path.relpath(project, top))) if top else path
+
+
+def _usable(loop: Loop, state: LoopState, task: str) -> bool:
+    """Whether a task that is started again has its worktree still."""
+    row = state.worktrees.of(task)
+    return row is not None and os.path.isdir(os.path.join(loop.folder, row.path))
+
+
+def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
+    project, environment = workspace.project, workspace.environment
+    message = f"{loop.name}: where {', '.join(tasks)} begin"
+    begin = engine.start(project, environment, loop.root, message)
+    made: list[engine.Made] = []
+    try:
+        for task in tasks:
+            tree = made[0].tree if made else ""
+            made.append(engine.make(project, loop.folder, task, begin, tree, environment))
+    except LoopError:
+        for row in made:
+            path = os.path.join(loop.folder, row.path)
+            with contextlib.suppress(LoopError):
+                how = engine.standing(project, path, row.base, (row.tree,), environment)
+                engine.remove(project, path, how, environment)
+        raise
+    changes: list[Change] = [
+        ("worktree_made", {"task": task, **row._asdict()})
+        for task, row in zip(tasks, made, strict=True)
+    ]
+    if begin.left_out:
+        changes[0][1]["left_out"] = list(begin.left_out)
+    return changes
+
+
+def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
+    """What a person and an agent should know of worktrees that were just made; "" where none
+    was."""
+    rows = [data for kind, data in changes if kind == "worktree_made"]
+    if not rows:
+        return ""
+    base = rows[0]["base"]
+    clean = base == checkpoints.head(workspace.project, workspace.environment)
+    begin = "" if clean else ", the working files as they are now"
+    lines = [f"worktrees begin at {base[:12]}{begin}"]
+    if rows[0].get("left_out"):
+        lines.append(f"not in them: {rules.named(rows[0]['left_out'])}")
+    new = {os.path.join(loop.folder, row["path"]) for row in rows}
+    earlier = [tree for tree in find(workspace, [loop.name]) if tree.path not in new]
+    return "\n".join([*lines, *_listed(workspace, earlier, "left by earlier attempts:")])
+
+
+# -- bringing together
+
+
+def merge(workspace: Workspace, task_id: str | None, base: str | None) -> Result:
+    """Bring a task's result into the project's own tree; its check runs there next."""
+    loop = workspace.own_loop()
+    stage.running(loop.state)
+    if task_id is None:
+        waiting = rules.unmerged(loop.state)
+        if not waiting or rules.unchecked(loop.state):
+            text = f"{', '.join(waiting)} to be merged, after this check"
+            text = text if waiting else "nothing to merge"
+            return Result(loop, text, {"merged": None}, following(loop.state) or None)
+        task_id = waiting[0]
+    facts: dict = {}
+
+    def decide(state: LoopState) -> list[Change]:
+        return _merged(workspace, loop, state, task_id, base, facts)
+
+    kind, data = workspace.change(loop, decide)[0]
+    task = work.find(loop.state, task_id)
+    if kind == "worktree_merged":
+        files, left_out = data["files"], facts["left_out"]
+        text = f"{task.id} merged: {prose.count(len(files), 'file')}"
+        text += f" ({rules.named(files)})" if files else ""
+        text += f"\nnot merged: {rules.named(left_out)}" if left_out else ""
+        row = {"merged": task.id, "files": files, "left_out": left_out}
+        return Result(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"])
+    text = (
+        f"{task.id} is not merged: {data['error']}\n{task.id} failed, attempt {task.attempts}: "
+        f"{data['action']}; its work stays in {facts['path']}"
+    )
+    row = {"merged": None, "task": task.id, "action": data["action"]}
+    return Result(loop, text, row, following(loop.state) or None, 1)
+
+
+def following(state: LoopState) -> list[str]:
+    """The steps that bring the rest of an open wave in worktrees together, or close it."""
+    if not rules.used(state):
+        return []
+    wave = "loopkit wave next" if state.interrupted else "loopkit wave close"
+    return [rules.command(state) or wave]
+
+
+def _merged(
+    workspace: Workspace,
+    loop: Loop,
+    state: LoopState,
+    task_id: str,
+    base: str | None,
+    facts: dict,
+) -> list[Change]:
+    """The decision under the lock, so that one merge comes after the other."""
+    project, environment = workspace.project, workspace.environment
+    task = work.find(state, task_id)
+    row = rules.check_merge(state, task)
+    path = os.path.join(loop.folder, row.path)
+    facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
+    _check_there(workspace, task.id, path, facts["path"])
+    began = engine.began(path, row.base, environment)
+    if base is not None and began == row.base:
+        began = engine.commit_of(project, base, environment)
+    if began != row.base:
+        return work.astray(state, task, row.base, began)
+    touched = engine.touched(path, row.base, environment)
+    if touched:
+        raise Refused(
+            f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}",
+            f"have that undone in {facts['path']}, then verify and merge again",
+        )
+    theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
+    outside = engine.outside(project, path, row.base, environment)
+    facts["left_out"] = [name for name in theirs.left_out if not name.endswith("(a submodule)")]
+    facts["left_out"] += [f"{name} (outside the project)" for name in outside]
+    ours = checkpoints.snapshot(project, environment, [loop.root])
+    result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
+    if result.conflicts:
+        return work.conflict(state, task, result.conflicts)
+    spare = spared(ours.left_out)
+    done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
+    if done.left:
+        checkpoints.restore(project, result.tree, ours.tree, environment, spare)
+        ignored = any(name.endswith(f"({checkpoints.IGNORED})") for name in done.left)
+        way = f"take what git ignores here out of {facts['path']}, or stop ignoring it"
+        raise Refused(
+            f"{task.id} cannot be merged now: {rules.named(done.left)}",
+            f"nothing was changed; {way if ignored else 'clear the way'}, then: loopkit wave merge "
+            f"{task.id}",
+        )
+    return rules.merged(row, done.paths, theirs.tree)
+
+
+def _check_there(workspace: Workspace, task: str, path: str, shown: str) -> None:
+    """Raises Refused where a worktree is gone, or git is in the middle of something."""
+    project, environment = workspace.project, workspace.environment
+    give_up = f"loopkit task fail {task}"
+    try:
+        there = engine.is_one(project, path, environment)
+    except checkpoints.Unavailable as error:
+        raise Refused(
+            f"{error.what}, so nothing can be merged from {shown}",
+            f"copy what {task} made there into the project, then: {give_up}",
+        ) from None
+    if not there:
+        raise Refused(f"the worktree of {task} is gone: {path}", f"give the attempt up: {give_up}")
+    for tree in (project, path):
+        engine.check_calm(tree, environment)
+
+
+# -- what lies there
+
+
+def find(workspace: Workspace, names: list[str] | None = None) -> list[Worktree]:
+    """The worktrees of these loops, of all of the project's by default, those that were put away
+    included."""
+    root = str(workspace.root)
+    folders = [(root, name) for name in names or loops.names(root)]
+    archive = os.path.join(root, "archive")
+    if names is None and os.path.isdir(archive):
+        folders += [(archive, name) for name in loops.names(archive)]
+    rows = []
+    for above, name in folders:
+        folder = os.path.join(above, name)
+        lying = engine.lying(folder)
+        if not lying:
+            continue
+        state, _ = loops.fold(above, name)
+        if not trust.known(above, name, state.session.token):
+            continue
+        for path in lying:
+            row = state.worktrees.rows.get(path)
+            task = row.task if row else "-".join(os.path.basename(path).split("-")[:2])
+            rows.append(Worktree(name, folder, state, task, os.path.join(folder, path), row))
+    return rows
+
+
+def _look(workspace: Workspace, tree: Worktree) -> engine.Standing:
+    row = tree.row
+    known = tuple(sha for sha in (row.tree, row.merged) if sha) if row else ()
+    base = row.base if row else ""
+    return engine.standing(workspace.project, tree.path, base, known, workspace.environment)
+
+
+def _line(workspace: Workspace, tree: Worktree, how: engine.Standing) -> str:
+    """`T-001 loopkit/001-limiter/T-001 changed (2 paths) .loop/…`"""
+    if not how.there:
+        word = "no worktree any more" + (", files left" if how.changed else "")
+    elif how.changed:
+        word = f"changed ({prose.count(len(how.changed), 'path')})"
+    else:
+        word = "merged, clean" if tree.row and tree.row.merged else "clean"
+    return f"{tree.task} {how.branch or '(no branch)'} {word} {_shown(workspace, tree)}"
+
+
+def _shown(workspace: Workspace, tree: Worktree) -> str:
+    return os.path.relpath(tree.path, os.path.dirname(str(workspace.root)))
+
+
+def _listed(workspace: Workspace, trees: list[Worktree], head: str, end: str = "") -> list[str]:
+    """These under a head; nothing where there are none."""
+    if not trees:
+        return []
+    rows = [f"  {_line(workspace, tree, _look(workspace, tree))}" for tree in trees]
+    return [head, *rows, *([end] if end else [])]
+
+
+def left(workspace: Workspace, loop: Loop) -> list[str]:
+    """What a loop that is gone on with should say of its worktrees; nothing where it has none."""
+    end = "clean ones go with: loopkit worktree remove --clean"
+    try:
+        return _listed(workspace, find(workspace, [loop.name]), "worktrees:", end)
+    except (LoopError, OSError) as error:
+        return [f"worktrees cannot be looked at: {error}"]
+
+
+def listing(workspace: Workspace) -> Result:
+    """Worktrees of this project's loops, each with task, branch, and whether it holds something
+    that is not merged."""
+    loop = workspace.loop()
+    lines, table = [], []
+    for tree in find(workspace):
+        how = _look(workspace, tree)
+        row = {"loop": tree.loop, "task": tree.task, "branch": how.branch, "path": tree.path}
+        changed = "changed" if how.changed else "clean"
+        table.append({**row, "state": changed, "changed": how.changed})
+        lines.append(_line(workspace, tree, how))
+    return Result(loop, "\n".join(lines) or "no worktrees", {"worktrees": table}, [])
+
+
+# -- removing
+
+
+def remove(workspace: Workspace, names: list[str]) -> Result:
+    """Remove worktrees that hold nothing that is not merged; without names, those that nobody works
+    in either. Nothing is forced: the others are kept and named, exit 1."""
+    loop = workspace.loop()
+    if not loop.ours:
+        raise not_ours()
+    with loop.writing():  # nobody opens a wave or merges meanwhile
+        trees = find(workspace)
+        if names:
+            trees = _named(workspace, trees, names)
+        lines, kept = _remove(workspace, trees, clean=not names)
+    return Result(loop, "\n".join(lines) or "no worktrees", {"kept": kept}, [], int(bool(kept)))
+
+
+def _named(workspace: Workspace, trees: list[Worktree], names: list[str]) -> list[Worktree]:
+    chosen = []
+    for name in names:
+        path = os.path.realpath(os.path.join(workspace.folder, name))
+        word = name.upper()
+        hits = [tree for tree in trees if os.path.realpath(tree.path) == path]
+        hits = hits or [
+            tree for tree in trees if word in (tree.task, os.path.basename(tree.path).upper())
+        ]
+        hits = hits or [tree for tree in trees if outline.named(tree.state, name) == tree.task]
+        if not hits:
+            raise Refused(f"{name[:100]} is no worktree of a task", "see loopkit worktree list")
+        chosen += [tree for tree in hits if tree not in chosen]
+    for tree in chosen:
+        if _in_use(tree):
+            raise Refused(
+                _whose(workspace, tree),
+                f"wait for it, or end the attempt first: loopkit task fail {tree.task}",
+            )
+    return chosen
+
+
+def _in_use(tree: Worktree) -> bool:
+    alive = place.alive(tree.state.session.owner_pid)
+    path = os.path.relpath(tree.path, tree.folder)
+    return rules.in_use(tree.state, path, _age(tree), alive)
+
+
+def _age(tree: Worktree) -> float:
+    return max(0.0, time.time() - clock.epoch(tree.state.session.last_updated))
+
+
+def _whose(workspace: Workspace, tree: Worktree) -> str:
+    owner = tree.state.session.owner
+    whose = "this session" if owner == workspace.session else f"session {owner}"
+    age = clock.human(_age(tree))
+    return f"{tree.task} is worked on in {tree.path} by {whose}, last heard of {age} ago"
+
+
+def _remove(
+    workspace: Workspace, trees: list[Worktree], clean: bool
+) -> tuple[list[str], list[str]]:
+    """(lines, paths that were kept though they were asked for)."""
+    lines, kept = [], []
+    for tree in trees:
+        path = _shown(workspace, tree)
+        if clean and _in_use(tree):
+            lines.append(f"in use: {_whose(workspace, tree)}")
+            continue
+        how = _look(workspace, tree)
+        why = f"not merged: {rules.named(how.changed)}" if how.changed else ""
+        try:
+            if not why:
+                engine.remove(workspace.project, tree.path, how, workspace.environment)
+        except checkpoints.GitFault as error:  # git keeps it: locked, for one
+            why = error.what
+        if why:
+            kept.append(path)
+            lines.append(f"kept {path}: {why}")
+            continue
+        lines.append(f"removed {path}")
+        _record(workspace, tree)
+    return lines, kept
+
+
+def _record(workspace: Workspace, tree: Worktree) -> None:
+    """Note it in the loop's journal, where that is one of those that are not put away. The caller
+    holds the lock."""
+    root = str(workspace.root)
+    if tree.row is not None and os.path.dirname(tree.folder) == root:
+        before = loops.read_snapshot(root)
+        change = ("worktree_removed", {"task": tree.task, "path": tree.row.path})
+        Loop(root, tree.loop).record([change], workspace.by)
+        if before is not None and before["loop"] != tree.loop:  # the active loop stays what it is
+            Loop(root, before["loop"]).write_snapshot()
+
+
+def tidy(workspace: Workspace, loop: Loop) -> str:
+    """After a wave: its worktrees that were merged and hold nothing else go; a line that says what
+    stays."""
+    if not loop.state.worktrees.rows:
+        return ""
+    try:
+        with loop.writing():
+            trees = find(workspace, [loop.name])
+            merged = [tree for tree in trees if tree.row is not None and tree.row.merged]
+            _remove(workspace, merged, clean=True)
+        loop.refresh()
+        stay = find(workspace, [loop.name])
+        return "\n".join(_listed(workspace, stay, "worktrees that stay:"))
+    except (LoopError, OSError) as error:
+        return f"worktrees were not tidied: {error}"
+
+
+def check_purge(workspace: Workspace, name: str) -> None:
+    """Before a loop is deleted: its clean worktrees go; Refused where another holds something that
+    is not merged.
+
+    The caller holds the lock.
+    """
+    folder = os.path.join(str(workspace.root), name)
+    if not engine.lying(folder):
+        return
+    with contextlib.suppress(OSError):  # its journal cannot be read: what lies there stays
+        _remove(workspace, find(workspace, [name]), clean=False)
+    stay = engine.lying(folder)
+    if stay:
+        raise Refused(
+            f"worktrees of {name} hold work that is not merged: {rules.named(stay)}",
+            "see loopkit worktree list; without --purge they are archived with it",
+        )
+
+
+def moved(workspace: Workspace, folder: str) -> None:
+    """A loop's folder lies elsewhere now; its worktrees are still good there."""
+    paths = [os.path.join(folder, path) for path in engine.lying(folder)]
+    with contextlib.suppress(LoopError):
+        engine.moved(workspace.project, paths, workspace.environment)

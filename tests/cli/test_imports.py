@@ -1,0 +1,40 @@
+"""How many modules a command imports: the start of a program is what an agent waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.cli.kit import ROOT, Project
+
+#: Runs the program and prints the modules of loopkit that it has imported.
+PROBE = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from loopkit.cli import main
+code = main(sys.argv[1:])
+own = sorted(name for name in sys.modules if name.split(".")[0] == "loopkit")
+print(*own, sep="\\n", file=sys.stderr)
+raise SystemExit(code)
+"""
+
+
+def imported(project: Project, *words: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PROBE, str(ROOT), *words],
+        cwd=project.folder,
+        env=project.env(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done
+    return done.stderr.splitlines()
+
+
+def test_a_check_that_passes_imports_few_modules(project: Project) -> None:
+    project.planned()
+    project.ok("wave", "next")
+    project.write("limiter.txt")
+    modules = imported(project, "verify", "T-001", "--", "test", "-f", "limiter.txt")
+    assert len(modules) <= 109, "\n".join(modules)
