@@ -114,3 +114,61 @@ def test_no_modules_wait_for_each_other() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" → ".join(error.args[1]))
+
+
+#: What a module of cli may import: what it calls, what is common to all commands, refusals, and the
+#: closed lists that its options offer.
+FOR_COMMANDS = (
+    "cli.app",
+    "core.journal.errors",
+    "core.journal.score",
+    "core.plan.approval",
+    "render.words",
+)
+#: Commands whose use cases do not stand in ops yet.
+NOT_YET = (
+    *("batch", "clarify", "decide", "demo", "forms", "gate", "handout", "learn", "panel", "reply"),
+    *("report", "review", "shape", "task", "wave"),
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        name
+        for name in MODULES
+        if name.startswith("cli.") and name.split(".")[1] not in ("__init__", "app", *NOT_YET)
+    ),
+)
+def test_a_command_parses_calls_a_use_case_and_prints(name: str) -> None:
+    others = {
+        other
+        for other in imported(name, MODULES[name])
+        if not other.startswith("ops.") and other not in FOR_COMMANDS
+    }
+    assert others == set()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if name.startswith("ops.")))
+def test_a_use_case_knows_no_terminal(name: str) -> None:
+    tree = ast.parse(MODULES[name])
+    roots = {
+        alias.name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    roots |= {
+        (node.module or "").split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not node.level
+    }
+    assert roots.isdisjoint({"click", "rich"})
+    streams = {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    assert streams.isdisjoint({"sys.stdin", "sys.stdout", "sys.stderr"})
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert names.isdisjoint({"print", "input", "App"})

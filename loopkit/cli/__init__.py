@@ -15,8 +15,8 @@ from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
-#: Command name → module of this package that defines it as `command`; one line of help each, so
-#: that --help loads none.
+#: Command name → one line of help, so that --help loads none. A module of this name defines it as
+#: `command`, or one of MODULES under its name.
 COMMANDS = {
     "start": "Start a loop on a task",
     "recall": "Answer the learnings that fit the request",
@@ -51,6 +51,9 @@ COMMANDS = {
 }
 
 
+MODULES = dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control")
+
+
 class Lazy(click.Group):
     """A group whose commands are imported on use."""
 
@@ -60,7 +63,8 @@ class Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return importlib.import_module(f".{name}", __name__).command
+        module = importlib.import_module(f".{MODULES.get(name, name)}", __name__)
+        return getattr(module, name if name in MODULES else "command")
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

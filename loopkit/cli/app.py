@@ -15,13 +15,13 @@ import click
 
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, UsageFault
-from ..ops.workspace import Result, Workspace, taught
-from ..render.words import printable, quoted, wrapped
+from ..ops.workspace import Result, Workspace
+from ..render.words import printable, quoted
 from ..store import inside, place
 from ..store.loop import Loop
 
-__all__ = ["App", "command", "printable", "quoted", "read_input", "read_record", "taught"]
-__all__ += ["now", "read_copied", "read_shape", "wrapped"]
+__all__ = ["App", "Result", "command", "flag", "now", "printable", "quoted", "read_copied"]
+__all__ += ["read_input", "read_record", "read_shape"]
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
@@ -57,10 +57,8 @@ def note(text: str) -> None:
     print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
-def say_no(error: LoopError) -> None:
-    """A refusal that is printed in place of an answer, as one line."""
-    line = " ".join(printable(str(error)).split())
-    click.echo("loopkit says no: " + prose.clean(line, MOST_LINE))
+#: An option without a value.
+flag = functools.partial(click.option, is_flag=True)
 
 
 def command(name: str, example: str, **settings: Any) -> Callable:
@@ -81,17 +79,14 @@ def command(name: str, example: str, **settings: Any) -> Callable:
             except LoopError as error:
                 if not soft and not given.get("typed"):
                     raise
-                say_no(error)
+                line = " ".join(printable(str(error)).split())
+                click.echo("loopkit says no: " + prose.clean(line, MOST_LINE))
                 return 0
             return app.show(result) if isinstance(result, Result) else result
 
         call.__doc__ = f"{function.__doc__}\n\n    Example: {example}\n    "
-        call = click.option(
-            "--soft", is_flag=True, hidden=True, help="Print a refusal and exit 0."
-        )(call)
-        call = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")(
-            call
-        )
+        call = flag("--soft", hidden=True, help="Print a refusal and exit 0.")(call)
+        call = flag("--json", "as_json", help="Answer as one JSON object.")(call)
         return click.command(name, **settings)(call)
 
     return wrap

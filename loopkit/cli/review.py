@@ -13,9 +13,10 @@ from ..core.memory import decisions
 from ..core.plan import approval
 from ..core.review import review, settling
 from ..core.steps import nextstep
+from ..ops import experts
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import app, batch, decide, experts, forms
+from . import app, batch, decide, forms
 
 FINDING = forms.finding("task")
 FORM = "experts: [<name>, <name>, <name>]\nfindings:\n" + FINDING

@@ -13,14 +13,12 @@ from ..core.journal.errors import Damaged
 from ..core.journal.state import LoopState
 from ..core.plan import approval
 from ..core.request import aspects, clarify, intake, shape
-from ..core.review import panel, settling
+from ..core.review import settling
 from ..ops import workspace
-from ..store import atomic, place, profiles, project
+from ..ops.shape import brief
+from ..store import atomic, project
 from ..store.loop import Loop
 from . import app
-
-#: Commands of the project that a brief shows at the most.
-SHOWN = 8
 
 TASKS = """\
 - subject: "<one sentence>"
@@ -76,35 +74,6 @@ def _show(call: app.App) -> None:
         click.echo(json.dumps(row, ensure_ascii=False))
         return
     click.echo(app.printable("\n".join(brief(call, state))))
-
-
-def brief(call: app.App, state: LoopState | None) -> list[str]:
-    """What a shape is made from: aspects with anchor and proof, the project's own commands, types,
-    the form."""
-    lines, form = [], shape.FORM
-    if state is not None:
-        named = state.aspects or aspects.chosen(clarify.words(state))
-        known = {one.name: one for one in panel.allowed(profiles.read(place.plugin_root()), state)}
-        lines.append(
-            "aspects of the request (others, if these miss it), each with its view and its usual "
-            "proof:"
-        )
-        for name in named:
-            one = aspects.ASPECTS[name]
-            view = known.get(one.anchor)
-            said = f"{view.name}: {view.viewpoint}" if view else one.anchor
-            lines.append(f"  {name} · {said} · {one.proof}")
-        lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
-        lines += [f"{what}: {prose.clean(text, 200)}" for what, text in clarify.told(state)]
-        form = form.replace("<two to five>", ", ".join(named))
-    checks = project.checks(call.work_folder(state) if state is not None else call.folder)[:SHOWN]
-    if checks:
-        lines.append("the project's own commands:")
-        lines += [
-            f"  {one.kind}: {prose.clean(one.command, 120)} ({prose.clean(one.why, 60)})"
-            for one in checks
-        ]
-    return [*lines, "types, strongest first: " + ", ".join(proofs.TYPES), form.rstrip()]
 
 
 def _said(state: LoopState, data: dict) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ..ops import verify
-from ..ops.workspace import Result
 from . import app
 
 
@@ -16,7 +15,7 @@ from . import app
 )
 @click.argument("target")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
-def command(call: app.App, target: str, words: tuple) -> Result:
+def command(call: app.App, target: str, words: tuple) -> app.Result:
     """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0
     says that it no longer holds) and keep its output as evidence.
 

@@ -9,11 +9,11 @@ from ..core.journal import prose, stage, verdict, worktrees
 from ..core.journal.course import PROGRESSING
 from ..core.plan import approval, outline, work
 from ..core.steps import briefing, nextstep, supervision, waves
-from ..ops import worktree
+from ..ops import checkpoint, experts, recovering, worktree
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import app, checkpoint, experts, handout, recovering
+from . import app, handout
 
 
 @click.group("wave", context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,7 +7,6 @@ import click
 
 from ..core.journal.errors import UsageFault
 from ..ops import worktree
-from ..ops.workspace import Result
 from . import app
 
 
@@ -20,7 +19,7 @@ def command() -> None:
 
 
 @app.command("list", "loopkit worktree list")
-def list_(call: app.App) -> Result:
+def list_(call: app.App) -> app.Result:
     """Worktrees of this project's loops, each with task, branch, and whether it holds something
     that is not merged."""
     return worktree.listing(call)
@@ -28,10 +27,8 @@ def list_(call: app.App) -> Result:
 
 @app.command("remove", "loopkit worktree remove --clean")
 @click.argument("names", nargs=-1, metavar="[TASK|PATH]...")
-@click.option(
-    "--clean", is_flag=True, help="All that hold nothing of their own and that nobody works in."
-)
-def remove(call: app.App, names: tuple, clean: bool) -> Result:
+@app.flag("--clean", help="All that hold nothing of their own and that nobody works in.")
+def remove(call: app.App, names: tuple, clean: bool) -> app.Result:
     """Remove worktrees that hold nothing that is not merged. Nothing is forced: the others are kept
     and named, exit 1."""
     if bool(names) == clean:

@@ -12,9 +12,8 @@ from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.request import intake
 from ..core.steps import nextstep
-from ..store import atomic, loops, place, prompts
+from ..store import atomic, loops, place
 from ..store.loop import Loop
 
 if TYPE_CHECKING:
@@ -109,23 +108,39 @@ class Workspace:
         opened, though no SessionStart hook has exported it: the plugin was installed in the middle
         of the session."""
         session = place.session_id(dict(os.environ))
-        for name, whose in (("LOOPKIT_STATE", prompts.STATE), ("LOOPKIT_OPENED", prompts.OPENED)):
-            if session and not os.environ.get(name):
-                noted = prompts.load(place.data_dir(dict(os.environ)), session, whose)
-                if noted:
-                    os.environ[name] = noted
+        names = ("LOOPKIT_STATE", "LOOPKIT_OPENED")
+        if not session or all(map(os.environ.get, names)):
+            return
+        from ..store import prompts
+
+        for name, whose in zip(names, (prompts.STATE, prompts.OPENED), strict=True):
+            noted = prompts.load(place.data_dir(dict(os.environ)), session, whose)
+            if noted and not os.environ.get(name):
+                os.environ[name] = noted
 
     @property
-    def here(self) -> str:
-        """The project in the working tree we stand in, a task's own one included; else the project
-        itself."""
+    def unattended(self) -> bool:
+        """Whether nobody can be asked in this session."""
+        return self.environment.get("CLAUDE_CODE_SESSION_ATTENDED") == "0"
+
+    def whose(self, owner: str) -> str:
+        """`this session`, or which one."""
+        return "this session" if owner == self.session else f"session {owner}"
+
+    def in_tree(self, project: str) -> str:
+        """The project's folder in the working tree that we stand in, a task's own one included."""
         tree, main = (
             find(self.folder, self.environment) for find in (place.work_tree, place.main_tree)
         )
-        if tree is None or main is None or not place.inside(self.project_root, main):
-            return self.project_root
-        same = os.path.normpath(os.path.join(tree, os.path.relpath(self.project_root, main)))
-        return same if os.path.isdir(same) else self.project_root
+        if tree is None or main is None or not place.inside(project, main):
+            return project
+        return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
+
+    @property
+    def here(self) -> str:
+        """The same of this project, where there is such a folder; else the project itself."""
+        folder = self.in_tree(self.project_root)
+        return folder if os.path.isdir(folder) else self.project_root
 
     @property
     def project(self) -> str:
@@ -149,11 +164,8 @@ class Workspace:
             found = loops.serving([self.root] if self.root else [], self.session)
         except OSError:  # said by whoever reads it next
             return None
-        return (
-            found.session.project
-            if found is not None and os.path.isdir(found.session.project)
-            else None
-        )
+        noted = found.session.project if found is not None else ""
+        return noted if os.path.isdir(noted) else None
 
     def forget_place(self) -> None:
         """Another loop was begun: find out anew where its project is."""
@@ -163,12 +175,9 @@ class Workspace:
     def input_folders(self) -> list[str]:
         """Folders whose files are input: the project's; in a session that of its own loop, or where
         it was opened, and not wherever it has wandered to."""
-        opened = place.session_folder(self.environment)
-        folders = [self.project_root, self.here]
-        if opened is not None and (
-            self._found is None or self._found.state.session.owner != self.session
-        ):
-            folders = []
+        opened, found = place.session_folder(self.environment), self._found
+        own = found is not None and found.state.session.owner == self.session
+        folders = [self.project_root, self.here] if opened is None or own else []
         folders.append(place.project(opened or self.folder, self.environment))
         return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
 
@@ -199,9 +208,8 @@ class Workspace:
         try:
             yield
         except NotYet as refusal:
-            refusal.next_comes(
-                nextstep.command(self._found.state) if self._found is not None else None
-            )
+            found = self._found
+            refusal.next_comes(nextstep.command(found.state) if found is not None else None)
             raise
 
     def loop(self, strangers: bool = False) -> Loop:
@@ -220,9 +228,7 @@ class Workspace:
                 raise not_ours() from None
             raise
         if found is None:
-            raise Refused(
-                "there is no loop in this project", "start one in Claude Code: /loop:start <task>"
-            )
+            raise no_loop()
         if self.session and not strangers and not found.ours:
             raise not_ours()
         if (found.damaged or found.torn) and not alien:
@@ -233,12 +239,18 @@ class Workspace:
         self._found = found
         return found
 
-    def own_loop(self) -> Loop:
-        """The active loop, for a command that changes it. Raises Refused in a session that does not
-        own it."""
+    def our_loop(self) -> Loop:
+        """The active loop, whichever session owns it. Raises Refused where it was not started
+        here."""
         loop = self.loop()
         if not loop.ours:
             raise not_ours()
+        return loop
+
+    def own_loop(self) -> Loop:
+        """The active loop, for a command that changes it. Raises Refused in a session that does not
+        own it."""
+        loop = self.our_loop()
         self.owned = True
         self._check_owner(loop)
         return loop
@@ -263,7 +275,7 @@ class Workspace:
             if self.owned:  # it may have been taken over since it was opened
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
-            loop.record([*changes, *intake.asked_again(loop.state, changes)], self.by)
+            loop.record([*changes, *stage.asked_again(loop.state, changes)], self.by)
             if not changes:  # what was recorded by somebody who died then may be missing in it
                 loop.write_snapshot()
         self.follow(loop)
@@ -273,10 +285,12 @@ class Workspace:
         """PROGRESS.md, the loop's own files and the native task list; derived, none can make a
         command fail."""
         from ..render import progress
-        from ..store import mirror
         from . import derived
 
-        mirror.follow(loop, self.environment)  # it may take in what Claude added
+        if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
+            from ..store import mirror
+
+            mirror.follow(loop, self.environment)  # it may take in what Claude added
         try:
             atomic.write(
                 os.path.join(loop.root, "PROGRESS.md"),
@@ -293,6 +307,13 @@ def strangers_only(root: str | None) -> bool:
         return root is not None and loops.strangers_only(root)
     except OSError:  # said by whoever reads it next
         return False
+
+
+def no_loop() -> Refused:
+    """The refusal where the project has no loop."""
+    return Refused(
+        "there is no loop in this project", "start one in Claude Code: /loop:start <task>"
+    )
 
 
 def not_ours() -> Refused:

@@ -19,7 +19,7 @@ from ..engine import checkpoints
 from ..engine import worktrees as engine
 from ..store import loops, place, trust
 from ..store.loop import Loop
-from .workspace import Result, Workspace, not_ours
+from .workspace import Result, Workspace
 
 #: One that lies in a project. loop: its loop's name · folder: that loop's · state: as its journal
 #: says · task · path: whole · row: what was noted of it, or None.
@@ -297,9 +297,7 @@ def listing(workspace: Workspace) -> Result:
 def remove(workspace: Workspace, names: list[str]) -> Result:
     """Remove worktrees that hold nothing that is not merged; without names, those that nobody works
     in either. Nothing is forced: the others are kept and named, exit 1."""
-    loop = workspace.loop()
-    if not loop.ours:
-        raise not_ours()
+    loop = workspace.our_loop()
     with loop.writing():  # nobody opens a wave or merges meanwhile
         trees = find(workspace)
         if names:
@@ -341,8 +339,7 @@ def _age(tree: Worktree) -> float:
 
 
 def _whose(workspace: Workspace, tree: Worktree) -> str:
-    owner = tree.state.session.owner
-    whose = "this session" if owner == workspace.session else f"session {owner}"
+    whose = workspace.whose(tree.state.session.owner)
     age = clock.human(_age(tree))
     return f"{tree.task} is worked on in {tree.path} by {whose}, last heard of {age} ago"
 

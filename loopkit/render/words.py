@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ..core.journal import prose, verdict
@@ -14,18 +15,9 @@ QUESTION, LONGEST_QUESTION = "The person is asked: ", 4000
 #: Control characters but line breaks; marks that turn the direction of text, and those that nobody
 #: sees (the joiners of scripts and emoji apart), which hide words from a person and not from a
 #: model.
-_HARMLESS = dict.fromkeys(
-    (
-        *range(10),
-        *range(11, 32),
-        *range(127, 160),
-        *(0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
-        *range(0x2028, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFFF9, 0xFFFC),
-        *range(0xE0000, 0xE0080),
-    ),
-    " ",
+_HARMFUL = re.compile(
+    r"[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
 
@@ -41,10 +33,24 @@ def more(count: int) -> str:
     return f"+{count} more"
 
 
+def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
+    """(decisions that stand, anti-patterns), newest first, each a line of at most `most`
+    characters."""
+    if not state.decisions and not state.trail.anti_patterns:
+        return [], []
+    from ..core.memory import decisions as rules
+
+    lessons = reversed(state.trail.anti_patterns)
+    return (
+        [rules.line(row, most).removeprefix("decision ") for row in reversed(rules.live(state))],
+        [rules.line(row, most).removeprefix("anti-pattern ") for row in lessons],
+    )
+
+
 def printable(text: str) -> str:
     """Text that does nothing to a terminal and hides nothing: such characters become blanks, line
     breaks stay."""
-    return text.translate(_HARMLESS)
+    return _HARMFUL.sub(" ", text)
 
 
 def quoted(text: str, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core.journal import clock
+from loopkit.core.journal import clock, stage
 from loopkit.core.journal.errors import NotYet
 from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
@@ -98,7 +98,7 @@ class Book:
         except NotYet as refusal:
             refusal.next_comes(nextstep.command(self.state))
             raise
-        for kind, data in [*changes, *intake.asked_again(self.state, changes)]:
+        for kind, data in [*changes, *stage.asked_again(self.state, changes)]:
             self.line(kind, **data)
         return changes
 

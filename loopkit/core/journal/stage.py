@@ -3,7 +3,7 @@ decider asks first."""
 
 from __future__ import annotations
 
-from . import prose, score, supervised, verdict
+from . import prose, score, supervised, trail, verdict
 from .errors import LimitReached, NotYet, Refused
 from .events import Change
 from .stages import DECOMPOSE, EXECUTING, REVIEW, SHAPE
@@ -144,3 +144,27 @@ def check_leave_executing(state: LoopState) -> None:
         raise Refused(
             f"{len(state.open)} tasks are not completed, first {first}", "next: loopkit wave next"
         )
+
+
+def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
+    """The line that drops the person's yes to the tasks, and to the next wave, where these changes
+    bring a check that it was not given to. Where nobody can be asked it stands, as the default that
+    it is."""
+    held = [what for what in ("tasks", wave_key(state)) if what in state.confirmed]
+    if state.session.unattended or not held and not state.new_checks:
+        return []
+    found = []
+    for kind, data in changes:
+        if kind == "task_added" and data["task"].get("verify"):
+            found.append(data["task"]["id"])
+        elif kind == "task_changed" and data.get("verify"):
+            task = state.tasks.get(data["id"])
+            if task is not None and task.verify != data["verify"]:
+                found.append(task.id)
+        elif kind == "shape_saved":
+            known = {name: one.command for name, one in state.criteria.items()}
+            rows = [row for row in data["criteria"] if row.get("command")]
+            found += [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
+        elif kind == "decision_recorded" and trail.command_of(data):
+            found.append(f"D{data['number']}")
+    return [("confirmation_dropped", {"what": held, "ids": found})] if found else []

@@ -1,13 +1,13 @@
-"""What becomes of tasks when a loop is gone on with. Deciders: (state, input) → journal lines;
-refusals raise."""
+"""How a loop pauses, asks, ends and goes on, and what becomes of its tasks then. Deciders: (state,
+input) → journal lines; refusals raise."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..journal import limits, pricing, stage, verdict, worktrees
 from ..journal import task as tasks
-from ..journal import verdict, worktrees
-from ..journal.errors import Refused
+from ..journal.errors import LimitReached, Refused
 from ..journal.state import INTERRUPTED
 from ..plan import approval
 
@@ -71,3 +71,74 @@ def again(state: LoopState) -> list[Change]:
             "start Claude Code in a terminal",
         )
     return [("attempts_reset", {"ids": list(state.open)}), *reopened(state)]
+
+
+def resumed(
+    state: LoopState,
+    token: str,
+    owner: list[Change],
+    anew: bool,
+    answer: str | None,
+    most: dict[str, str],
+) -> list[Change]:
+    """Lines with which a loop goes on.
+
+    token: what this machine knows it by; another than before where it was adopted · owner: the
+    line of the session that takes it over, if one does · anew: a loop that failed is tried
+    once more · answer: the person's, to the open question · most: limits as typed.
+    """
+    session = state.session
+    changes: list[Change] = [("adopted", {"token": token})] if token != session.token else []
+    cut_short = bool(owner) or session.status == verdict.PAUSED
+    tasks_again = again(state) if anew else reopened(state) if cut_short else []
+    present = dict(zip(("iterations", "usd", "seconds"), session.most, strict=True))
+    chosen = {kind: limits.amount(text, present[kind], kind) for kind, text in most.items()}
+    if chosen:
+        changes.append(("limits_set", chosen))
+    changes += owner
+    if answer is not None:
+        if session.question is None:
+            raise Refused("no question is open", "see loopkit status; go on without --answer")
+        changes.append(("question_answered", {"text": answer}))
+    elif session.status != verdict.PAUSED and session.question is not None:
+        return [*changes, *tasks_again]
+    if session.verdict in verdict.LIMITS:
+        _check_raised(state, tuple({**present, **chosen}.values()))
+    return [*changes, *tasks_again, ("resumed", {"from": session.verdict})]
+
+
+def _check_raised(state: LoopState, most: tuple) -> None:
+    """Raises LimitReached where the limit that paused the loop still stands."""
+    session = state.session
+    usd = pricing.cost(session.usage, session.prices)[0]
+    over = limits.reached(session.iteration, usd, session.spent_seconds, most)
+    if over:
+        what, todo = over[1].split("; ")[:2]
+        raise LimitReached(f"still at its limit: {what}", todo)
+
+
+def paused(state: LoopState, reason: str) -> list[Change]:
+    """The session is let go."""
+    if state.session.status == verdict.PAUSED:
+        return []
+    stage.running(state)
+    return [("paused", {"reason": reason})]
+
+
+def cancelled(state: LoopState, reason: str) -> list[Change]:
+    """The loop ends here; one that is over stays as it is."""
+    over = state.session.status in verdict.FINAL
+    return [] if over else [("loop_cancelled", {"reason": reason})]
+
+
+def asked(state: LoopState, text: str) -> list[Change]:
+    """A question that only the person can answer."""
+    stage.running(state)
+    return [("question_asked", {"text": text})]
+
+
+def answered(state: LoopState, text: str) -> list[Change]:
+    """The person's answer to the open question."""
+    if state.session.question is None:
+        raise Refused("no question is open", "see loopkit status")
+    return [("question_answered", {"text": text})]

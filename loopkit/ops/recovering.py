@@ -1,5 +1,5 @@
-"""What commands do and say of a recovery: loopkit's own part is done, the person is asked, or the
-play is named."""
+"""What is done and said of a recovery: loopkit's own part is done, the person is asked, or the play
+is named."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections import namedtuple
 
 from ..core.health import recovery
 from ..store.loop import Loop
-from . import app
+from .workspace import Workspace
 
 #: lines: what is said of it · question: that the person is asked now, or None · exit: 1 where
 #: nobody can answer it · done: whether loopkit has recorded anything.
 Settled = namedtuple("Settled", "lines question exit done")
 
 
-def settle(call: app.App, loop: Loop) -> Settled:
+def settle(workspace: Workspace, loop: Loop) -> Settled:
     """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask
     the person.
 
     Without a person the question stays, and the command exits 1 (rule: Recovery).
     """
-    changes = call.change(loop, recovery.settled) if recovery.due(loop.state) else []
+    changes = workspace.change(loop, recovery.settled) if recovery.due(loop.state) else []
     lines, question = [], None
     for kind, row in changes:
         if kind == "task_changed":
@@ -31,6 +31,5 @@ def settle(call: app.App, loop: Loop) -> Settled:
     play = recovery.due(loop.state)
     if play is not None and not changes:
         lines.append(f"recovery: {play.why}")
-    return Settled(
-        lines, question, int(question is not None and loop.state.session.unattended), bool(changes)
-    )
+    unanswered = question is not None and loop.state.session.unattended
+    return Settled(lines, question, int(unanswered), bool(changes))

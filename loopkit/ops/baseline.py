@@ -1,0 +1,81 @@
+"""How a check stood before the work, and whether it is worse now."""
+
+from __future__ import annotations
+
+import os
+
+from ..core.evidence import baseline
+from ..core.evidence import command as commands
+from ..core.journal import prose, settings
+from ..core.journal.errors import Damaged
+from ..engine import process
+from ..engine import verify as runner
+from ..store import inside, tables
+from ..store.loop import Loop
+from .verify import evidence
+from .workspace import Result, Workspace
+
+#: Names that an answer lists at the most; its data gives all.
+LISTED = 20
+
+
+def record(workspace: Workspace, words: list[str], replace: bool = False) -> Result:
+    """Record the exit code of a check and the names that fail."""
+    line = commands.quote(words)
+    loop = workspace.own_loop()
+    baseline.check_new(loop.state, line, replace)
+    outcome, failing = _run(workspace, loop, "baseline", line)
+    workspace.change(loop, baseline.recorded, line, outcome, failing, replace)
+    shown = prose.clean(", ".join(failing[:LISTED]), 2000)
+    names = f"{len(failing)} failing: {shown}{_more(failing)}" if failing else "no failing name"
+    said = (
+        f"baseline of `{prose.clean(line, 200)}`: exit {outcome['exit']}, {names}, "
+        f"{evidence(loop, outcome)}"
+    )
+    done = loop.state.counts["completed"]
+    if done:
+        count = prose.count(done, "task")
+        said += f"\n{count} completed before it: what they broke counts as standing"
+    row = {"exit": outcome["exit"], "failures": failing, "log": outcome["log"]}
+    return Result(loop, said, {"command": line, **row})
+
+
+def check(workspace: Workspace, words: list[str]) -> Result:
+    """Compare with what was recorded: exit 1 and what is new, or exit 0."""
+    line = commands.quote(words)
+    loop = workspace.loop()
+    before = baseline.known(loop.state, line)
+    outcome, failing = _run(workspace, loop, "check", line)
+    result = baseline.compare(before, outcome["exit"], failing)
+    said, new = result.said, result.new
+    if len(new) > LISTED:
+        said = f"{said.split(': ')[0]}: {', '.join(new[:LISTED])}{_more(new)}"
+    note = f" ({outcome['note']})" if outcome["note"] else ""
+    row = {"regression": result.regression, "new": new}
+    row |= {"exit": outcome["exit"], "log": outcome["log"]}
+    text = f"{said}{note}\n{evidence(loop, outcome)}"
+    return Result(loop, text, row, [], int(result.regression))
+
+
+def _more(names: list[str]) -> str:
+    return f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
+
+
+def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
+    """(outcome as of a verification, failing names), run where we stand: a task's own worktree,
+    too."""
+    tree, environment = workspace.here, workspace.environment
+    seconds = settings.of(loop.state, "verify_seconds")
+    folder = workspace.work_folder(loop.state, tree)
+    outcome = runner.run(tree, folder, loop.folder, name, line, [], seconds, environment)
+    log = os.path.join(loop.folder, outcome["log"])
+    try:
+        with inside.opened(log, process.MOST_OUTPUT * 2) as file:
+            text = file.read().decode("utf-8", "replace")
+    except OSError as error:
+        raise Damaged(
+            f"cannot read {error.filename}: {error.strerror}", "give read access"
+        ) from None
+    for top in dict.fromkeys((os.path.realpath(tree), tree)):  # another worktree has another
+        text = text.replace(top + os.sep, "")
+    return outcome, baseline.names(text.partition("\n")[2], tables.runners())

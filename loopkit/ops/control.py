@@ -1,0 +1,90 @@
+"""The person's hand on the loop: pause, end it, ask, answer, say yes; and its completion."""
+
+from __future__ import annotations
+
+from ..core.journal import prose, verdict
+from ..core.journal.errors import LoopError, UsageFault
+from ..core.request import intake
+from ..core.review import gate
+from ..core.steps import resumption
+from ..render import card
+from ..render.words import wrapped
+from ..store import native
+from ..store.loop import Loop
+from .gate import digests, lost
+from .workspace import Result, Workspace, not_ours, taught
+
+
+def pause(workspace: Workspace, reason: str = "") -> Result:
+    """Let the session go; nothing is lost."""
+    loop = workspace.our_loop()
+    workspace.change(loop, resumption.paused, reason or verdict.BY_HAND)
+    return Result(loop, f"loop {loop.name} paused; the session is free")
+
+
+def cancel(workspace: Workspace, reason: str = "") -> Result:
+    """End the loop from any session: the work and the loop's folder stay as they are."""
+    loop = workspace.loop(strangers=True)
+    if not loop.ours:
+        return _silence(workspace, loop)
+    changes = workspace.change(loop, resumption.cancelled, reason or verdict.BY_HAND)
+    state = loop.state
+    native.withdraw(native.folder(workspace.environment, state.session.owner), loop.name)
+    if not changes:
+        return Result(loop, f"loop {loop.name} was over already ({state.session.verdict})")
+    done = f"{state.counts['completed']} of {len(state.tasks)} tasks were completed"
+    said = f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}"
+    return Result(loop, "\n".join([said, *taught(loop)]))
+
+
+def _silence(workspace: Workspace, loop: Loop) -> Result:
+    """End a loop of strangers: its folder alone is written, and nothing of what stands in it is
+    told."""
+    try:
+        with loop.writing() as state:
+            loop.record(resumption.cancelled(state, verdict.BY_HAND), workspace.by)
+    except LoopError:
+        if workspace.session:
+            raise not_ours() from None
+        raise
+    said = "the loop in this folder was not started here; it is cancelled, and its folder stays"
+    return Result(None, said, {"said": said, "next": []})
+
+
+def ask(workspace: Workspace, text: str) -> Result:
+    """Record a question to the person; stops are let through until it is answered."""
+    loop = workspace.own_loop()
+    if not text.strip():
+        raise UsageFault("the question is empty", 'loopkit ask "…"')
+    workspace.change(loop, resumption.asked, text)
+    return Result(loop, f"asked: {prose.clean(text, 300)}")
+
+
+def answer(workspace: Workspace, text: str) -> Result:
+    """Record what the person answered; the loop goes on."""
+    loop = workspace.own_loop()
+    if not text.strip():
+        raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
+    question = prose.clean(str(loop.state.session.question), 200)
+    workspace.change(loop, resumption.answered, text)
+    return Result(loop, f"answered: {question}: {prose.clean(text, 300)}")
+
+
+def confirm(workspace: Workspace, what: str) -> Result:
+    """Record the person's yes to shape, tasks or wave."""
+    loop = workspace.own_loop()
+    workspace.change(loop, intake.confirmed, what)
+    return Result(loop, f"{what} confirmed")
+
+
+def complete(workspace: Workspace) -> Result:
+    """Check everything once more and complete the loop: its card, and what else the person should
+    know."""
+    loop = workspace.own_loop()
+    workspace.change(loop, gate.completed, digests(workspace), lost(loop))
+    notes = card.notes(loop.state)
+    said = [card.render(loop.state).rstrip("\n")]
+    if notes:
+        said += ["for you to know:", *(wrapped(f"- {note}") for note in notes)]
+    row = {"verdict": loop.state.session.verdict, "notes": notes}
+    return Result(loop, "\n".join([*said, *taught(loop)]), row)

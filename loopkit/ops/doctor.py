@@ -1,0 +1,36 @@
+"""What is wrong, and how to put it right."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from ..core.evidence import permissions as permission_rules
+from ..engine import doctor
+from ..render.words import wrapped
+from .workspace import Result, Workspace
+
+
+def examine(workspace: Workspace, fix: bool = False) -> Result:
+    """Check programs, hooks, ownership, the task list and the files of the loop; `fix` rebuilds
+    what is derived. Exit 0: a loop would work; 1: it would not, or not as wished; 3: damaged
+    files."""
+    surroundings = workspace.environment, workspace.folder, workspace.session, workspace.root
+    report = doctor.examine(doctor.Case(*surroundings, workspace.follow, sys.platform), fix)
+    lines = [wrapped(f"{level:>8}  {text}", " " * 10) for level, text in report.rows]
+    end = "see the lines marked fault or damaged" if report.exit else "a loop would work"
+    row = {"exit": report.exit, "findings": [list(finding) for finding in report.rows]}
+    return Result(None, "\n".join([*lines, end]), row, code=report.exit)
+
+
+def permissions() -> Result:
+    """Permission rules that a person may want to add."""
+    rules = {"permissions": {"allow": doctor.rules()}}
+    text = (
+        "Rules for permissions.allow in your Claude Code settings; add those you agree with.\n"
+        "Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose "
+        '"don\'t ask again".\n'
+        "For a time away allow single checks of the plan, each in its exact words: "
+        f"{permission_rules.EXACT}\n"
+    )
+    return Result(None, text + json.dumps(rules, indent=2), rules)

@@ -1,0 +1,167 @@
+"""A loop is gone on with, here."""
+
+from __future__ import annotations
+
+import time
+
+from ..core.journal import limits, verdict
+from ..core.journal.errors import Damaged, Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
+from ..core.steps import resolution, resumption, snapshot
+from ..render.words import question
+from ..store import native, place, prompts, transcript, trust
+from ..store.loop import Loop, unwritable
+from . import which, worktree
+from .status import figures
+from .workspace import Result, Workspace, not_ours
+
+
+def typed(workspace: Workspace) -> str:
+    """The words of this session's /loop:resume, taken once."""
+    data = place.data_dir(workspace.environment)
+    words = prompts.load(data, workspace.session, prompts.RESUME) or ""
+    prompts.forget(data, workspace.session, prompts.RESUME)
+    return words.strip()
+
+
+def resume(
+    workspace: Workspace,
+    words: str = "",
+    *,
+    take_over: bool = False,
+    adopt: bool = False,
+    again: bool = False,
+    answer: str | None = None,
+    most: dict[str, str] | None = None,
+) -> Result:
+    """Go on with the loop that the words mean, or the active one, in this session; the one that was
+    active is paused.
+
+    take_over: also where another running session owns it · adopt: also where it came with the
+    folder · again: also where it failed · answer: to the open question · most: limits by their
+    kind, as typed.
+    """
+    loop = _find(workspace, words, adopt)
+    if not loop.ours and not adopt:
+        raise not_ours()
+    if loop.state.session.status in verdict.FINAL and not again:
+        raise _over(workspace, loop, words)
+    before, session = loop.state.session.owner, workspace.session
+    token = _known_by(loop)
+
+    def decide(state: LoopState) -> list[Change]:
+        owner = _owner(workspace, state, token, take_over)
+        return resumption.resumed(state, token, owner, again, answer, most or {})
+
+    decide(loop.state)  # refused before the other loop is put aside
+    aside = _put_aside(workspace, loop, take_over)
+    workspace.change(loop, decide)
+    if session:
+        own = native.ensure_folder(workspace.environment, session, loop.state.session.native_seen)
+        let_go = native.folder(workspace.environment, before)
+        if let_go != own:  # that session is not reminded of tasks that are done elsewhere now
+            native.withdraw(let_go, loop.name)
+        workspace.follow(loop)
+    name = resolution.described(loop.name, loop.state.text) if words else loop.name
+    said = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
+    said += f"; {aside} is paused" if aside else ""
+    return Result(loop, "\n".join([said, *_stand(loop), *worktree.left(workspace, loop)]))
+
+
+def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:
+    if words and adopt:
+        raise UsageFault(
+            "--adopt is about the loop that came with the folder", "leave the words out"
+        )
+    try:
+        return which.find(workspace, words) if words else workspace.loop(strangers=adopt)
+    except Damaged as error:
+        raise Damaged(f"nothing to resume: {error.what}", error.todo) from None
+
+
+def _over(workspace: Workspace, loop: Loop, words: str) -> Refused:
+    session = loop.state.session
+    todo = "start another: /loop:start <task>"
+    if session.status == verdict.FAILED:
+        todo += "; the person may try it again: loopkit resume --again"
+    others = "" if words else which.unfinished(workspace)
+    if others:
+        todo += f"; or go on with one of: {others}: loopkit resume <number>"
+    return Refused(f"loop {loop.name} is over ({session.verdict})", todo)
+
+
+def _put_aside(workspace: Workspace, loop: Loop, take_over: bool) -> str:
+    """Pause the loop that was active until now; its name, or "" where there is none. Raises Refused
+    where it is at work in another session."""
+    old = Loop.active(loop.root)
+    if old is None or old.name == loop.name or not old.ours:
+        return ""
+    session = old.state.session
+    if session.status != verdict.RUNNING:
+        return ""
+    elsewhere = workspace.session not in ("", session.owner) and place.alive(session.owner_pid)
+    if elsewhere and not take_over:
+        raise Refused(
+            f"loop {old.name} of session {session.owner} is running, and one loop of a folder is "
+            "worked on at a time",
+            "ask the person; pause it and go on: loopkit resume --take-over, with the same words; "
+            "or wait for it",
+        )
+    with old.writing() as state:
+        if state.session.status == verdict.RUNNING:
+            reason = f"put aside: loop {loop.name} goes on"
+            old.record([("paused", {"reason": reason})], workspace.by)
+    native.withdraw(native.folder(workspace.environment, session.owner), old.name)
+    return old.name
+
+
+def _known_by(loop: Loop) -> str:
+    """The token of the loop, where it lies now; a new one for a loop that is being adopted. Raises
+    Damaged."""
+    token = loop.state.session.token if loop.ours else trust.new_token()
+    try:
+        trust.remember(loop.root, loop.name, token)
+    except OSError as error:
+        raise unwritable(trust.folder(), error) from None
+    return token
+
+
+def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) -> list[Change]:
+    """The line that makes this session the owner, if it is not. Raises Refused where another one
+    that runs is it."""
+    session, environment = state.session, workspace.environment
+    adopted = token != session.token  # whoever ran it elsewhere runs nothing here
+    if not workspace.session or not adopted and session.owner == workspace.session:
+        return []
+    if not adopted and place.alive(session.owner_pid) and not take_over:
+        raise Refused(
+            f"loop {state.name} belongs to session {session.owner}, which is running",
+            "ask the person; take it over: loopkit resume --take-over; or leave it there",
+        )
+    used = {} if adopted else transcript.unread(place.config_dir(environment), session)
+    row = {
+        "session_id": workspace.session,
+        "client_pid": place.client_pid(environment),
+        "unattended": workspace.unattended,
+        **used,
+        "why": "resume",
+    }
+    return [("owner_changed", row)]
+
+
+def _stand(loop: Loop) -> list[str]:
+    state, session = loop.state, loop.state.session
+    view = snapshot.build(state, loop.offset)
+    spec, fit = ("–" if view[name] is None else view[name] for name in ("spec_score", "fit_score"))
+    turns, money, hours = figures(session, view)
+    lines = [
+        f"stage {view['stage']}, spec {spec}/10, fit {fit}, {view['tasks']['completed']}/"
+        f"{view['tasks']['total']} tasks, wave {view['wave']['number']}",
+        f"used: {turns} iterations, {hours}, {money}",
+    ]
+    seconds = session.seconds(time.time())
+    over = limits.reached(session.iteration, view["spent"]["usd"], seconds, session.most)
+    if over:  # it was set below what is spent
+        lines.append(f"a limit is reached, so the session is let go at its next stop: {over[1]}")
+    return [*lines, f"goal: {' '.join(state.text.split())[:300]}", *question(state)]

@@ -1,0 +1,327 @@
+"""A loop is armed on a task."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from ..core.journal import clock, limits, prose, score, verdict
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
+from ..core.plan import approval
+from ..core.review import review
+from ..engine import checkpoints
+from ..store import config, loops, mirror, native, origin, place, prompts, trust
+from ..store import loop as store
+from . import recall, worktree
+from . import score as scoring
+from .workspace import Result, Workspace, strangers_only
+
+USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
+
+#: The approval policy that a person types before the request.
+_POLICY = re.compile(r"\s*--approval(?:=|\s+)(\S*)\s*(.*)\Z", re.DOTALL)
+
+
+class Options(NamedTuple):
+    """How a loop is started.
+
+    most: limits by their kind, as typed · unattended: nobody can be asked · approval, list_mode:
+    None for what settings and environment say · fresh: archive the unfinished loop first, with
+    `purge` delete it · beside: pause it and keep it.
+    """
+
+    most: dict[str, str] = {}
+    unattended: bool = False
+    approval: str | None = None
+    list_mode: str | None = None
+    fresh: bool = False
+    beside: bool = False
+    purge: bool = False
+
+
+def start_typed(workspace: Workspace, options: Options) -> Result:
+    """Start with the words typed after /loop:start, which may begin with `--approval <policy>`."""
+    text = prompts.load(place.data_dir(workspace.environment), workspace.session)
+    if text is None:
+        said = (
+            "No task text has arrived. Ask the person what is to be done, then hand it over "
+            "unchanged:"
+        )
+        step = "loopkit start --task-file -"
+        return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
+    policy = _POLICY.match(text)
+    if policy is None:
+        return start(workspace, text, options)
+    if policy[1] not in approval.POLICIES:
+        raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(approval.POLICIES))
+    chosen = options.approval or policy[1]
+    return start(workspace, policy[2], options._replace(approval=chosen))
+
+
+def start(workspace: Workspace, text: str, options: Options) -> Result:
+    """Record the text, limits and settings of a new loop of this session; scoring comes next."""
+    _check(workspace, text, options)
+    other, root = workspace.root, _root(workspace)
+    settings = config.read(workspace.origin(root))
+    config.note_own(workspace.origin(root))
+    _check_blocklist(settings["blocklist"])
+    most = settings.pop("limits")
+    most |= {kind: limits.amount(typed, None, kind) for kind, typed in options.most.items()}
+    default = settings.pop("approval")
+    mode = _list_mode(workspace, options.list_mode)
+    if other is not None and other != root and _overlaps(workspace, other, root):
+        with store.locked(other):
+            _make_room(workspace, other, options)
+    store.prepare(root)
+    workspace.root = root
+    with store.locked(root):
+        _make_room(workspace, root, options)
+        first = {
+            "task": text,
+            "session_id": workspace.session,
+            "client_pid": place.client_pid(workspace.environment),
+            "unattended": options.unattended or workspace.unattended,
+            "approval": options.approval or default,
+            "list": mode,
+            "folder": _folder(workspace, root),
+            "settings": settings,
+        }
+        if workspace.environment.get("LOOPKIT_DIR"):
+            first["project"] = _project(workspace)
+        changes = [("loop_started", first), ("limits_set", most)]
+        loop = store.Loop.create(root, text, changes, workspace.by)
+    workspace.forget_place()
+    prompts.forget(place.data_dir(workspace.environment), workspace.session)
+    native.ensure_folder(workspace.environment, workspace.session)
+    try:
+        mirror.make(loop, workspace.environment)
+    except OSError as error:
+        workspace.note(f"no task list: cannot make {error.filename}: {error.strerror}")
+    workspace.follow(loop)
+    return Result(loop, "\n".join(_told(workspace, loop, first, most)), {"task": text})
+
+
+def _check(workspace: Workspace, text: str, options: Options) -> None:
+    """Raises UsageFault, Refused where no loop can be started so."""
+    if not text.strip():
+        raise UsageFault("the task is empty", USAGE)
+    if not workspace.session:
+        raise UsageFault(
+            "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)",
+            "start the loop inside Claude Code: /loop:start <task>",
+        )
+    if workspace.environment.get("LOOPKIT_CHILD"):
+        raise Refused("an agent of a run starts no loop", "report to the run that started you")
+    if options.purge and not options.fresh:
+        raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
+    if options.beside and options.fresh:
+        raise UsageFault(
+            "--beside and --fresh",
+            "one keeps the unfinished loop, the other puts it away: give one",
+        )
+
+
+def _check_blocklist(names: list) -> None:
+    """Raises UsageFault where a name is no expert's: a rule that stops nobody is a mistake."""
+    if not names:
+        return
+    from ..store import profiles
+
+    known = [profile.name for profile in profiles.read(place.plugin_root())]
+    unknown = [name for name in names if known and name not in known]
+    if unknown:
+        raise UsageFault(
+            f"panel.blocklist names no expert: {unknown[0]!r}", "experts: " + ", ".join(known)
+        )
+    left, wanted = len(known) - len(set(names)), review.THOROUGH_EXPERTS[1]
+    if known and left < wanted:
+        raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {wanted}")
+
+
+def _list_mode(workspace: Workspace, mode: str | None) -> str:
+    existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
+    if mode == "existing" and not existing:
+        raise UsageFault(
+            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
+            "start Claude Code with it, or leave --list out",
+        )
+    return mode or ("existing" if existing else "session")
+
+
+# -- where it goes
+
+
+def _root(workspace: Workspace) -> str:
+    """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one
+    or that is taken.
+
+    Raises Refused where the project is out of reach.
+    """
+    project, environment = _project(workspace), workspace.environment
+    if place.out_of_reach(project, environment):
+        raise Refused(
+            f"{project} is no project: it holds the home folder, and with it everything else of "
+            "yours",
+            "open Claude Code in the project's own folder (mkdir one for a new project), and "
+            "start there",
+        )
+    root = place.future(workspace.folder, environment)
+    own = os.path.join(workspace.in_tree(project), place.FOLDER)
+    if environment.get("LOOPKIT_DIR") or own == root:
+        return root
+    if workspace.root == own:
+        return own
+    view = loops.view(root)
+    if view is None or view.session.status in verdict.FINAL:
+        return root
+    taken = view.session.owner != workspace.session
+    return own if taken and trust.known(root, view.name, view.session.token) else root
+
+
+def _project(workspace: Workspace) -> str:
+    return place.project(workspace.folder, workspace.environment)
+
+
+def _overlaps(workspace: Workspace, other: str, root: str) -> bool:
+    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of
+    which this is a part, or by an earlier version in another place. One of a home folder counts for
+    its own session only."""
+    old, new = os.path.dirname(other), os.path.dirname(root)
+    if place.out_of_reach(old, workspace.environment):
+        view = loops.view(other)
+        return view is not None and view.session.owner == workspace.session
+    trees = [place.work_tree(folder, workspace.environment) for folder in (old, new)]
+    return trees[0] == trees[1]
+
+
+def _folder(workspace: Workspace, root: str) -> str:
+    """Where the loop's checks run, relative to the project: where the session was opened; "" for
+    the project itself."""
+    opened = place.opened(workspace.folder, workspace.environment)
+    project = workspace.in_tree(_project(workspace))
+    if opened == project or not place.inside(opened, project) or place.inside(opened, root):
+        return ""
+    return os.path.relpath(opened, project)
+
+
+# -- what is in its way
+
+
+def _make_room(workspace: Workspace, root: str, options: Options) -> None:
+    """Raises Refused where an unfinished loop stands in the way; puts it away where the person said
+    so. The caller holds the lock."""
+    if strangers_only(root):
+        return
+    try:
+        old = store.Loop.active(root)
+    except Damaged:
+        if not options.fresh:
+            raise
+        snapshot = loops.read_snapshot(root)
+        name = snapshot["loop"] if snapshot else loops.names(root)[-1]
+        _put_away(workspace, root, name, options.purge)
+        return
+    if old is None or not old.ours:
+        return
+    session = old.state.session
+    over = session.status in verdict.FINAL
+    if over and session.verdict != verdict.CANCELLED:
+        return
+    elsewhere = session.owner != workspace.session and place.alive(session.owner_pid)
+    if not over:
+        if elsewhere or not (options.fresh or options.beside):
+            raise _in_the_way(workspace, old, elsewhere)
+        _end(workspace, old, options)
+    # where it was cancelled whoever did so may have died before this
+    native.withdraw(native.folder(workspace.environment, session.owner), old.name)
+    if not over and options.fresh:
+        _put_away(workspace, root, old.name, options.purge)
+        if options.purge:
+            trust.forget(session.token)
+
+
+def _end(workspace: Workspace, old: store.Loop, options: Options) -> None:
+    if options.purge:
+        worktree.check_purge(workspace, old.name)
+    if options.fresh:
+        old.record([("loop_cancelled", {"reason": "started afresh"})], workspace.by)
+    elif old.state.session.status == verdict.RUNNING:
+        reason = "put aside: another loop was started"
+        old.record([("paused", {"reason": reason})], workspace.by)
+
+
+def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refused:
+    state, session = old.state, old.state.session
+    whose = workspace.whose(session.owner) + (" (running)" if elsewhere else "")
+    scores = state.scores or {}
+    ways = (
+        "take over: loopkit resume --take-over"
+        if elsewhere
+        else "resume: loopkit resume; start fresh (archives it): loopkit start --fresh with "
+        "--from-prompt or --task-file; keep it for later: the same with --beside"
+    )
+    return Refused(
+        f"loop {old.name} is not finished: stage {session.stage}, spec "
+        f"{scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}, {state.counts['completed']}/"
+        f"{len(state.tasks)} tasks, {session.status}, owner {whose}",
+        f"ask the person: {ways}; look: loopkit status; or work in a new worktree: git worktree "
+        "add ../<name>, and start there",
+    )
+
+
+def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
+    """Archive or delete a loop; worktrees in it that hold something go along, and git is told where
+    they are now."""
+    if not purge:
+        worktree.moved(workspace, store.archive(root, name, purge))
+        return
+    try:
+        kept = [row.sha for row in loops.fold(root, name)[0].checkpointed.checkpoints]
+    except OSError:  # a journal that cannot be read names none
+        kept = []
+    worktree.check_purge(workspace, name)
+    store.archive(root, name, purge)
+    try:
+        checkpoints.forget(workspace.project, name, kept, workspace.environment)
+    except checkpoints.Unavailable:  # then there are none
+        pass
+    except LoopError as error:
+        workspace.note(f"the checkpoints of {name} are still there: {error}")
+
+
+# -- what is told
+
+
+def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> list[str]:
+    state, usd, seconds = loop.state, most["usd"], most["seconds"]
+    given = {
+        "iterations": None if most["iterations"] is None else f"{most['iterations']} iterations",
+        "money": None if usd is None else f"${usd:g}",
+        "time": None if seconds is None else clock.human(seconds),
+    }
+    shown = ", ".join(text or f"no limit on {name}" for name, text in given.items())
+    lines = [
+        f"loop {loop.name} started, state in {os.path.relpath(loop.folder, workspace.folder)}",
+        f"limits: {shown} (change: loopkit resume --iterations N --usd N --time T; none lifts one)",
+    ]
+    if state.approval != approval.EVIDENCE:
+        lines.append(f"approval: {state.approval} (tasks need more than a check that passes)")
+    if first["unattended"]:
+        lines.append("unattended: confirmations take their defaults")
+    if first["list"] == mirror.NEW:
+        name = loop.name
+        lines.append(
+            f"task list {name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={name}"
+        )
+    if state.folder:
+        where = f"checks run in {state.folder}, where this session was opened; files are named from"
+        lines.append(prose.clean(f"{where} {workspace.project}", 2000))
+    lines += filter(None, [origin.line(origin.along(workspace.origin(loop.root)))])
+    lines.append("task: " + prose.clean(state.text.strip().splitlines()[0], 200))
+    learnt = recall.fitting(workspace, loop.root, state)
+    if learnt:
+        lines.append("learnt before (skill hope:recall: what applies here?):")
+        lines += ["  " + line for line in recall.lines(learnt)]
+    rubric = [f"  {name}: {scoring.values(name)}" for name in score.DIMENSIONS]
+    return [*lines, "score the request, 0 to 2 each:", *rubric]

@@ -1,0 +1,181 @@
+"""Where a loop stands, and all loops of a project."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..core.journal import clock, limits, prose, verdict
+from ..core.journal.session import Session
+from ..core.journal.state import LoopState
+from ..core.steps import snapshot as snapshots
+from ..core.steps import supervision, waves
+from ..render import loopstate
+from ..render.words import QUESTION, question, wrapped
+from ..store import loops, place
+from ..store.loop import Loop
+from . import which
+from .workspace import Result, Workspace
+
+#: Reviews of waves that are told one by one.
+SHOWN_REVIEWS = 4
+
+
+def status(workspace: Workspace, words: str = "") -> Result:
+    """Stage, scores, counts, reviews, times and the one next action of the loop that the words
+    mean, or of the active one. Changes nothing."""
+    loop = which.find(workspace, words) if words else workspace.loop()
+    snapshot = snapshots.build(loop.state, loop.offset)
+    if words and loop.state.session.status not in verdict.FINAL:
+        active = loops.view(loop.root)
+        if active is not None and active.name != loop.name:
+            snapshot["next"] = f"loopkit resume {loop.name}"
+    lines = [
+        line if line.startswith(("next: ", QUESTION)) else wrapped(line)
+        for line in _lines(workspace, loop, snapshot)
+    ]
+    return Result(None, "\n".join(lines), _record(loop, snapshot))
+
+
+def _record(loop: Loop, snapshot: dict) -> dict:
+    state = loop.state
+    row = {name: value for name, value in snapshot.items() if name not in ("session", "check")}
+    return {
+        **row,
+        "ours": loop.ours,
+        "lost": waves.lost(state),
+        "failure": state.session.failure,
+        "question": state.session.question,
+        "course": loopstate.record(state),
+        "execution": supervision.execution(state),
+        "supervision": supervision.record(state),
+        "spent": {**row["spent"], "seconds": state.session.seconds(time.time())},
+    }
+
+
+def listing(workspace: Workspace) -> Result:
+    """All loops of the project, a line each."""
+    rows = []
+    for state in which.states(workspace):
+        session = state.session
+        row = {"loop": state.name, "status": session.status, "verdict": session.verdict}
+        done = state.counts["completed"]
+        rows.append({**row, "stage": state.stage, "completed": done, "tasks": len(state.tasks)})
+    lines = [
+        "{loop:<42} {status:<18} {completed}/{tasks} tasks, {stage}".format(**row) for row in rows
+    ]
+    folder = "" if workspace.root else f" ({os.path.basename(workspace.folder)})"
+    text = "\n".join(prose.clean(line, 200) for line in lines)
+    return Result(None, text or f"no loops in this project{folder}", rows)
+
+
+def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
+    """What is used of the limits: iterations, money, time."""
+    most, usd = snapshot["limits"], snapshot["spent"]["usd"]
+    dollars = None if most["usd"] is None else f"${most['usd']:g}"
+    hours = None if most["seconds"] is None else clock.human(most["seconds"])
+    return (
+        limits.of(session.iteration, most["iterations"]),
+        limits.of(f"${usd:.2f}", dollars),
+        limits.of(clock.human(session.seconds(time.time())), hours),
+    )
+
+
+def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
+    state, session = loop.state, loop.state.session
+    why = (f" ({session.verdict})" if session.verdict else "") + (
+        f": {session.reason}" if session.reason else ""
+    )
+    lines = [
+        f"Loop {loop.name}: {snapshot['status']}{why}",
+        prose.clean((state.text.strip().splitlines() or [""])[0], 150),
+        f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: "
+        f"{_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}",
+        *_tasks(state, snapshot),
+        *_reviews(snapshot["reviews"]),
+        _spent(session, snapshot),
+        *_session(workspace, session),
+        *question(state),
+    ]
+    if not loop.ours:
+        lines.append(
+            "It was not started here, so it does nothing. If you trust it: loopkit resume --adopt"
+        )
+    elif snapshot["next"]:
+        lines.append(f"next: {snapshot['next']}")
+    elif session.status in verdict.FINAL:
+        lines.append("Start another: /loop:start <task>")
+    return lines
+
+
+def _tasks(state: LoopState, snapshot: dict) -> list[str]:
+    work = snapshot["tasks"]
+    counts = (
+        "{completed}/{total} completed, {in_progress} running, {pending} pending, {failed} failed, "
+        "{blocked} blocked"
+    )
+    lines = [f"Tasks: {counts.format(**work)} | Wave: {snapshot['wave']['number']}"]
+    for row in [*work["open"], *[row for row in work["blocked_on"] if row not in work["open"]]]:
+        line = f"  {row['id']} {prose.clean(row['subject'], 70)}"
+        line += f" ({row['block']}: {row['text']})" if row.get("text") else ""
+        lines.append(line + (" (running)" if row["id"] in state.running else ""))
+    lines += [line for line in [loopstate.line(state)] if line]
+    lines += supervision.lines(state)
+    for task in waves.lost(state):
+        seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
+        lines.append(
+            f"Lost: {task}, given to an agent {clock.human(seconds)} ago that never reported; "
+            "loopkit wave next gives it again"
+        )
+    if state.worktrees.rows:
+        lines.append(f"Worktrees: {len(state.worktrees.rows)}; see loopkit worktree list")
+    return lines
+
+
+def _reviews(reviews: dict) -> list[str]:
+    earlier = [name for name in reviews if name != "thorough"][:-SHOWN_REVIEWS]
+    lines = [f"Reviews of earlier waves: {len(earlier)}"] if earlier else []
+    for name, row in reviews.items():
+        if name == "thorough":
+            left = f"{row['blockers_remaining']} blockers left"
+            lines.append(f"Thorough review: {'passed' if row['passed'] else left}")
+        elif name not in earlier:
+            blockers = prose.count(row["blockers"], "blocker")
+            issues = f"{prose.count(row['issues'], 'issue')}, {blockers}"
+            lines.append(f"Review {name}: {_or(row['score'])}/10, {issues}")
+    return lines
+
+
+def _spent(session: Session, snapshot: dict) -> str:
+    turns, money, hours = figures(session, snapshot)
+    spent = snapshot["spent"]
+    if spent["unpriced_models"]:
+        unknown = ", ".join(spent["unpriced_models"])
+        money = (
+            f"at least {money}, {spent['tokens']} tokens (no price for {unknown}: no money limit "
+            "can be kept)"
+        )
+    return f"Iterations: {turns} | Cost: {money} | Time: {hours}"
+
+
+def _session(workspace: Workspace, session: Session) -> list[str]:
+    owner = workspace.whose(session.owner)
+    if session.owner != workspace.session and not place.alive(session.owner_pid):
+        owner += " (not running)"
+    lines = [
+        f"Owner: {owner} | Started: {_local(session.started_at)} | Last change: "
+        f"{_local(session.last_updated)}"
+    ]
+    if session.failure:
+        at, text = _local(session.failure["at"]), prose.clean(str(session.failure["text"]), 160)
+        lines.append(f"Last turn died of {session.failure['error']} at {at}: {text}")
+    return lines
+
+
+def _or(value: object) -> object:
+    return "–" if value is None else value
+
+
+def _local(stamp: str) -> str:
+    moment = clock.epoch(stamp)
+    return time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(moment)) if moment else "–"

@@ -1,0 +1,138 @@
+"""What came with the repository, shown and taken over by the person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from ..core.journal import prose
+from ..core.journal.errors import LoopError, Refused, UsageFault
+from ..core.memory import learned
+from ..render.words import printable
+from ..store import config, origin, trust
+from ..store.loop import unwritable
+from ..store.origin import Item
+from .workspace import Result, Workspace
+
+ALL = "all"
+#: Characters of a digest that are printed, and of a line at the most: more than is ever told of a
+#: learning.
+SHORT, LONGEST = 12, 10_000
+
+
+def take_over(workspace: Workspace, words: list[str]) -> Result:
+    """Show the settings, learnings and decisions in .loop that came with the repository, or take
+    over those that the words name, as they stand now."""
+    known = (*origin.WORDS.values(), ALL)
+    for word in words:
+        if word not in known:
+            raise UsageFault(
+                f"there is nothing called {word[:40]!r} to take over", "give " + ", ".join(known)
+            )
+    items = origin.along(workspace.origin(workspace.root)) if workspace.root else []
+    if not words:
+        return _shown(workspace, items)
+    chosen = [item for item in items if ALL in words or origin.WORDS[item.kind] in words]
+    if not chosen:
+        nothing = "nothing of that came with the repository, or it is taken over already"
+        return _result(workspace, [nothing], came=items)
+    _check(workspace, chosen)
+    about = {origin.SETTINGS: f"{origin.SETTINGS} {workspace.root}"}  # they count here only
+    noted = [(item.digest, about.get(item.kind, item.kind)) for item in chosen]
+    try:
+        trust.vouch(trust.TAKEN, noted)
+    except OSError as error:
+        raise unwritable(trust.contents(), error) from None
+    said = [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)]
+    return _result(workspace, said, taken=chosen)
+
+
+def _check(workspace: Workspace, chosen: list[Item]) -> None:
+    """Raises Refused in a session, where the person would not see what they take over, and for
+    settings that no loop could start with."""
+    if workspace.session:
+        raise Refused(
+            "only the person takes over what came with the repository, and a session does not "
+            "show what it is",
+            f"they do it in a terminal of their own: {origin.program()} trust all",
+        )
+    for item in chosen:
+        if item.kind != origin.SETTINGS:
+            continue
+        try:
+            if item.text is None:
+                raise UsageFault("it cannot be read")
+            config.parsed(item.text.encode(), item.name)
+        except LoopError as error:  # told in words of theirs
+            raise Refused(
+                f"the settings cannot be used as they are: {error}",
+                f"mend or remove .loop/{item.name}; take the rest by name",
+            ) from None
+
+
+def _shown(workspace: Workspace, items: list[Item]) -> Result:
+    if not items:
+        nothing = "nothing came with the repository that is not taken over"
+        return _result(workspace, [nothing])
+    who = "to take over what stands there: loopkit"
+    if workspace.session:
+        who = f"the person, in a terminal of their own: {origin.program()}"
+    said = [
+        f"came with the repository, not used: {origin.counted(items)}",
+        *_listed(items, contents=not workspace.session),
+        f"{who} trust settings | learnings | decisions | all",
+    ]
+    return _result(workspace, said, came=items)
+
+
+def _listed(items: list[Item], contents: bool) -> list[str]:
+    """A line for each with its digest; in a terminal with what would be told of it or count, whole
+    and indented: no name and no word of theirs reaches a session."""
+    lines = []
+    for item in items:
+        name = f" {prose.clean(item.name, 200)}" if contents else ""
+        lines.append(f"  {item.kind} {item.digest[:SHORT] or '(cannot be read)'}{name}")
+        if contents and item.text is not None:
+            lines += ["    " + prose.clean(row, LONGEST) for row in _meant(item, item.text)]
+    return lines
+
+
+def _meant(item: Item, text: str) -> list[str]:
+    """What an entry comes to once it is taken over: the settings that differ from the defaults, or
+    the words that are told."""
+    if item.kind == origin.SETTINGS:
+        try:
+            given, usual = (_flat(config.parsed(raw, item.name)) for raw in (text.encode(), b""))
+        except LoopError as error:
+            return [f"cannot be used: {error}"]
+        changed = {key: value for key, value in given.items() if usual.get(key, ...) != value}
+        return [f"{key} = {value!r}" for key, value in changed.items()] or ["as usual"]
+    if item.kind == origin.DECISION:
+        told = learned.decision(text, item.name)
+    else:
+        told = learned.entry(json.loads(text), item.name)
+    return [f"[{told.kind}] {told.title}: {told.text}"] if told is not None else []
+
+
+def _flat(values: dict, above: str = "") -> dict:
+    """Settings by their names with those of their tables in front."""
+    rows = {}
+    for key, value in values.items():
+        name = above + key
+        rows.update(_flat(value, f"{name}.") if isinstance(value, dict) else {name: value})
+    return rows
+
+
+def _result(
+    workspace: Workspace, said: list[str], came: Sequence[Item] = (), taken: Sequence[Item] = ()
+) -> Result:
+    text = printable("\n".join(said))
+    rows = [[_row(workspace, item) for item in items] for items in (came, taken)]
+    return Result(None, text, {"came": rows[0], "taken": rows[1], "said": text, "next": []})
+
+
+def _row(workspace: Workspace, item: Item) -> dict:
+    row = {"kind": item.kind, "digest": item.digest}
+    if not workspace.session:
+        row |= {"name": printable(item.name), "text": printable(item.text or "")}
+    return row
