@@ -1,14 +1,19 @@
 """What stands in a loop's folder for people and agents, derived from its journal: written when it
-has changed."""
+says something else."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
-from ..core.journal import stages
+from ..core.journal import stages, verdict
+from ..core.journal.state import LoopState
 from ..core.plan import approval
-from ..store import decisions, derived
+from ..store import atomic, inside
 from ..store.loop import Loop
+
+#: Bytes of a file that is compared; a larger one was not written here.
+LARGEST = 4_000_000
 
 
 def follow(loop: Loop, note: Callable[[str], None]) -> None:
@@ -16,23 +21,54 @@ def follow(loop: Loop, note: Callable[[str], None]) -> None:
     next command."""
     state = loop.state
     rows = [*state.decisions, *state.trail.anti_patterns]
-    name = decisions.FOLDER
+    name = "learnings"
     try:
-        decisions.write(loop.folder, rows, state.trail.superseded)
+        if rows:
+            from ..store import decisions
+
+            decisions.write(loop.folder, rows, state.trail.superseded)
         judged = not approval.on_evidence(state) and state.stage == stages.DECOMPOSE
         if not state.tasks and not judged:
             return
-        from ..render import context, loopstate, plan, report
+        from ..render import context, loopstate, plan
 
         name = "plan.md"
-        derived.put(loop.folder, name, plan.render(state))
+        _put(loop.folder, name, plan.render(state))
         name = "context.md"
-        derived.put(loop.folder, name, context.render(state), "Updated: ")
+        _put(loop.folder, name, context.render(state), "Updated: ")
         if state.waves:
             name = loopstate.NAME
-            derived.put(loop.folder, name, loopstate.render(state))
-        if report.due(state):
+            _put(loop.folder, name, loopstate.render(state))
+        if reported(state):
+            from ..render import report
+
             name = "report.md"
-            derived.put(loop.folder, name, report.render(state))
+            _put(loop.folder, name, report.render(state))
     except OSError as error:
         note(f"{name} not written: {error.strerror}")
+
+
+def reported(state: LoopState) -> bool:
+    """From the thorough review on there is something to report."""
+    over = state.thorough is not None or state.session.status in verdict.FINAL
+    return over and bool(state.tasks)
+
+
+def _put(folder: str, name: str, text: str, but: str = "") -> None:
+    """Let a file hold this text. Lines that begin with `but` do not count as a difference. Raises
+    OSError, also where the file is a link."""
+    path = os.path.join(folder, name)
+    inside.check(folder, path)
+    data = text.encode("utf-8", "replace")
+    try:
+        with inside.opened(path, LARGEST) as file:
+            old = file.read()
+    except OSError:
+        old = b""
+    if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):
+        return
+    atomic.write(path, data)
+
+
+def _without(data: bytes, start: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if not line.startswith(start)]

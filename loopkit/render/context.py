@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
-from ..core.memory import decisions
-from ..core.plan import outline
-from ..core.steps import waves
+from ..core.plan import outline, work
 from . import text
-from .words import line, more
+from .words import decisions, line, more
 
 #: Tokens that the file stays under, characters of one.
 TOKENS, PER_TOKEN = 500, 4
@@ -36,15 +34,10 @@ _MOST = 40
 def render(state: LoopState) -> str:
     """The whole file, under TOKENS tokens. Newest decisions and anti-patterns come first, since
     older ones go first."""
+    decided, lessons = decisions(state, _ROW)
     parts = {
-        "decisions": [
-            decisions.line(one, _ROW).removeprefix("decision ")
-            for one in reversed(decisions.live(state))
-        ],
-        "lessons": [
-            decisions.line(one, _ROW).removeprefix("anti-pattern ")
-            for one in reversed(state.trail.anti_patterns)
-        ],
+        "decisions": decided,
+        "lessons": lessons,
         "patterns": list(state.trail.patterns),
         "state": _state(state),
     }
@@ -68,9 +61,7 @@ def _head(state: LoopState) -> dict:
     active = [state.tasks[one] for one in state.running]
     first = state.scaffold_first
     ready = [
-        state.tasks[one]
-        for one in list(state.open)[:64]
-        if waves.startable(state, state.tasks[one])
+        state.tasks[one] for one in list(state.open)[:64] if work.startable(state, state.tasks[one])
     ]
     if first:
         ready = [one for one in ready if one.id in first]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
 from ..core.journal.task import Task
-from ..core.memory import decisions
 from ..core.plan import outline
 from . import text
-from .words import line, more
+from .words import decisions, line, more
 
 #: Tasks, files of a task, and rows of any other list at the most; characters of a line of
 #: somebody's words.
@@ -42,7 +41,7 @@ def render(state: LoopState) -> str:
             [*plan.get("risks", ()), *(f"assumed: {one}" for one in plan.get("assumptions", ()))]
         ),
         questions=_listed(_questions(state)),
-        decisions=_listed([_decision(one) for one in reversed(decisions.live(state))]),
+        decisions=_listed(decisions(state, LONGEST)[0]),
     )
 
 
@@ -70,10 +69,6 @@ def _row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
         + (f" {more(left)}" if left > 0 else ""),
         "acceptance": line("; ".join(proof), 2 * LONGEST),
     }
-
-
-def _decision(row: dict) -> str:
-    return decisions.line(row, LONGEST).removeprefix("decision ")
 
 
 def _graph(state: LoopState, numbers: dict[str, str]) -> list[str]:

@@ -17,13 +17,6 @@ from .words import line, more
 MOST, LONGEST = 400, 200
 
 
-def due(state: LoopState) -> bool:
-    """From the thorough review on there is something to report."""
-    return bool(state.tasks) and (
-        state.thorough is not None or state.session.status in verdict.FINAL
-    )
-
-
 def render(state: LoopState) -> str:
     """The whole file; bounded whatever anything is called."""
     return text(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
 from loopkit.core.review import batch_review, review
@@ -254,13 +253,6 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
         "No decision was recorded." in text
         and "1 of 1 task completed in 1 wave, 0 failed attempts" in text
     )
-
-
-def test_there_is_a_report_from_the_thorough_review_on() -> None:
-    book = Book().worked()
-    assert not report.due(book.state)
-    book.review([])
-    assert report.due(book.state) and not report.due(LoopState("001-x"))
 
 
 # -- whatever words people and models use

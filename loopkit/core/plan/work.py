@@ -11,7 +11,7 @@ from ..journal import settings, stage, stages, supervised, verdict, worktrees
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
-from . import approval, drafts, escalation, graph, impossible, outline
+from . import approval, drafts, graph, outline
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -36,6 +36,19 @@ def find(state: LoopState, task_id: str) -> Task:
             f"there is no task {wanted or task_id}", f"the newest is {last}; see loopkit task list"
         )
     return task
+
+
+def startable(state: LoopState, task: Task) -> bool:
+    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
+    command."""
+    if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
+        return False
+    return (
+        state.is_free(task)
+        and not task.panel_due
+        and task.id not in state.narrow
+        and bool(task.verify)
+    )
 
 
 def hand_in(state: LoopState, rows: list) -> list[Change]:
@@ -291,6 +304,8 @@ def belated(state: LoopState) -> list[Change]:
     last subtask.
     """
     for name in state.open if state.counts[tasks.FAILED] else ():
+        from . import escalation, impossible
+
         task = state.tasks[name]
         if task.status == tasks.FAILED and not task.attempts:
             return [("task_reopened", {"id": name, "reason": "resumed after its failure"})]
@@ -327,6 +342,8 @@ def failure(
     judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken. Under a
     supervisor the loop ends with the diagnosis of the failure, whatever that says.
     """
+    from . import escalation, impossible
+
     attempts = task.attempts + 1
     most, deep = settings.of(state, "max_step_attempts"), settings.of(state, "max_replan_depth")
     action = escalation.clamp(attempts, task.depth, most, deep)

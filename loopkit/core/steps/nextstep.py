@@ -5,15 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..health import recovery
-from ..journal import limits, prose, score, stage, stages, supervised, verdict, worktrees
+from ..journal import prose, score, stage, stages, supervised, verdict, worktrees
 from ..journal import task as tasks
-from ..memory import decisions
 from ..plan import approval, work
-from ..plan.escalation import IMPOSSIBLE
-from ..request import clarify
-from ..review import batch_review, review
-from . import supervision
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -34,6 +28,8 @@ def command(state: LoopState) -> str | None:
         return None
     if session.status == verdict.PAUSED:
         if session.verdict in verdict.LIMITS:
+            from ..journal import limits
+
             return limits.raising(session.verdict, session.most)
         return "loopkit resume"
     if session.question is not None:
@@ -42,11 +38,13 @@ def command(state: LoopState) -> str | None:
     if confirm:
         return f"loopkit confirm {confirm}"
     if state.stage == stages.INTENT:
+        from ..request import clarify
+
         return CLARIFY if clarify.due(state) else SCORE
     if state.stage == stages.SHAPE:
         return "loopkit shape --accept -"
     if state.stage == stages.DECOMPOSE:
-        if supervision.wanted(state):
+        if _wanted(state):
             return WAVE_NEXT
         if not state.tasks:
             return "loopkit task add --file -"
@@ -100,8 +98,11 @@ def _shown(state: LoopState) -> str | None:
         seen = state.criterion_evidence.get(one.id)
         if one.command and (seen is None or seen.line < state.wave_closed_line):
             return f"loopkit verify {one.id} -- {one.command}"
-    for number, line in decisions.due(state):
-        return f"loopkit verify D{number} -- {line}"
+    if state.trail.checks:
+        from ..memory import decisions
+
+        for number, line in decisions.due(state):
+            return f"loopkit verify D{number} -- {line}"
     return None
 
 
@@ -109,7 +110,16 @@ def _judged(state: LoopState) -> str | None:
     """Between waves where tasks are judged one by one: the checks of the newest wave, then what a
     role has to do."""
     shown = _shown(state) if _brought(state) else None
-    return shown or (WAVE_NEXT if supervision.wanted(state) else None)
+    return shown or (WAVE_NEXT if _wanted(state) else None)
+
+
+def _wanted(state: LoopState) -> bool:
+    """A role has something to do."""
+    if approval.on_evidence(state):
+        return False
+    from . import supervision
+
+    return bool(supervision.wanted(state))
 
 
 def light_review(number: int) -> str:
@@ -132,8 +142,10 @@ def _work(state: LoopState) -> str:
             and not _goes_on(state)
             and not approval.at_work(state)
         ):
-            return batch_review.line(state)
+            return _batch(state)
         return "loopkit wave next" if state.running or _goes_on(state) else "loopkit wave close"
+    from ..health import recovery  # between waves only
+
     play = recovery.command(state)
     if play is not None:
         return play
@@ -144,6 +156,8 @@ def _work(state: LoopState) -> str:
     if unreviewed(state):
         return _after_wave(state)
     if state.counts[tasks.FAILED]:
+        from ..plan.escalation import IMPOSSIBLE
+
         for task in state.tasks.values():
             if task.status == tasks.FAILED:
                 cut_off = (
@@ -170,12 +184,18 @@ def _goes_on(state: LoopState) -> bool:
     cut = state.interrupted
     if not cut:
         return False
-    from . import waves  # few waves are cut short
+    return any(work.startable(state, state.tasks[one]) for one in cut)
 
-    return any(waves.startable(state, state.tasks[one]) for one in cut)
+
+def _batch(state: LoopState) -> str:
+    from ..review import batch_review
+
+    return batch_review.line(state)
 
 
 def _review(state: LoopState) -> str:
+    from ..review import review
+
     if state.thorough is None or review.needs_new_round(state):
         return "loopkit review --thorough"
     for finding in state.findings.values():
@@ -226,7 +246,7 @@ def hand_out(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
         lines.append(agent(task, "scaffold" if judged and task.scaffold else "coder", place))
     if worktrees.used(state):
         return [*lines, worktrees.MERGE]
-    return [*lines, batch_review.line(state) if judged else "loopkit wave close"]
+    return [*lines, _batch(state) if judged else "loopkit wave close"]
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:

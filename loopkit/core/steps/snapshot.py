@@ -72,10 +72,17 @@ def _blocked_ids(state: LoopState) -> list:
     return found
 
 
+def _summary(state: LoopState) -> dict:
+    if state.thorough is None:
+        return dict(state.reviews)
+    from ..review import review
+
+    return review.summary(state)
+
+
 def build(state: LoopState, offset: int) -> dict:
     """The snapshot of a state that reflects `offset` bytes of its ledger."""
     from ..journal import stage
-    from ..review import review
     from . import nextstep
 
     session = state.session
@@ -97,7 +104,7 @@ def build(state: LoopState, offset: int) -> dict:
         "started_at": session.started_at,
         "last_updated": session.last_updated,
         "recall_surfaced": state.recall_surfaced,
-        "reviews": review.summary(state),
+        "reviews": _summary(state),
         "owner": {
             "session_id": session.owner,
             "client_pid": session.owner_pid,

@@ -37,24 +37,11 @@ def choose(state: LoopState, most: int) -> list[Task]:
             break
         if first and task_id not in first or scaffold and not task.scaffold:
             continue
-        if not startable(state, task) or taken.intersection(task.files):
+        if not work.startable(state, task) or taken.intersection(task.files):
             continue
         chosen.append(task)
         taken.update(task.files)
     return chosen
-
-
-def startable(state: LoopState, task: Task) -> bool:
-    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
-    command."""
-    if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
-        return False
-    return (
-        state.is_free(task)
-        and not task.panel_due
-        and task.id not in state.narrow
-        and bool(task.verify)
-    )
 
 
 def opened(
@@ -110,7 +97,7 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     if state.wave is not None:
         again, back = (
             lost(state),
-            [one for one in state.interrupted if startable(state, state.tasks[one])],
+            [one for one in state.interrupted if work.startable(state, state.tasks[one])],
         )
         for one in (*again, *back):
             stage.check_seen(state, one)
