@@ -117,22 +117,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _give_up(number: int) -> None:
     """Whatever is still to be written to this stream goes nowhere."""
-    try:
+    with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-    except OSError:
-        pass
 
 
 def _unprinted(error: Exception) -> int:
-    """Standard output takes nothing any more: nobody reads it, or there is no room where it
-    goes."""
+    """Standard output takes nothing any more: no reader, or no room."""
     if isinstance(error, BrokenPipeError):
         return 141
-    return _say(
-        f"cannot print to standard output: {getattr(error, 'strerror', error)}; what was recorded "
-        "stays",
-        EXIT_DAMAGED,
-    )
+    why = getattr(error, "strerror", error)
+    return _say(f"cannot print to standard output: {why}; what was recorded stays", EXIT_DAMAGED)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -158,9 +152,8 @@ def _run(arguments: list[str] | None) -> int:
         if isinstance(error, OSError) and error.filename is None and error.errno in UNPRINTED:
             _give_up(1)
             return _unprinted(error)
-        return _say(
-            f"{type(error).__name__}: {error}; please report it{_keep_traceback()}", EXIT_DAMAGED
-        )
+        what = f"{type(error).__name__}: {error}; please report it{_keep_traceback()}"
+        return _say(what, EXIT_DAMAGED)
 
 
 def _say(text: str, code: int) -> int:
@@ -168,11 +161,9 @@ def _say(text: str, code: int) -> int:
 
     line = printable(" ".join(text.split()))
     if sys.stderr is not None:  # print() would take standard output
+        line = line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"
         with contextlib.suppress(OSError):
-            print(
-                "loopkit: " + (line if len(line) <= MOST_LINE else line[: MOST_LINE - 1] + "…"),
-                file=sys.stderr,
-            )
+            print(f"loopkit: {line}", file=sys.stderr)
     return code
 
 

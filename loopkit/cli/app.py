@@ -177,8 +177,7 @@ def _in_project(call: App, source: str) -> str:
 
 
 def _is_inside(call: App, path: str) -> bool:
-    """Whether a path really lies in the project, or in the linked worktree of it that we stand
-    in."""
+    """Whether a path really lies in the project, or in our linked worktree of it."""
     real = os.path.realpath(path)
     return any(place.inside(real, os.path.realpath(folder)) for folder in call.input_folders)
 

@@ -62,8 +62,7 @@ def _more(names: list[str]) -> str:
 
 
 def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
-    """(outcome as of a verification, failing names), run where we stand: a task's own worktree,
-    too."""
+    """(outcome, failing names), run where we stand, in a worktree of a task too."""
     tree, environment = workspace.here, workspace.environment
     seconds = settings.of(loop.state, "verify_seconds")
     folder = workspace.work_folder(loop.state, tree)

@@ -38,8 +38,7 @@ def cancel(workspace: Workspace, reason: str = "") -> Result:
 
 
 def _silence(workspace: Workspace, loop: Loop) -> Result:
-    """End a loop of strangers: its folder alone is written, and nothing of what stands in it is
-    told."""
+    """End a loop of strangers: only its folder is written, nothing in it is told."""
     try:
         with loop.writing() as state:
             loop.record(resumption.cancelled(state, verdict.BY_HAND), workspace.by)
@@ -78,8 +77,7 @@ def confirm(workspace: Workspace, what: str) -> Result:
 
 
 def complete(workspace: Workspace) -> Result:
-    """Check everything once more and complete the loop: its card, and what else the person should
-    know."""
+    """Check everything once more and complete the loop."""
     loop = workspace.own_loop()
     workspace.change(loop, gate.completed, digests(workspace), lost(loop))
     notes = card.notes(loop.state)

@@ -17,8 +17,7 @@ LARGEST = 4_000_000
 
 
 def follow(loop: Loop, note: Callable[[str], None]) -> None:
-    """Let a loop's files follow its state; a failure is told, loses nothing and is mended by the
-    next command."""
+    """Let a loop's files follow its state; a failure is told and loses nothing."""
     state = loop.state
     rows = [*state.decisions, *state.trail.anti_patterns]
     name = "learnings"
@@ -55,8 +54,7 @@ def reported(state: LoopState) -> bool:
 
 
 def _put(folder: str, name: str, text: str, but: str = "") -> None:
-    """Let a file hold this text. Lines that begin with `but` do not count as a difference. Raises
-    OSError, also where the file is a link."""
+    """Write a file that differs in more than lines beginning with `but`. Raises OSError."""
     path = os.path.join(folder, name)
     inside.check(folder, path)
     data = text.encode("utf-8", "replace")

@@ -12,9 +12,7 @@ from .workspace import Result, Workspace
 
 
 def examine(workspace: Workspace, fix: bool = False) -> Result:
-    """Check programs, hooks, ownership, the task list and the files of the loop; `fix` rebuilds
-    what is derived. Exit 0: a loop would work; 1: it would not, or not as wished; 3: damaged
-    files."""
+    """Look at everything a loop needs; `fix` rebuilds what is derived."""
     surroundings = workspace.environment, workspace.folder, workspace.session, workspace.root
     report = doctor.examine(doctor.Case(*surroundings, workspace.follow, sys.platform), fix)
     lines = [wrapped(f"{level:>8}  {text}", " " * 10) for level, text in report.rows]

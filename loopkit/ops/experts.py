@@ -20,8 +20,7 @@ _ENDINGS = {
 
 
 def touched(state: LoopState, wave: int | None) -> list[str]:
-    """The topics of a wave's tasks, or (None) of the whole loop: from subjects, descriptions, files
-    and criteria."""
+    """The topics of a wave's tasks, or (None) of the whole loop."""
     if wave is None:
         chosen = list(state.tasks.values())
     else:
@@ -45,8 +44,7 @@ def touched(state: LoopState, wave: int | None) -> list[str]:
 def chosen(
     state: LoopState, bounds: tuple[int, int], wave: int | None = None
 ) -> list[tuple[panel.Profile, str, int]]:
-    """(profile, question of its own, confidence) of each expert of a review; the more topics, the
-    more experts."""
+    """(profile, question, confidence) of each expert; the more topics, the more experts."""
     topics = touched(state, wave)
     free = panel.allowed(profiles.read(place.plugin_root()), state)
     count = bounds[1] if len(topics) >= bounds[1] else bounds[0]
@@ -79,11 +77,6 @@ def questions(profile: panel.Profile) -> list[str]:
     """What a role asks."""
     asks = profile.asks
     return [str(one) for one in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]
-
-
-def question(profile: panel.Profile) -> str:
-    """The first question a role asks."""
-    return questions(profile)[0]
 
 
 def files(state: LoopState) -> list[str]:

@@ -18,8 +18,7 @@ def digests(workspace: Workspace) -> Callable[[str], str]:
 
 
 def lost(loop: Loop) -> frozenset[str]:
-    """Ids of completed tasks and of criteria whose evidence file is not where their journal line
-    says."""
+    """Ids of completed tasks and of criteria whose evidence file is gone."""
     proofs = [
         (task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"
     ]

@@ -48,8 +48,7 @@ def about(workspace: Workspace, text: str) -> Result:
 
 
 def fitting(workspace: Workspace, root: str, state: LoopState) -> list[tuple[int, Learning]]:
-    """The best learnings that were not answered yet in this loop, each with its number, which
-    answers do not change."""
+    """The best learnings that this loop has not answered, with numbers that stay."""
     answered = {*state.recall_surfaced, *state.recall_dismissed}
     numbered = enumerate(_ranked(workspace, root, state), 1)
     return [row for row in numbered if row[1].title not in answered][: recall.SHOWN]

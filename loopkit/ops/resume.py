@@ -92,8 +92,7 @@ def _over(workspace: Workspace, loop: Loop, words: str) -> Refused:
 
 
 def _put_aside(workspace: Workspace, loop: Loop, take_over: bool) -> str:
-    """Pause the loop that was active until now; its name, or "" where there is none. Raises Refused
-    where it is at work in another session."""
+    """Pause the loop that was active; its name or "". Refused where it is at work elsewhere."""
     old = Loop.active(loop.root)
     if old is None or old.name == loop.name or not old.ours:
         return ""
@@ -117,8 +116,7 @@ def _put_aside(workspace: Workspace, loop: Loop, take_over: bool) -> str:
 
 
 def _known_by(loop: Loop) -> str:
-    """The token of the loop, where it lies now; a new one for a loop that is being adopted. Raises
-    Damaged."""
+    """The token of the loop where it lies now; a new one where it is adopted."""
     token = loop.state.session.token if loop.ours else trust.new_token()
     try:
         trust.remember(loop.root, loop.name, token)
@@ -128,8 +126,7 @@ def _known_by(loop: Loop) -> str:
 
 
 def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) -> list[Change]:
-    """The line that makes this session the owner, if it is not. Raises Refused where another one
-    that runs is it."""
+    """The line that makes this session the owner. Refused where another one is at work."""
     session, environment = state.session, workspace.environment
     adopted = token != session.token  # whoever ran it elsewhere runs nothing here
     if not workspace.session or not adopted and session.owner == workspace.session:

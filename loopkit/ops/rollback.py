@@ -79,8 +79,7 @@ class _Rollback:
         return self.workspace.project, self.workspace.environment
 
     def prepare(self, state: LoopState) -> None:
-        """Find the target and what differs from it; refuse. Raises Refused, UsageFault, GitFault,
-        Late."""
+        """Find the target and what differs from it; refuse."""
         project, environment = self.git
         self.goal: Checkpoint = (
             rules.undone(state) if self.undo else rules.find(state, self.target or "")
@@ -102,8 +101,7 @@ class _Rollback:
         rules.check_conflict(None, self._committed(), self.force)
 
     def _committed(self) -> list[str]:
-        """Affected files that were committed since the checkpoint, with something else than it
-        holds."""
+        """Affected files that were committed since, with something else than it holds."""
         (project, environment), goal = self.git, self.goal
         now = checkpoints.head(project, environment)
         if now is None or now == goal.head:

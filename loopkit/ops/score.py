@@ -18,8 +18,7 @@ def values(name: str) -> str:
 def score_request(
     workspace: Workspace, given: dict[str, int | None], overrule: str | None = None
 ) -> Result:
-    """Record values of dimensions, or the person's word that a low score may pass; without either
-    show the scores. A low score stays in intent until it is clearer."""
+    """Record values of dimensions or an overrule; without either show the scores."""
     loop = workspace.own_loop()
     some = any(value is not None for value in given.values())
     if overrule is not None and some:

@@ -15,8 +15,7 @@ SHOWN = 8
 
 
 def brief(workspace: Workspace, state: LoopState | None) -> list[str]:
-    """What a shape is made from: aspects with anchor and proof, the project's own commands, types,
-    the form."""
+    """What a shape is made from: aspects, commands of the project, types, the form."""
     lines, form = [], shape.FORM
     if state is not None:
         named = state.aspects or aspects.chosen(clarify.words(state))

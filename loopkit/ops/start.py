@@ -196,8 +196,7 @@ def _overlaps(workspace: Workspace, other: str, root: str) -> bool:
 
 
 def _folder(workspace: Workspace, root: str) -> str:
-    """Where the loop's checks run, relative to the project: where the session was opened; "" for
-    the project itself."""
+    """Where the loop's checks run, relative to the project: where the session was opened."""
     opened = place.opened(workspace.folder, workspace.environment)
     project = workspace.in_tree(_project(workspace))
     if opened == project or not place.inside(opened, project) or place.inside(opened, root):
@@ -209,8 +208,7 @@ def _folder(workspace: Workspace, root: str) -> str:
 
 
 def _make_room(workspace: Workspace, root: str, options: Options) -> None:
-    """Raises Refused where an unfinished loop stands in the way; puts it away where the person said
-    so. The caller holds the lock."""
+    """Put an unfinished loop away, as the options say. Raises Refused. Under the lock."""
     if strangers_only(root):
         return
     try:
@@ -271,8 +269,7 @@ def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refus
 
 
 def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
-    """Archive or delete a loop; worktrees in it that hold something go along, and git is told where
-    they are now."""
+    """Archive or delete a loop; worktrees in it go along, and git is told where they are."""
     if not purge:
         worktree.moved(workspace, store.archive(root, name, purge))
         return

@@ -22,8 +22,7 @@ SHOWN_REVIEWS = 4
 
 
 def status(workspace: Workspace, words: str = "") -> Result:
-    """Stage, scores, counts, reviews, times and the one next action of the loop that the words
-    mean, or of the active one. Changes nothing."""
+    """Where the loop that the words mean stands, or the active one."""
     loop = which.find(workspace, words) if words else workspace.loop()
     snapshot = snapshots.build(loop.state, loop.offset)
     if words and loop.state.session.status not in verdict.FINAL:

@@ -21,8 +21,7 @@ SHORT, LONGEST = 12, 10_000
 
 
 def take_over(workspace: Workspace, words: list[str]) -> Result:
-    """Show the settings, learnings and decisions in .loop that came with the repository, or take
-    over those that the words name, as they stand now."""
+    """Show what came with the repository, or take over what the words name."""
     known = (*origin.WORDS.values(), ALL)
     for word in words:
         if word not in known:

@@ -38,26 +38,19 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
 def _run(
     workspace: Workspace, loop: Loop, name: str, line: str, files: list, tree: str | None = None
 ) -> dict:
-    environment = {
-        key: value
-        for key, value in workspace.environment.items()
-        if not key.startswith("LOOPKIT_REPAIRED")
-    }
     # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
     own = os.path.join(place.plugin_root(), "bin")
-    environment["PATH"] = os.pathsep.join([environment.get("PATH") or os.defpath, own])
+    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, own])
+    environment = {**workspace.environment, "PATH": path}
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
     seconds = settings.of(loop.state, "verify_seconds")
     outcome = runner.run(base, folder, loop.folder, name, line, files, seconds, environment)
-    run_in = (
-        ""
-        if folder in (workspace.folder, workspace.project)
-        else f" (run in {os.path.relpath(folder, workspace.folder)})"
-    )
-    note = f" ({outcome['note']})" if outcome["note"] else ""
-    ended = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{run_in}"
-    return {**outcome, "shown": f"{ended}, {evidence(loop, outcome)}"}
+    shown = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s"
+    shown += f" ({outcome['note']})" if outcome["note"] else ""
+    if folder not in (workspace.folder, workspace.project):
+        shown += f" (run in {os.path.relpath(folder, workspace.folder)})"
+    return {**outcome, "shown": f"{shown}, {evidence(loop, outcome)}"}
 
 
 def evidence(loop: Loop, outcome: dict) -> str:
@@ -113,8 +106,7 @@ def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
 
 
 def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> Result:
-    """Under a supervisor a check is what the tester's reply rests on, no more: nothing follows from
-    it by itself."""
+    """Under a supervisor a check is what the tester's reply rests on, no more."""
     from ..core.journal import supervised
     from ..core.steps import supervision
 
@@ -161,24 +153,22 @@ def _not_passed(
 
 
 def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> str:
-    """What failed, its last lines, and where to look next, in words: only the stored command
-    completes the task."""
+    """What failed, its last lines, and in words where to look next."""
     from ..core.evidence import discovery
     from ..store import project
 
     tier = tiers.due(task.failing)
     checks = project.checks(workspace.work_folder(loop.state))
     wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
+    what = f"the project's own checks {wider}" if wider else "what stands around it"
     return (
         f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n"
-        f"look wider before you fix again, in the {tier} tier: "
-        + (f"the project's own checks {wider}" if wider else "what stands around it")
+        f"look wider before you fix again, in the {tier} tier: {what}"
     )
 
 
 def _reported(workspace: Workspace, loop: Loop, said: str, row: dict) -> Result:
-    """The step after a task's last check: none while agents of its wave are still at work; theirs
-    goes on."""
+    """Nothing comes next while agents of the wave are at work; theirs goes on."""
     state = loop.state
     left = approval.at_work(state)
     if state.wave and left:

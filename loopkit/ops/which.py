@@ -31,8 +31,7 @@ def unfinished(workspace: Workspace) -> str:
 
 
 def find(workspace: Workspace, message: str) -> Loop:
-    """The loop that a message means. Raises Refused where there is none, several fit, or none
-    does."""
+    """The loop that a message means. Raises Refused where not exactly one fits."""
     rows = _rows(workspace)
     if not rows:
         raise no_loop()

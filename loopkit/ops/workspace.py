@@ -36,8 +36,7 @@ class Result(NamedTuple):
     code: int = 0
 
     def completed(self) -> Result:
-        """The same with all that is to be said: how the loop ended or what the person is asked
-        again, and what comes next, in the text and in the record."""
+        """The same with how the loop ended, what is asked again and what comes next."""
         if self.loop is None:
             return self
         state = self.loop.state
@@ -90,8 +89,7 @@ class Workspace:
         self._found: Loop | None = None
 
     def _serving(self) -> str | None:
-        """The `.loop` that serves us: where several may, the one whose loop is meant; None where
-        there is none."""
+        """The `.loop` that serves us: of several the one whose loop is meant."""
         roots = place.candidates(self.folder, self.environment)
         opened = place.opened(self.folder, self.environment)
         if opened != self.folder:
@@ -144,15 +142,13 @@ class Workspace:
 
     @property
     def project(self) -> str:
-        """What checkpoints and digests are about: the same, but for the worktrees of tasks, which
-        lie in `.loop/`."""
+        """What checkpoints are about: the same, but for worktrees in `.loop/`."""
         tree = self.here
         return self.project_root if place.inside(tree, self._root) else tree
 
     @property
     def project_root(self) -> str:
-        """The folder that `.loop` lies in; where LOOPKIT_DIR keeps that elsewhere, the one that the
-        loop was begun in."""
+        """The folder of `.loop`, or the one that the loop in LOOPKIT_DIR was begun in."""
         if not self.environment.get("LOOPKIT_DIR"):
             return os.path.dirname(self._root)
         return self._noted_project or place.project(self.folder, self.environment)
@@ -182,8 +178,7 @@ class Workspace:
         return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
 
     def work_folder(self, state: LoopState, tree: str | None = None) -> str:
-        """Where a loop's checks run: the folder that its session was opened in, in the project or
-        in another tree of it."""
+        """Where a loop's checks run: where its session was opened, in this or another tree."""
         base = tree or self.project
         folder = os.path.normpath(os.path.join(base, state.folder))
         within = place.inside(os.path.realpath(folder), os.path.realpath(base))
@@ -194,8 +189,7 @@ class Workspace:
         return self.root or place.future(self.folder, self.environment)
 
     def origin(self, root: str) -> Origin:
-        """Whose the settings, learnings and decisions of a `.loop` are; found out once in a
-        call."""
+        """Whose the settings, learnings and decisions of a `.loop` are."""
         if root not in self._origins:
             from ..engine import origins
 
@@ -240,16 +234,14 @@ class Workspace:
         return found
 
     def our_loop(self) -> Loop:
-        """The active loop, whichever session owns it. Raises Refused where it was not started
-        here."""
+        """The active loop, whoever owns it. Raises Refused where it was not started here."""
         loop = self.loop()
         if not loop.ours:
             raise not_ours()
         return loop
 
     def own_loop(self) -> Loop:
-        """The active loop, for a command that changes it. Raises Refused in a session that does not
-        own it."""
+        """The active loop, to change it. Raises Refused in a session that does not own it."""
         loop = self.our_loop()
         self.owned = True
         self._check_owner(loop)
@@ -282,8 +274,7 @@ class Workspace:
         return changes
 
     def follow(self, loop: Loop) -> None:
-        """PROGRESS.md, the loop's own files and the native task list; derived, none can make a
-        command fail."""
+        """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
         from ..render import progress
         from . import derived
 
@@ -317,8 +308,7 @@ def no_loop() -> Refused:
 
 
 def not_ours() -> Refused:
-    """The refusal of a loop that was neither started nor adopted on this machine; nothing of what
-    stands in it."""
+    """The refusal of a loop that is not known on this machine; tells nothing of it."""
     return Refused(
         "the loop in this folder was not started here, so it does nothing",
         "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit "

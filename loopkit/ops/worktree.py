@@ -30,8 +30,7 @@ Worktree = namedtuple("Worktree", "loop folder state task path row")
 
 
 def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> list[Change]:
-    """`wave next`, with a worktree for each task that a wave in worktrees starts. All of them, or
-    nothing is recorded."""
+    """`wave next`, with worktrees where wanted. All of them, or nothing is recorded."""
 
     def decide(state: LoopState) -> list[Change]:
         if apart and state.wave is None:
@@ -86,8 +85,7 @@ def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
 
 
 def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
-    """What a person and an agent should know of worktrees that were just made; "" where none
-    was."""
+    """What is to be known of worktrees that were just made; "" where none was."""
     rows = [data for kind, data in changes if kind == "worktree_made"]
     if not rows:
         return ""
@@ -215,8 +213,7 @@ def _check_there(workspace: Workspace, task: str, path: str, shown: str) -> None
 
 
 def find(workspace: Workspace, names: list[str] | None = None) -> list[Worktree]:
-    """The worktrees of these loops, of all of the project's by default, those that were put away
-    included."""
+    """Worktrees of these loops, by default of all of the project's, archived ones too."""
     root = str(workspace.root)
     folders = [(root, name) for name in names or loops.names(root)]
     archive = os.path.join(root, "archive")
@@ -278,8 +275,7 @@ def left(workspace: Workspace, loop: Loop) -> list[str]:
 
 
 def listing(workspace: Workspace) -> Result:
-    """Worktrees of this project's loops, each with task, branch, and whether it holds something
-    that is not merged."""
+    """Worktrees of this project's loops."""
     loop = workspace.loop()
     lines, table = [], []
     for tree in find(workspace):
@@ -295,8 +291,7 @@ def listing(workspace: Workspace) -> Result:
 
 
 def remove(workspace: Workspace, names: list[str]) -> Result:
-    """Remove worktrees that hold nothing that is not merged; without names, those that nobody works
-    in either. Nothing is forced: the others are kept and named, exit 1."""
+    """Remove those that hold nothing unmerged; without names, that nobody works in."""
     loop = workspace.our_loop()
     with loop.writing():  # nobody opens a wave or merges meanwhile
         trees = find(workspace)
@@ -371,8 +366,7 @@ def _remove(
 
 
 def _record(workspace: Workspace, tree: Worktree) -> None:
-    """Note it in the loop's journal, where that is one of those that are not put away. The caller
-    holds the lock."""
+    """Note it in the journal of a loop that is not archived. Under the lock."""
     root = str(workspace.root)
     if tree.row is not None and os.path.dirname(tree.folder) == root:
         before = loops.read_snapshot(root)
@@ -383,8 +377,7 @@ def _record(workspace: Workspace, tree: Worktree) -> None:
 
 
 def tidy(workspace: Workspace, loop: Loop) -> str:
-    """After a wave: its worktrees that were merged and hold nothing else go; a line that says what
-    stays."""
+    """After a wave its merged worktrees go; a line that says what stays."""
     if not loop.state.worktrees.rows:
         return ""
     try:

@@ -34,8 +34,7 @@ def more(count: int) -> str:
 
 
 def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
-    """(decisions that stand, anti-patterns), newest first, each a line of at most `most`
-    characters."""
+    """(decisions that stand, anti-patterns), newest first, in lines of `most` characters."""
     if not state.decisions and not state.trail.anti_patterns:
         return [], []
     from ..core.memory import decisions as rules
@@ -48,8 +47,7 @@ def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
 
 
 def printable(text: str) -> str:
-    """Text that does nothing to a terminal and hides nothing: such characters become blanks, line
-    breaks stay."""
+    """Text whose characters that steer a terminal or hide words have become blanks."""
     return _HARMFUL.sub(" ", text)
 
 
@@ -61,8 +59,7 @@ def quoted(text: str, most: int) -> str:
 
 
 def wrapped(text: str, indent: str = "  ") -> str:
-    """A line for people, folded to 80 columns; what cannot be folded (paths, commands) stays
-    whole."""
+    """A line folded to 80 columns; paths and commands stay whole."""
     import textwrap
 
     return textwrap.fill(
