@@ -6,13 +6,12 @@ import os
 
 from ..core.evidence import baseline
 from ..core.evidence import command as commands
-from ..core.journal import prose, settings
+from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..engine import process
-from ..engine import verify as runner
 from ..store import inside, tables
 from ..store.loop import Loop
-from .verify import evidence
+from .verify import evidence, run
 from .workspace import Result, Workspace
 
 #: Names that an answer lists at the most; its data gives all.
@@ -63,14 +62,11 @@ def _more(names: list[str]) -> str:
 
 def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
     """(outcome, failing names), run where we stand, in a worktree of a task too."""
-    tree, environment = workspace.here, workspace.environment
-    seconds = settings.of(loop.state, "verify_seconds")
-    folder = workspace.work_folder(loop.state, tree)
-    outcome = runner.run(tree, folder, loop.folder, name, line, [], seconds, environment)
+    tree = workspace.here
+    outcome = run(workspace, loop, name, line, [], tree)
     log = os.path.join(loop.folder, outcome["log"])
     try:
-        with inside.opened(log, process.MOST_OUTPUT * 2) as file:
-            text = file.read().decode("utf-8", "replace")
+        text = inside.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
     except OSError as error:
         raise Damaged(
             f"cannot read {error.filename}: {error.strerror}", "give read access"

@@ -59,8 +59,7 @@ def _put(folder: str, name: str, text: str, but: str = "") -> None:
     inside.check(folder, path)
     data = text.encode("utf-8", "replace")
     try:
-        with inside.opened(path, LARGEST) as file:
-            old = file.read()
+        old = inside.read(path, LARGEST)
     except OSError:
         old = b""
     if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):

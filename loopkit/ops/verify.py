@@ -35,9 +35,10 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
     )
 
 
-def _run(
+def run(
     workspace: Workspace, loop: Loop, name: str, line: str, files: list, tree: str | None = None
 ) -> dict:
+    """Run a check in the project or another tree; its outcome, with how that is told as `shown`."""
     # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
     own = os.path.join(place.plugin_root(), "bin")
     path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, own])
@@ -70,7 +71,7 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
     task = work.check_verify(loop.state, target, words)
     row = worktrees.apart(loop.state, task.id)
     tree = _tree(workspace, loop, row) if row else None
-    outcome = _run(workspace, loop, task.id, task.verify, list(task.files), tree)
+    outcome = run(workspace, loop, task.id, task.verify, list(task.files), tree)
     if row:
         outcome["worktree"] = row.path
 
@@ -192,7 +193,7 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
 
     line = gate.check_criterion(loop.state, name, words)
     files = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    outcome = _run(workspace, loop, name, line, files)
+    outcome = run(workspace, loop, name, line, files)
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
@@ -208,7 +209,7 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
 
     number, line = decisions.check_due(loop.state, name, words)
     files = list((decisions.find(loop.state, number) or {}).get("files", ()))
-    outcome = _run(workspace, loop, f"D{number}", line, files)
+    outcome = run(workspace, loop, f"D{number}", line, files)
 
     def decide(state: LoopState) -> list[Change]:
         decisions.check_due(state, name, words)  # it may have been superseded meanwhile
