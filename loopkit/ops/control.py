@@ -5,13 +5,10 @@ from __future__ import annotations
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
-from ..core.review import gate
 from ..core.steps import resumption
-from ..render import card
 from ..render.words import wrapped
 from ..store import native
 from ..store.loop import Loop
-from .gate import digests, lost
 from .workspace import Result, Workspace, not_ours, taught
 
 
@@ -78,6 +75,10 @@ def confirm(workspace: Workspace, what: str) -> Result:
 
 def complete(workspace: Workspace) -> Result:
     """Check everything once more and complete the loop."""
+    from ..core.review import gate
+    from ..render import card
+    from .gate import digests, lost
+
     loop = workspace.own_loop()
     workspace.change(loop, gate.completed, digests(workspace), lost(loop))
     notes = card.notes(loop.state)

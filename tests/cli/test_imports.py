@@ -20,10 +20,12 @@ raise SystemExit(code)
 
 
 def imported(project: Project, *words: str) -> list[str]:
+    state = f"{project.environment['HOME']}/.local/state"
+    hooks = {"LOOPKIT_STATE": state, "LOOPKIT_OPENED": str(project.folder)}  # as they export it
     done = subprocess.run(
         [sys.executable, "-I", "-c", PROBE, str(ROOT), *words],
         cwd=project.folder,
-        env=project.env(),
+        env=project.env(**hooks),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -37,4 +39,4 @@ def test_a_check_that_passes_imports_few_modules(project: Project) -> None:
     project.ok("wave", "next")
     project.write("limiter.txt")
     modules = imported(project, "verify", "T-001", "--", "test", "-f", "limiter.txt")
-    assert len(modules) <= 66, "\n".join(modules)
+    assert len(modules) <= 65, "\n".join(modules)
