@@ -99,10 +99,7 @@ def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
 
     tree = worktree.place_of(workspace, loop, row)
     if not os.path.isdir(tree):
-        raise Refused(
-            f"the worktree of {row.task} is gone: {tree}",
-            f"give the attempt up: loopkit task fail {row.task}",
-        )
+        raise worktree.gone(row.task, tree)
     return tree
 
 

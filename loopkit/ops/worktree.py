@@ -192,19 +192,24 @@ def _merged(
     return rules.merged(row, done.paths, theirs.tree)
 
 
+def gone(task: str, path: str) -> Refused:
+    """The refusal where the worktree of a task is not there any more."""
+    give_up = f"give the attempt up: loopkit task fail {task}"
+    return Refused(f"the worktree of {task} is gone: {path}", give_up)
+
+
 def _check_there(workspace: Workspace, task: str, path: str, shown: str) -> None:
     """Raises Refused where a worktree is gone, or git is in the middle of something."""
     project, environment = workspace.project, workspace.environment
-    give_up = f"loopkit task fail {task}"
     try:
         there = engine.is_one(project, path, environment)
     except checkpoints.Unavailable as error:
         raise Refused(
             f"{error.what}, so nothing can be merged from {shown}",
-            f"copy what {task} made there into the project, then: {give_up}",
+            f"copy what {task} made there into the project, then: loopkit task fail {task}",
         ) from None
     if not there:
-        raise Refused(f"the worktree of {task} is gone: {path}", f"give the attempt up: {give_up}")
+        raise gone(task, path)
     for tree in (project, path):
         engine.check_calm(tree, environment)
 
