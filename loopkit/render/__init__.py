@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 def _environment() -> jinja2.Environment:
     import jinja2
 
-    folder = os.path.join(
-        os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "templates"
-    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folder = os.path.join(root, "templates")
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,

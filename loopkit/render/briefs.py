@@ -1,5 +1,5 @@
-"""Briefs: what a role reads before its step. Somebody's words stand quoted or on one line, so that
-none pass for ours."""
+"""Briefs: what a role reads before its step. Somebody's words are quoted, so that none pass for
+ours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
     from ..core.steps.supervision import Step
 
-#: Bytes of a brief at the most.
+#: Most bytes of a brief.
 LARGEST = 24_000
-#: (characters of one quoted text, entries of one list): the first with which a brief is small
-#: enough, so that the longest parts are cut first.
+#: (characters of a quoted text, entries of a list), tried until a brief is small enough.
 _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
 
 _TEMPLATES = {
@@ -46,11 +45,10 @@ def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     folder: the loop's folder as it is shown · extra: `reply` (the line that hands the answer over),
     `form` (another form than the reply's own, "" for none) and whatever else its template knows.
     """
-    given = {"reply": "", "form": None, **extra}
-    form = given.pop("form")
-    if form is None:
-        form = text(f"replies/{step.kind}.yaml")
-    values = briefing.values(state, step, folder=folder, form=form, **given)
+    given = {"reply": "", **extra}
+    if given.get("form") is None:
+        given["form"] = text(f"replies/{step.kind}.yaml")
+    values = briefing.values(state, step, folder=folder, **given)
     if state.approval == approval.REVIEW:
         values["bands"] = None  # a review decides, no score
     name = f"prompts/{template(state, step)}"
@@ -93,23 +91,21 @@ class _Quotes:
 
     def rows(self, entries: Any) -> list:
         """The first entries of a list."""
-        found = list(entries)
-        self.dropped += max(0, len(found) - self.entries)
-        return found[: self.entries]
+        return self._counted(entries)[: self.entries]
 
     def last(self, entries: Any) -> list:
         """The newest entries of a list."""
+        return self._counted(entries)[-self.entries :]
+
+    def _counted(self, entries: Any) -> list:
         found = list(entries)
         self.dropped += max(0, len(found) - self.entries)
-        return found[-self.entries :]
+        return found
 
     def note(self) -> str:
         """What the lists so far leave out."""
-        return (
-            f"The lists above leave out {prose.count(self.dropped, 'entry', 'entries')}."
-            if self.dropped
-            else ""
-        )
+        count = prose.count(self.dropped, "entry", "entries")
+        return f"The lists above leave out {count}." if self.dropped else ""
 
 
 def _squeezed(brief: str) -> str:

@@ -13,13 +13,12 @@ from . import text
 
 #: Columns inside the box, and those that a task's subject may take.
 WIDTH, SUBJECT = 58, 66
-#: Tasks that are listed at the most.
+#: Most tasks that are listed.
 LISTED = 25
 
 
 def render(state: LoopState) -> str:
-    """`<loop-complete>` with the list of tasks and the box (rule: Gate and completion); under 80
-    columns."""
+    """`<loop-complete>` with the list of tasks and the box; under 80 columns."""
     card = gate.card(state)
     rows = [
         *folded(f"Verified: {card['verified']}"),
@@ -28,13 +27,15 @@ def render(state: LoopState) -> str:
         *folded(f"↳ Alt: {card['alternative']}"),
         *folded(f"↳ Risk: {card['risk']}"),
     ]
-    shown = list(state.tasks.values())[:LISTED]
-    tasks = [{"id": one.id, "subject": clipped(prose.clean(one.subject, 300))} for one in shown]
+    tasks = [
+        {"id": task.id, "subject": clipped(prose.clean(task.subject, 300))}
+        for task in list(state.tasks.values())[:LISTED]
+    ]
     head = columns(f"─ {card['mark']} {card['name']} ")
     return text(
         "complete.txt",
         tasks=tasks,
-        more=len(state.tasks) - len(shown),
+        more=len(state.tasks) - len(tasks),
         card=card,
         rule="─" * (WIDTH + 2 - head),
         rows=[row + " " * (WIDTH - columns(row)) for row in rows],
@@ -45,22 +46,19 @@ def render(state: LoopState) -> str:
 def notes(state: LoopState) -> list[str]:
     """What the person should know beside the card: warnings that nobody answered, what reviews
     decided by themselves, and where to read what was decided on purpose."""
-    rows = [prose.clean(one, 300) for one in supervision.warnings(state)]
-    for one in state.findings.values():
-        if (one.resolution or {}).get("how") == "unattended":
-            rows.append(f"{one.id} nobody could be asked about: {prose.clean(one.issue, 300)}")
-    own = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
-    if own:
-        rows.append(
-            f"{prose.count(len(own), 'decision')} with reasons: .loop/{state.name}/report.md says "
-            "which were kept"
-        )
+    rows = [prose.clean(warning, 300) for warning in supervision.warnings(state)]
+    for finding in state.findings.values():
+        if (finding.resolution or {}).get("how") == "unattended":
+            issue = prose.clean(finding.issue, 300)
+            rows.append(f"{finding.id} nobody could be asked about: {issue}")
+    chosen = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
+    if chosen:
+        count = prose.count(len(chosen), "decision")
+        rows.append(f"{count} with reasons: .loop/{state.name}/report.md says which were kept")
     for row in state.decisions:
-        if row in own:
-            continue
-        rows.append(
-            f"decision {row.get('number', 0):03d}: {prose.clean(str(row.get('title', '')), 300)}"
-        )
+        if row not in chosen:
+            title = prose.clean(str(row.get("title", "")), 300)
+            rows.append(f"decision {row.get('number', 0):03d}: {title}")
     return rows
 
 
@@ -77,19 +75,11 @@ def _columns(letter: str) -> int:
 
 def clipped(line: str, most: int = SUBJECT) -> str:
     """The beginning of a line that fits into so many columns."""
-    if columns(line) <= most:
-        return line
-    room = most - 1
-    for place, letter in enumerate(line):
-        room -= _columns(letter)
-        if room < 0:
-            return line[:place].rstrip() + "…"
-    raise AssertionError
+    return line if columns(line) <= most else _beginning(line, most - 1).rstrip() + "…"
 
 
 def folded(line: str) -> list[str]:
-    """A text in rows of the box's width, broken at blanks; a word that is too long for a row is
-    cut."""
+    """A text in rows of the box's width, broken at blanks; too long a word is cut."""
     rows = [""]
     for word in prose.clean(line, 300).split():
         while True:
@@ -110,8 +100,8 @@ def folded(line: str) -> list[str]:
 
 
 def _beginning(word: str, room: int) -> str:
-    for place, letter in enumerate(word):
+    for at, letter in enumerate(word):
         room -= _columns(letter)
         if room < 0:
-            return word[:place]
+            return word[:at]
     return word

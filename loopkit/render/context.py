@@ -1,5 +1,4 @@
-"""context.md: all that an agent needs to know of a loop, in a few hundred tokens (rule: Files,
-context.md)."""
+"""context.md: all that an agent needs to know of a loop, in a few hundred tokens."""
 
 from __future__ import annotations
 
@@ -7,16 +6,14 @@ from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
 from ..core.plan import outline, work
 from . import text
-from .words import decisions, line, more
+from .words import decisions, first, line
 
-#: Tokens that the file stays under, characters of one.
+#: Tokens that the file stays under, characters of a token.
 TOKENS, PER_TOKEN = 500, 4
 _ROOM = TOKENS * PER_TOKEN - 1
-#: Tasks that are named in a list at the most, characters of their subjects, of the request and of a
-#: row.
+#: Most tasks named in a list, characters of their subjects, of the request, of a row.
 _SHOWN, _SUBJECT, _TITLE, _ROW = 6, 50, 120, 140
-#: What gives way, in this order: (part, rows of it that stay as long as something else can still
-#: go).
+#: What gives way, in this order: (part, rows of it that stay while something else can still go).
 _ORDER = (
     ("patterns", 2),
     ("decisions", 4),
@@ -41,36 +38,30 @@ def render(state: LoopState) -> str:
         "patterns": list(state.trail.patterns),
         "state": _state(state),
     }
+    parts = {name: [line(row, _ROW) for row in rows] for name, rows in parts.items()}
     kept = {name: min(_MOST, len(rows)) for name, rows in parts.items()}
     head = _head(state)
     while True:
-        rows = {name: _cut(part, kept[name]) for name, part in parts.items()}
+        rows = {name: first(part, kept[name]) for name, part in parts.items()}
         whole = text("context.md", **head, **rows)
-        name = next((one for one, least in _ORDER if kept[one] > least), None)
+        name = next((part for part, least in _ORDER if kept[part] > least), None)
         if len(whole) <= _ROOM or name is None:
             return whole if len(whole) <= _ROOM else whole[: _ROOM - 2] + "…\n"
         kept[name] -= 1
 
 
-def _cut(rows: list[str], count: int) -> list[str]:
-    shown = [line(one, _ROW) for one in rows[:count]]
-    return [*shown, more(len(rows) - count)] if len(rows) > count else shown
-
-
 def _head(state: LoopState) -> dict:
-    active = [state.tasks[one] for one in state.running]
-    first = state.scaffold_first
-    ready = [
-        state.tasks[one] for one in list(state.open)[:64] if work.startable(state, state.tasks[one])
-    ]
-    if first:
-        ready = [one for one in ready if one.id in first]
+    running = [state.tasks[task_id] for task_id in state.running]
+    candidates = [state.tasks[task_id] for task_id in list(state.open)[:64]]
+    ready = [task for task in candidates if work.startable(state, task)]
+    if state.scaffold_first:
+        ready = [task for task in ready if task.id in state.scaffold_first]
     return {
         "title": line(state.text, _TITLE),
         "plan": f"{outline.plan_status(state)}, iteration {outline.iteration(state)}",
         "phase": outline.phase(state),
         "wave": len(state.waves),
-        "active": _named(state, active),
+        "active": _named(state, running),
         "ready": _named(state, ready),
         "updated": line(state.session.last_updated, 40),
     }
@@ -78,26 +69,23 @@ def _head(state: LoopState) -> dict:
 
 def _named(state: LoopState, chosen: list) -> str:
     rows = [
-        f"{outline.number(state, one.id)} {one.id} {line(one.subject, _SUBJECT)}"
-        for one in chosen[:_SHOWN]
+        f"{outline.number(state, task.id)} {task.id} {line(task.subject, _SUBJECT)}"
+        for task in chosen
     ]
-    rows += [more(len(chosen) - _SHOWN)] if len(chosen) > _SHOWN else []
-    return "; ".join(rows) or "none"
+    return "; ".join(first(rows, _SHOWN)) or "none"
 
 
 def _state(state: LoopState) -> list[str]:
     """Where the work stands, the most telling first."""
     counts = state.counts
     parts = [f"{counts[tasks.COMPLETED]}/{len(state.tasks)} tasks completed"]
-    parts += [f"{counts[one]} {one}" for one in (tasks.FAILED, tasks.BLOCKED) if counts[one]]
+    parts += [f"{counts[key]} {key}" for key in (tasks.FAILED, tasks.BLOCKED) if counts[key]]
     rows = [", ".join(parts) + f"; batches: {state.course.status}"]
     if state.session.question:
         rows.append(f"a question is open: {state.session.question}")
     for task in state.tasks.values():
         if task.history and task.id in state.open:
             last = task.history[-1]
-            said = str(last["error"]).strip().split("\n")[0] or last["result"]
-            rows.append(
-                f"{outline.number(state, task.id)} failed {task.attempts}×: {line(said, 100)}"
-            )
+            error = line(str(last["error"]).strip().split("\n")[0] or last["result"], 100)
+            rows.append(f"{outline.number(state, task.id)} failed {task.attempts}×: {error}")
     return rows[:12]

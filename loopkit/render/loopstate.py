@@ -28,7 +28,7 @@ def render(state: LoopState) -> str:
         status=course.status,
         confidence=(last.confidence if last else "") or "medium",
         current="none open" if wave is None else f"{wave.number}: {', '.join(wave.tasks)}",
-        rows=[_row(place, one) for place, one in enumerate(course.batches, 1)][-SHOWN:],
+        rows=[_row(at, batch) for at, batch in enumerate(course.batches, 1)][-SHOWN:],
         left_out=max(0, number - SHOWN),
         failures=monitor.failures(course.window),
         streak=streak,
@@ -40,17 +40,13 @@ def render(state: LoopState) -> str:
 
 
 def record(state: LoopState) -> dict:
-    """The same as `status --json` gives it: status, confidence, trend, recommendation, batches,
-    recoveries, used."""
+    """The same for `status --json`."""
     course = state.course
     last = course.batches[-1] if course.batches else None
-    said = {
-        name: getattr(last, name) if last else ""
-        for name in ("confidence", "trend", "recommendation")
-    }
+    keys = ("confidence", "trend", "recommendation")
     return {
         "status": course.status,
-        **{name: value or None for name, value in said.items()},
+        **{key: (getattr(last, key) if last else "") or None for key in keys},
         "batches": len(course.batches),
         "recoveries": [one._asdict() for one in course.recoveries],
         "used": course.used,
@@ -63,13 +59,11 @@ def line(state: LoopState) -> str:
     if course.status == INITIALIZING:
         return ""
     last = course.batches[-1]
-    said = f"Batches: {course.status}"
+    text = f"Batches: {course.status}"
     if last.confidence:
-        said += (
-            f", confidence {last.confidence}, trend {last.trend}, "
-            f"{prose.clean(last.recommendation, NOTE)}"
-        )
-    return said
+        advice = prose.clean(last.recommendation, NOTE)
+        text += f", confidence {last.confidence}, trend {last.trend}, {advice}"
+    return text
 
 
 def _row(number: int, batch: Batch) -> dict:

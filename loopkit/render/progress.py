@@ -26,7 +26,7 @@ def render(state: LoopState) -> str:
             line["note"] = f" ({task.block_kind}: {prose.clean(task.block_text, 200)})"
             rows["blocked"].append(line)
         else:
-            waits = [one for one in task.blocked_by if one in state.open]
+            waits = [name for name in task.blocked_by if name in state.open]
             line["note"] = f" (blocked by {', '.join(waits)})" if waits else _note(task)
             rows["waiting"].append(line)
     return text(
@@ -49,11 +49,8 @@ def render(state: LoopState) -> str:
 
 
 def _layers(state: LoopState) -> list:
-    left = {
-        one: [two for two in state.tasks[one].blocked_by if two in state.open] for one in state.open
-    }
     try:
-        return graph.waves(left)
+        return graph.waves({name: state.tasks[name].blocked_by for name in state.open})
     except ValueError:
         return []
 

@@ -1,40 +1,39 @@
-"""report.md: what was asked, what was done, how it is known, which decisions were kept (rule:
-Files, report.md)."""
+"""report.md: what was asked, what was done, how it is known, which decisions were kept."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
+from ..core.journal.reviewed import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline
 from ..core.review import review
 from ..core.steps import supervision
 from . import text
-from .words import line, more
+from .words import first, line
 
-#: Rows of a table or list at the most, characters of a cell.
+#: Most rows of a table or list, characters of a cell.
 MOST, LONGEST = 400, 200
 
 
 def render(state: LoopState) -> str:
     """The whole file; bounded whatever anything is called."""
+    lessons = [line(decisions.line(row, 400), 400) for row in state.trail.anti_patterns]
     return text(
         "report.md",
         title=line(state.text, 120),
         goal=line((state.clarified or {}).get("echo") or state.text, 600),
-        done=_listed(_items(state, True)),
-        open=_listed(_items(state, False)),
-        proofs=_listed(_proofs(state)),
-        reviews=_listed(_reviews(state)),
+        done=first(_items(state, True), MOST),
+        open=first(_items(state, False), MOST),
+        proofs=first(_proofs(state), MOST),
+        reviews=first(_reviews(state), MOST),
         adherence=adherence(state)[:MOST],
-        lessons=_listed([line(decisions.line(one, 400), 400) for one in state.trail.anti_patterns]),
+        lessons=first(lessons, MOST),
         summary=_summary(state),
     )
-
-
-def _listed(rows: list[str]) -> list[str]:
-    return [*rows[:MOST], more(len(rows) - MOST)] if len(rows) > MOST else rows
 
 
 def _items(state: LoopState, done: bool) -> list[str]:
@@ -45,30 +44,28 @@ def _items(state: LoopState, done: bool) -> list[str]:
             if task.checks_before:
                 tried += f", another check before: `{line(task.checks_before[-1], 200)}`"
             note = "" if done else f" · {task.block_kind or task.status}"
-            rows.append(
-                f"{outline.number(state, task.id)} {line(task.subject, LONGEST)} "
-                f"({task.id}{tried}){note}"
-            )
+            number = outline.number(state, task.id)
+            rows.append(f"{number} {line(task.subject, LONGEST)} ({task.id}{tried}){note}")
     return rows
 
 
 def _proofs(state: LoopState) -> list[str]:
     rows = []
-    for one in state.criteria.values():
-        seen = state.criterion_evidence.get(one.id)
+    for criterion in state.criteria.values():
+        seen = state.criterion_evidence.get(criterion.id)
+        command = f"`{line(criterion.command, LONGEST)}`"
         if seen is not None:
-            how = (
-                f"{'holds' if seen.passed else 'does not hold'}: `{line(one.command, LONGEST)}` "
-                f"exits {seen.exit}"
-            )
-        elif one.command:
-            how = f"not verified: `{line(one.command, LONGEST)}`"
+            holds = "holds" if seen.passed else "does not hold"
+            how = f"{holds}: {command} exits {seen.exit}"
+        elif criterion.command:
+            how = f"not verified: {command}"
         else:
-            said = ((state.gate or {}).get("criteria") or {}).get(one.id)
-            how = line(said, LONGEST) if said else "answered for at the gate"
-            how = "looked at in the thorough review" if one.must_not and not said else how
-        kind = "must not" if one.must_not else one.type or "criterion"
-        rows.append(f"{one.id} {line(one.text, LONGEST)} ({kind}): {how}")
+            answers = (state.gate or {}).get("criteria") or {}
+            how = line(answers.get(criterion.id) or "", LONGEST)
+            looked = "looked at in the thorough review"
+            how = how or (looked if criterion.must_not else "answered for at the gate")
+        kind = "must not" if criterion.must_not else criterion.type or "criterion"
+        rows.append(f"{criterion.id} {line(criterion.text, LONGEST)} ({kind}): {how}")
     return rows
 
 
@@ -78,33 +75,28 @@ def _reviews(state: LoopState) -> list[str]:
         if judged is not None and judged.get("score") is not None:
             how = "approved" if judged.get("approved") else "not approved"
             rows.append(f"{name}: {judged['score']} of 100, {how}")
-    rows += [f"warning: {line(one, LONGEST)}" for one in supervision.warnings(state)]
-    for name, one in state.reviews.items():
-        score = "" if one.get("score") is None else f"{one['score']}/10, "
-        counts = (
-            f"{prose.count(one.get('issues') or 0, 'issue')}, "
-            f"{prose.count(one.get('blockers') or 0, 'blocker')}"
-        )
-        rows.append(f"{name.replace('_', ' ')}: {score}{counts}")
+    rows += [f"warning: {line(warning, LONGEST)}" for warning in supervision.warnings(state)]
+    for name, row in state.reviews.items():
+        score = "" if row.get("score") is None else f"{row['score']}/10, "
+        issues = prose.count(row.get("issues") or 0, "issue")
+        blockers = prose.count(row.get("blockers") or 0, "blocker")
+        rows.append(f"{name.replace('_', ' ')}: {score}{issues}, {blockers}")
     if state.thorough is not None:
-        names = ", ".join(line(one, 60) for one in state.thorough["experts"][:8])
-        left = sum(review.unsettled(one, state) for one in state.findings.values())
-        rows.append(
-            f"thorough, round {state.thorough['round']} ({names}): {prose.count(left, 'finding')} "
-            "unsettled"
-        )
+        names = ", ".join(line(expert, 60) for expert in state.thorough["experts"][:8])
+        left = sum(review.unsettled(finding, state) for finding in state.findings.values())
+        number, findings = state.thorough["round"], prose.count(left, "finding")
+        rows.append(f"thorough, round {number} ({names}): {findings} unsettled")
     return rows
 
 
 def adherence(state: LoopState) -> list[dict]:
-    """{decision, kept, where} of every decision: what the findings that name it, and its own check,
-    say."""
+    """{decision, kept, where} of every decision, by the findings that name it and its own check."""
     rows = []
-    for one in state.decisions:
-        number = one.get("number", 0)
+    for row in state.decisions:
+        number = row.get("number", 0)
         kept, where = _kept(state, number)
-        where = where or ", ".join(one.get("files", ())[:6])
-        title = f"{number:03d} {one.get('title', '')}"
+        where = where or ", ".join(row.get("files", ())[:6])
+        title = f"{number:03d} {row.get('title', '')}"
         rows.append({"decision": _cell(title), "kept": _cell(kept), "where": _cell(where or "–")})
     return rows
 
@@ -113,30 +105,29 @@ def _kept(state: LoopState, number: int) -> tuple[str, str]:
     newer = state.trail.superseded.get(number)
     if newer is not None:
         return f"superseded by {newer:03d}", ""
-    against = [one for one in state.findings.values() if number in one.contradicts]
-    places = ", ".join(one.place or one.id for one in against[:6])
-    left = [one.id for one in against if _stands(state, one)]
+    against = [row for row in state.findings.values() if number in row.contradicts]
+    if not against:
+        return "yes", ""
+    places = ", ".join(finding.place or finding.id for finding in against[:6])
+    left = _ids(finding for finding in against if _stands(state, finding))
+    waived = _ids(row for row in against if (row.resolution or {}).get("how") == "waive")
     if left and number in state.trail.invalidated:
-        return f"no longer holds ({', '.join(left[:6])})", places
+        return f"no longer holds ({left})", places
     if left:
-        return f"no ({', '.join(left[:6])})", places
-    waived = [one.id for one in against if (one.resolution or {}).get("how") == "waive"]
-    if waived:
-        return f"no, the person let {', '.join(waived[:6])} pass", places
-    return (
-        ("yes, after " + ", ".join(one.id for one in against[:6]), places)
-        if against
-        else ("yes", "")
-    )
+        return f"no ({left})", places
+    return f"no, the person let {waived} pass" if waived else f"yes, after {_ids(against)}", places
 
 
-def _stands(state: LoopState, finding: object) -> bool:
+def _ids(findings: Iterable[Finding]) -> str:
+    return ", ".join([finding.id for finding in findings][:6])
+
+
+def _stands(state: LoopState, finding: Finding) -> bool:
     """Neither its task is completed nor has anybody settled it."""
-    task = state.tasks.get(getattr(finding, "task", None) or "")
-    how = (getattr(finding, "resolution", None) or {}).get("how")
-    if task is not None:
-        return task.status != tasks.COMPLETED and how in (None, "task")
-    return how in (None, "task")
+    task = state.tasks.get(finding.task or "")
+    if task is not None and task.status == tasks.COMPLETED:
+        return False
+    return (finding.resolution or {}).get("how") in (None, "task")
 
 
 def _cell(words: str) -> str:
@@ -147,22 +138,20 @@ def _summary(state: LoopState) -> list[str]:
     session = state.session
     usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
     money = f"{tokens} tokens" if unpriced else f"${usd:.2f}"
-    ended = session.status in verdict.FINAL
-    rows = [
-        f"{session.status}"
-        + (f" ({line(session.verdict, 40)})" if ended and session.verdict else "")
-        + (f": {line(session.reason, 600)}" if session.reason and ended else ""),
-        f"{state.counts[tasks.COMPLETED]} of {prose.count(len(state.tasks), 'task')} completed in "
-        f"{prose.count(len(state.waves), 'wave')}, "
-        f"{prose.count(state.attempts, 'failed attempt')}, "
-        f"{prose.count(len(state.panels), 'panel')}, {money}",
-    ]
-    if (state.gate or {}).get("passed"):
-        gate = state.gate or {}
-        rows.append(
-            f"gate: {line(gate.get('card', ''), 40)}, confidence {gate.get('confidence', 0)} %"
-        )
-        rows += [
-            f"{key}: {line(gate[key], LONGEST)}" for key in ("alternative", "risk") if gate.get(key)
-        ]
+    rows = [session.status]
+    if session.status in verdict.FINAL:
+        rows[0] += f" ({line(session.verdict, 40)})" if session.verdict else ""
+        rows[0] += f": {line(session.reason, 600)}" if session.reason else ""
+    work = prose.count(len(state.tasks), "task")
+    waves = prose.count(len(state.waves), "wave")
+    failed = prose.count(state.attempts, "failed attempt")
+    panels = prose.count(len(state.panels), "panel")
+    done = state.counts[tasks.COMPLETED]
+    rows.append(f"{done} of {work} completed in {waves}, {failed}, {panels}, {money}")
+    gate = state.gate or {}
+    if gate.get("passed"):
+        card = line(gate.get("card", ""), 40)
+        rows.append(f"gate: {card}, confidence {gate.get('confidence', 0)} %")
+        keys = [key for key in ("alternative", "risk") if gate.get(key)]
+        rows += [f"{key}: {line(gate[key], LONGEST)}" for key in keys]
     return rows

@@ -1,4 +1,4 @@
-"""Words that are shown: bounded, and nothing in them that would hide or start what follows."""
+"""Somebody's words within a file of ours: bounded lines that cannot hide what follows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _HARMFUL = re.compile(
 
 
 def line(words: object, most: int) -> str:
-    """A text as one line of at most `most` characters in a file of ours; whatever its length, only
-    its beginning is looked at."""
+    """A text as one line of at most `most` characters; only its beginning is looked at."""
     text = prose.clean(" ".join(str(words)[: most * 4].split()), most)
     return text.replace("<!--", "<! --").replace("-->", "-- >")
 
 
-def more(count: int) -> str:
-    """`+3 more`."""
-    return f"+{count} more"
+def first(rows: list[str], most: int) -> list[str]:
+    """The first rows of a list, and `+3 more` for the others."""
+    left = len(rows) - most
+    return [*rows[:most], f"+{left} more"] if left > 0 else rows
 
 
 def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
