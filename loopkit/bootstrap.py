@@ -5,17 +5,15 @@
 ROOT is the plugin folder (only read), DATA the folder that holds the environment, LOCK the lock
 file (default ROOT/requirements.lock). In DATA:
 
-    envs/<name>/   environments, each built in its final place; one is complete when it holds a copy
-    of its lock file.
-                   Several versions of the plugin may share DATA: each takes the one of its own lock
-                   file
-    env            link to the one that was prepared last (a folder of its own where there are no
-    links) python         one line: the interpreter below it, for whoever needs only the standard
-    library pyc/           compiled modules (the program is started with this pycache prefix)
-    env.lock       held while building; the system lets go of it when the holder dies prepare.log
-    what the installers printed at the last build
+    envs/<name>/   environments, each built in its final place; one is complete when it holds a
+                   copy of its lock file, by which versions of the plugin that share DATA know it
+    env            link to the one that was prepared last (a folder where there are no links)
+    python         one line: the interpreter below it, for what needs only the standard library
+    pyc/           compiled modules (the program is started with this pycache prefix)
+    env.lock       held while building; the system releases it when the holder dies
+    prepare.log    what the installers printed at the last build
 
-Killed at any point, the next call sweeps what was left and starts again, or finds the work done.
+Killed at any point, the next call cleans up and starts again, or finds the work done.
 Everything for people goes to standard error: progress, and on failure one line (what, where, what
 to do) and exit code 3. Standard library only, and readable by every Python 3 so that an old one can
 say what it lacks.
@@ -43,46 +41,38 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 WINDOWS = os.name == "nt"
 
-#: Seconds after which an environment that no program was started in is removed when another one is
-#: built.
+#: Seconds after which an unused environment is removed when another one is built.
 UNUSED = 30 * 86400
 
 # Settings of pip and uv that send an installation elsewhere or change what is installed. All others
 # of a person (index, proxy, certificates, cache) are left to work.
 REDIRECTING = (
-    *(
-        "CONSTRAINT",
-        "DRY_RUN",
-        "EDITABLE",
-        "NO_DEPS",
-        "OVERRIDE",
-        "PREFIX",
-        "PYTHON",
-        "REQUIREMENT",
-        "ROOT",
-    ),
-    *("SYSTEM_PYTHON", "TARGET", "USER"),
+    *("CONSTRAINT", "DRY_RUN", "EDITABLE", "NO_DEPS", "OVERRIDE", "PREFIX", "PYTHON"),
+    *("REQUIREMENT", "ROOT", "SYSTEM_PYTHON", "TARGET", "USER"),
 )
 
-# What each requirement is imported as. Importing all of them shows that the environment works, and
-# compiles them.
+# What each requirement is imported as: this shows that the environment works, and compiles it.
 IMPORTS = ("click", "jinja2", "portalocker", "pydantic", "rich.console", "yaml")
 
 OFFLINE = re.compile(
-    r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|max "
-    r"retries|"
-    r"name (or service|resolution)|nodename nor servname|network is (unreachable|down|disabled)|"
-    r"no route to host|proxy ?error|tcp connect|tim(ed|e) ?out|temporary failure|tunnel",
+    r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|"
+    r"max retries|name (or service|resolution)|nodename nor servname|no route to host|"
+    r"network is (unreachable|down|disabled)|proxy ?error|tcp connect|tim(ed|e) ?out|"
+    r"temporary failure|tunnel",
     re.IGNORECASE,
 )
 
 
+# Options of pip and uv that install wheels with the hashes of the lock file only.
+LOCKED = ("--require-hashes", "--only-binary", ":all:")
+
+
 class CannotPrepare(Exception):
-    """The environment could not be built. The text is the line for the person: what, where, what to
-    do."""
+    """The environment could not be built; the text says what, where, and what to do."""
 
 
 class NoNetwork(CannotPrepare):
@@ -97,8 +87,7 @@ class DiskFull(CannotPrepare):
 
 
 def say(text: str) -> None:
-    """Print one line of progress on standard error; where nobody listens that is no reason to
-    stop."""
+    """Print a line of progress on standard error, if somebody listens."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"loopkit: {text}\n")
         sys.stderr.flush()
@@ -106,8 +95,7 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for it; it ends with the process, however that
-    ends."""
+    """Wait for an exclusive lock on `path`; it ends with the process, however that ends."""
     with open(path, "ab") as file:
         if WINDOWS:
             _lock_on_windows(file.fileno())
@@ -120,8 +108,7 @@ def held(path: Path) -> Iterator[None]:
                 say("another loopkit is preparing the environment, waiting for it")
                 fcntl.flock(file, fcntl.LOCK_EX)
             except OSError as error:
-                # A file system without locks: better a first use that must not happen twice at once
-                # than none.
+                # a file system without locks: better an unprotected first use than none
                 if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                     raise
         yield
@@ -151,20 +138,16 @@ def python_of(env: Path) -> Path:
 def is_complete(env: Path, lock: bytes) -> bool:
     """Whether `env` was built to its end from this lock file and its interpreter is still there."""
     try:
-        return (env / "requirements.lock").read_bytes() == lock and os.access(
-            python_of(env), os.X_OK
-        )
+        same = (env / "requirements.lock").read_bytes() == lock
+        return same and os.access(python_of(env), os.X_OK)
     except OSError:
         return False
 
 
 def complete(data: Path, lock: bytes) -> "Path | None":
-    """The complete environment in `data` of this lock file, the current one first; None where there
-    is none."""
-    for env in (data / "env", *sorted(data.glob("envs/*"))):
-        if is_complete(env, lock):
-            return env
-    return None
+    """The complete environment in `data` of this lock file, the current one first, or None."""
+    envs = (data / "env", *sorted(data.glob("envs/*")))
+    return next((env for env in envs if is_complete(env, lock)), None)
 
 
 def base_interpreter() -> str:
@@ -187,10 +170,7 @@ def clean_environment() -> dict[str, str]:
 
 
 class Builder:
-    """Builds one environment.
-
-    data: the data folder. lock: the lock file. uv: path of uv, or None where there is none.
-    """
+    """Builds one environment. uv: its path, or None."""
 
     def __init__(self, data: Path, lock: Path, uv: "str | None") -> None:
         self.data = data
@@ -199,11 +179,8 @@ class Builder:
         self.log = data / "prepare.log"
 
     def build(self, env: Path) -> None:
-        """Fill `env` with an interpreter and the packages of the lock file: with uv, else with venv
-        and pip.
-
-        Raises CannotPrepare; `env` is then in any state.
-        """
+        """Fill `env` with an interpreter and the locked packages: with uv, else with venv and pip.
+        Raises CannotPrepare; `env` is then in any state."""
         self.log.write_bytes(b"")
         if not self.uv:
             self._with_pip(env)
@@ -213,70 +190,45 @@ class Builder:
         except DiskFull:
             raise
         except CannotPrepare as first:
-            # uv does not read pip's settings: an index that only pip knows of is a reason to try
-            # pip too.
+            # uv does not read pip's settings, which may name an index
             shutil.rmtree(env, ignore_errors=True)
             try:
                 self._with_pip(env)
             except CannotPrepare as second:
-                raise (
-                    second
-                    if isinstance(second, NoNetwork) or not isinstance(first, NoNetwork)
-                    else first
-                ) from None
+                offline = isinstance(first, NoNetwork) and not isinstance(second, NoNetwork)
+                raise (first if offline else second) from None
 
     def _with_uv(self, env: Path) -> None:
         assert self.uv
-        self._run(
-            "uv venv",
-            [self.uv, "venv", "--quiet", "--no-project", "--python", base_interpreter(), str(env)],
-        )
-        self._run(
-            "uv pip install",
-            [self.uv, "pip", "install", "--quiet", "--no-progress", "--python", str(python_of(env))]
-            + ["--require-hashes", "--only-binary", ":all:", "--requirements", str(self.lock)],
-        )
+        venv = ["venv", "--quiet", "--no-project", "--python", base_interpreter(), str(env)]
+        self._run("uv venv", [self.uv, *venv])
+        install = ["install", "--quiet", "--no-progress", "--python", str(python_of(env))]
+        locked = [*LOCKED, "--requirements", str(self.lock)]
+        self._run("uv pip install", [self.uv, "pip", *install, *locked])
         self._try_imports(env)
 
     def _with_pip(self, env: Path) -> None:
         python = base_interpreter()
+        venv = [python, "-I", "-m", "venv"]
+        newer = "import venv, pip; assert int(pip.__version__.split('.')[0]) >= 23"
         if self._works([python, "-I", "-c", "import venv, ensurepip"]):
-            self._run("python -m venv", [python, "-I", "-m", "venv", str(env)])
+            self._run("python -m venv", [*venv, str(env)])
             pip = [str(python_of(env)), "-I", "-m", "pip"]
-        elif self._works(
-            [
-                python,
-                "-I",
-                "-c",
-                "import venv, pip; assert int(pip.__version__.split('.')[0]) >= 23",
-            ]
-        ):
-            self._run("python -m venv", [python, "-I", "-m", "venv", "--without-pip", str(env)])
+        elif self._works([python, "-I", "-c", newer]):
+            self._run("python -m venv", [*venv, "--without-pip", str(env)])
             pip = [python, "-I", "-m", "pip", "--python", str(python_of(env))]
         else:
             raise CannotPrepare(
                 f"{python} cannot make environments (its venv or ensurepip module is missing): "
-                "install python3-venv "
-                "(Debian, Ubuntu) or uv, and run this again"
+                "install python3-venv (Debian, Ubuntu) or uv, and run this again"
             )
-        self._run(
-            "pip install",
-            pip
-            + [
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-input",
-                "--no-compile",
-                "--no-user",
-            ]
-            + ["--require-hashes", "--only-binary", ":all:", "--requirement", str(self.lock)],
-        )
+        quiet = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
+        locked = ["--no-user", *LOCKED, "--requirement", str(self.lock)]
+        self._run("pip install", [*pip, "install", *quiet, *locked])
         self._try_imports(env)
 
     def _try_imports(self, env: Path) -> None:
-        """Import every requirement; the compiled modules land where the program will look for
-        them."""
+        """Import every requirement, compiling it where the program will look for it."""
         python = python_of(Path(os.path.realpath(env)))
         cache = f"pycache_prefix={self.data / 'pyc'}"
         code = "import " + ", ".join(IMPORTS)
@@ -284,38 +236,32 @@ class Builder:
 
     def _works(self, command: "list[str]") -> bool:
         try:
-            run = subprocess.run(
-                command,
-                cwd=self.data,
-                env=clean_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            return self._call(command, subprocess.DEVNULL) == 0
         except OSError:
             return False
-        return run.returncode == 0
+
+    def _call(self, command: "list[str]", output: "IO[bytes] | int") -> int:
+        """Run in the data folder, so that no settings of the project that a person is in apply."""
+        return subprocess.call(
+            command,
+            cwd=self.data,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
 
     def _run(self, name: str, command: "list[str]") -> None:
-        """Run one step with its output in the log. Its working directory is the data folder, so
-        that no settings of the project that a person is in apply."""
+        """Run one step with its output in the log."""
         with open(self.log, "ab") as log:
             log.write(f"$ {' '.join(command)}\n".encode("utf-8", "surrogateescape"))
             log.flush()
             begin = log.tell()
             try:
-                code = subprocess.call(
-                    command,
-                    cwd=self.data,
-                    env=clean_environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+                code = self._call(command, log)
             except OSError as error:
-                raise CannotPrepare(
-                    f"cannot run {command[0]} ({error.strerror}): install Python again, or uv"
-                ) from None
+                what = f"cannot run {command[0]} ({error.strerror})"
+                raise CannotPrepare(f"{what}: install Python again, or uv") from None
         if code == 0:
             return
         with open(self.log, "rb") as log_again:
@@ -325,41 +271,30 @@ class Builder:
 
 
 def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotPrepare:
-    """The error for a failed step, from what it printed.
-
-    step: its name for people. code: its exit code. output: all it printed. data, log: the places to
-    name.
-    """
+    """The error for a failed step, from what it printed."""
+    again = f"and run this again; details in {log}"
     if re.search(r"no space left|disk quota|errno 28\b|os error 28\b", output, re.IGNORECASE):
         return DiskFull(data)
     if re.search(r"peer certificate|certificate_verify_failed", output, re.IGNORECASE):
         return CannotPrepare(
             f"the package index shows a certificate that is not trusted here ({step}): name your "
-            "network's "
-            f"certificates in SSL_CERT_FILE or PIP_CERT and run this again; details in {log}"
+            f"network's certificates in SSL_CERT_FILE or PIP_CERT {again}"
         )
     if OFFLINE.search(output):
         return NoNetwork(
             f"cannot reach the package index for the first-use set-up ({step}): connect to the "
-            "network, or set "
-            f"PIP_INDEX_URL or HTTPS_PROXY, and run this again; details in {log}"
+            f"network, or set PIP_INDEX_URL or HTTPS_PROXY, {again}"
         )
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    wrong = [
-        line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)
-    ] or lines[-1:]
-    said = f" ({wrong[-1][:160]})" if wrong else ""
-    return CannotPrepare(
-        f"{step} failed with exit code {code}{said}: details in {log}; mend that and run this again"
-    )
+    errors = [line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)]
+    last = "".join(f" ({line[:160]})" for line in (errors or lines)[-1:])
+    what = f"{step} failed with exit code {code}{last}"
+    return CannotPrepare(f"{what}: details in {log}; mend that and run this again")
 
 
 def prepare(data: Path, lock: Path) -> None:
-    """Make `data`/env the environment of the lock file, unless it is so already.
-
-    Raises CannotPrepare with a line for the person, OSError where the data folder cannot be
-    written.
-    """
+    """Make `data`/env the environment of the lock file, unless it is so already. Raises
+    CannotPrepare, and OSError where the data folder cannot be written."""
     wanted = lock.read_bytes()
     data.mkdir(parents=True, exist_ok=True)
     with held(data / "env.lock"):
@@ -373,13 +308,10 @@ def prepare(data: Path, lock: Path) -> None:
             sweep(data, current)
             new = envs / secrets.token_hex(4)
             begun = time.monotonic()
-            again = (
-                "the lock file changed"
-                if (current / "requirements.lock").exists()
-                else "first use, once"
-            )
+            changed = (current / "requirements.lock").exists()
+            why = "the lock file changed" if changed else "first use, once"
             uv = shutil.which("uv")
-            say(f"preparing the environment with {'uv' if uv else 'pip'} ({again}) in {data} …")
+            say(f"preparing the environment with {'uv' if uv else 'pip'} ({why}) in {data} …")
             Builder(data, lock, uv).build(new)
             write_whole(new / "requirements.lock", wanted)
             say(f"environment ready after {time.monotonic() - begun:.0f} s")
@@ -414,9 +346,8 @@ def switch(current: Path, new: Path) -> None:
 
 
 def sweep(data: Path, current: Path) -> None:
-    """Remove the environments other than `current` that nobody runs in, and what was compiled for
-    them: those that were not built to their end, and those in which no program was started for
-    long."""
+    """Remove environments other than `current`, and what was compiled for them, that nobody runs
+    in: those that were not built to their end, and those that have long been unused."""
     kept = os.path.realpath(current)
     for env in (data / "envs").iterdir():
         if os.path.realpath(env) == kept or in_use(env) or is_recent(env):
@@ -427,8 +358,8 @@ def sweep(data: Path, current: Path) -> None:
 
 
 def is_recent(env: Path) -> bool:
-    """Whether `env` is complete for some lock file, and was built or used of late: each start
-    renews its pyvenv.cfg."""
+    """Whether `env` is complete for some lock file, and was used of late, which its pyvenv.cfg
+    shows."""
     try:
         age = time.time() - (env / "pyvenv.cfg").stat().st_mtime
         return age < UNUSED and is_complete(env, (env / "requirements.lock").read_bytes())
@@ -437,8 +368,7 @@ def is_recent(env: Path) -> bool:
 
 
 def in_use(env: Path) -> bool:
-    """Whether a running loopkit holds `env`: each one has a shared lock on its environment's
-    pyvenv.cfg."""
+    """Whether a running loopkit holds `env`: each has a shared lock on its pyvenv.cfg."""
     if WINDOWS:
         return False  # Windows itself refuses to remove what is in use.
     import fcntl
@@ -454,16 +384,13 @@ def in_use(env: Path) -> bool:
 
 
 def main(arguments: "list[str]") -> int:
-    """Run from the command line; the exit code (0 ready, 2 wrong call, 3 cannot, 130
-    interrupted)."""
+    """Exit code: 0 ready, 2 wrong call, 3 cannot, 130 interrupted."""
     if len(arguments) not in (2, 3):
         sys.stderr.write("usage: bootstrap.py ROOT DATA [LOCK]\n")
         return 2
-    # Absolute: the installers run in the data folder.
-    root, data = Path(os.path.abspath(arguments[0])), Path(os.path.abspath(arguments[1]))
-    lock = (
-        Path(os.path.abspath(arguments[2])) if len(arguments) == 3 else root / "requirements.lock"
-    )
+    # absolute: the installers run in the data folder
+    root, data, *given = (Path(os.path.abspath(path)) for path in arguments)
+    lock = given[0] if given else root / "requirements.lock"
     try:
         prepare(data, lock)
     except CannotPrepare as error:
@@ -477,16 +404,13 @@ def main(arguments: "list[str]") -> int:
         elif str(where) == str(lock):
             say(f"cannot read {lock} ({error.strerror}): install the plugin again")
         else:
+            what = f"cannot write {where} ({error.strerror})"
             say(
-                f"cannot write {where} ({error.strerror}): make the data folder {data} writable, "
-                "or name another one "
-                "in LOOPKIT_DATA"
+                f"{what}: make the data folder {data} writable, or name another one in LOOPKIT_DATA"
             )
     except Exception as error:  # a person gets a line, never a traceback
-        say(
-            f"preparing {data} failed ({type(error).__name__}: {error}): remove that folder's "
-            "envs/ and try again"
-        )
+        what = f"preparing {data} failed ({type(error).__name__}: {error})"
+        say(f"{what}: remove that folder's envs/ and try again")
     else:
         return 0
     return 3

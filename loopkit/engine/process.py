@@ -19,7 +19,7 @@ from ..store import tables
 #: signal n · seconds: run time.
 Outcome = namedtuple("Outcome", "exit seconds note")
 
-#: Bytes of output that are kept at the most: the beginning and, what matters more, the end.
+#: Most bytes of output that are kept: the beginning and, what matters more, the end.
 MOST_OUTPUT = 4_000_000
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
@@ -30,12 +30,9 @@ _LINGER = 2.0
 def run(
     arguments: list[str], folder: str, log: str, seconds: float, environment: dict[str, str]
 ) -> Outcome:
-    """Run `arguments` in `folder` with both streams appended to the file `log`; the whole group
-    ends with it.
-
-    No shell. A TERM or HUP signal to us ends the group first. Raises OSError where the log cannot
-    be written.
-    """
+    """Run `arguments` in `folder`, without a shell, with both streams appended to the file `log`.
+    The process group ends with it, and before us on TERM or HUP. Raises OSError where the log
+    cannot be written."""
     masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
@@ -72,7 +69,7 @@ def run(
 
 
 class _Pump(threading.Thread):
-    """Carries a program's output into the log, credentials masked: its first half of MOST_OUTPUT at
+    """Carries a program's output into the log, credentials masked: the first half of MOST_OUTPUT at
     once, of the rest only the end."""
 
     def __init__(self, process: subprocess.Popen, output: BinaryIO, masks: masking.Stream) -> None:
@@ -97,10 +94,7 @@ class _Pump(threading.Thread):
             with self.lock:
                 try:
                     self._take(self.masks.feed(piece))
-                except (
-                    OSError,
-                    ValueError,
-                ) as error:  # a full disk must not stop the program's own output
+                except (OSError, ValueError) as error:  # a full disk must not stop the program
                     self.fault = self.fault or OSError(str(error))
 
     def _take(self, piece: bytes) -> None:
@@ -136,8 +130,7 @@ class _Pump(threading.Thread):
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """TERM and HUP become an exit that runs the clean-up on its way; only possible in the main
-    thread."""
+    """Turn TERM and HUP into an exit that runs the clean-up; only possible in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

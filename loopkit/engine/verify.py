@@ -23,9 +23,8 @@ def run(
     seconds: float,
     environment: dict,
 ) -> dict:
-    """Run a stored command line in the folder `work`; gives what a `…_verified` journal line needs,
-    plus `output` (its end) and `signature` (of its first error; "" where it passed or says
-    nothing).
+    """Run a stored command line in the folder `work`; gives the data of a `…_verified` event, plus
+    `output` (its end) and `signature` (of its first error, or "").
 
     project: what `files` are relative to · folder: the loop's, where the log goes to
     `evidence/<target>-<number>.log` · files: paths that the evidence vouches for, taken before the
@@ -42,19 +41,15 @@ def run(
         with open(log, "wb") as file:
             file.write(f"$ {tables.masks().masked(line)}\n".encode("utf-8", "surrogateescape"))
         outcome = process.run(command.split(line), work, log, seconds, environment)
-        ending = (
-            f"\n[exit {outcome.exit} in {outcome.seconds:.1f} "
-            f"s{'; ' + outcome.note if outcome.note else ''}]\n"
-        )
+        note = f"; {outcome.note}" if outcome.note else ""
         with open(log, "ab") as file:
+            ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{note}]\n"
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
         mark = "" if outcome.exit == 0 else _signature(log)
     except OSError as error:
-        raise Damaged(
-            f"cannot write {log}: {error.strerror}",
-            "make room or give write access; nothing was recorded",
-        ) from None
+        way_out = "make room or give write access; nothing was recorded"
+        raise Damaged(f"cannot write {log}: {error.strerror}", way_out) from None
     return {
         "passed": outcome.exit == 0,
         "exit": outcome.exit,
@@ -69,8 +64,7 @@ def run(
 
 
 def _new_log(folder: str, target: str) -> tuple[str, str]:
-    """A log that nobody else writes, `evidence/T-003-2.log`: relative to the loop's folder, and
-    whole."""
+    """A new log, `evidence/T-003-2.log`: its path relative to the loop's folder, and whole."""
     for number in itertools.count(1):
         relative = f"evidence/{target}-{number}.log"
         log = os.path.join(folder, relative)

@@ -1,9 +1,9 @@
-"""The detectors: what a loop's batches say about its course (rule: Detectors). Pure; nothing is run
-or asked."""
+"""Detectors: what a loop's batches say about its course (rule: Detectors)."""
 
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import takewhile
 
 from ..journal.course import (
     BLOCKED,
@@ -36,18 +36,19 @@ def rate(batch: Batch) -> float | None:
     return passed / (passed + failed) if passed + failed else None
 
 
+def _rates(batches: Sequence[Batch]) -> list[float]:
+    return [value for value in map(rate, batches) if value is not None]
+
+
 def count(batch: Batch, result: str) -> int:
     """How many tasks of a batch came to this."""
-    return sum(one.result == result for one in batch.outcomes.values())
+    return sum(outcome.result == result for outcome in batch.outcomes.values())
 
 
 def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Verdict:
     """What the batches since the last recovery say, the oldest first; `used`: {status: counted
-    recoveries}.
-
-    Exactly one status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED,
-    PROGRESSING.
-    """
+    recoveries}. One status, the first that fits: BLOCKED, FLIP-FLOPPING, REGRESSING, STALLED,
+    PROGRESSING."""
     status = _status(batches)
     advice = _recommendation(status, batches, used or {})
     return Verdict(status, _confidence(batches, status), trend(batches), advice)
@@ -61,15 +62,13 @@ def _status(batches: Sequence[Batch]) -> str:
         return BLOCKED
     if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
         return FLIP_FLOPPING
-    rates = [one for one in map(rate, batches) if one is not None][-3:]
+    rates = _rates(batches)[-3:]
     if rate(last) is not None and len(rates) == 3 and rates[0] > rates[1] > rates[2]:
         return REGRESSING
     newest = batches[-STALL:]
-    if len(newest) == STALL and (
-        not any(count(one, PASSED) for one in newest) or set.intersection(*map(_signatures, newest))
-    ):
-        return STALLED
-    return PROGRESSING
+    idle = not any(count(batch, PASSED) for batch in newest)
+    same = set.intersection(*map(_signatures, newest))
+    return STALLED if len(newest) == STALL and (idle or same) else PROGRESSING
 
 
 def _histories(batches: Sequence[Batch]) -> dict[str, list]:
@@ -83,24 +82,17 @@ def _histories(batches: Sequence[Batch]) -> dict[str, list]:
 
 
 def _signatures(batch: Batch) -> set[str]:
-    return {
-        one.signature for one in batch.outcomes.values() if one.result == FAILED and one.signature
-    }
+    failed = (outcome for outcome in batch.outcomes.values() if outcome.result == FAILED)
+    return {outcome.signature for outcome in failed if outcome.signature}
 
 
 def failures(batches: Sequence[Batch]) -> int:
     """Batches in a row, up to the last, in which something failed."""
-    number = 0
-    for batch in reversed(batches):
-        if not count(batch, FAILED):
-            break
-        number += 1
-    return number
+    return len(list(takewhile(lambda batch: count(batch, FAILED), reversed(batches))))
 
 
 def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
-    """(batches in a row, up to the last, that contain one and the same error, its signature); (0,
-    "") without one."""
+    """(batches in a row, up to the last, with one and the same error, its signature or "")."""
     left: set[str] = set()
     number = 0
     for batch in reversed(batches):
@@ -113,7 +105,7 @@ def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
 
 def trend(batches: Sequence[Batch]) -> str:
     """improving, stable or declining: the last pass rate against the one before."""
-    rates = [one for one in map(rate, batches) if one is not None][-2:]
+    rates = _rates(batches)[-2:]
     if len(rates) < 2 or rates[0] == rates[1]:
         return "stable"
     return "improving" if rates[1] > rates[0] else "declining"
@@ -133,7 +125,6 @@ def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, in
     if used.get(status, 0) >= MOST_RECOVERIES:
         return "escalate"
     if status == BLOCKED:
-        return "unblock:" + ",".join(
-            name for name, one in batches[-1].outcomes.items() if one.result == HELD_UP
-        )
+        outcomes = batches[-1].outcomes.items()
+        return "unblock:" + ",".join(name for name, row in outcomes if row.result == HELD_UP)
     return "retry-with-change" if status == STALLED else "rollback"

@@ -16,13 +16,8 @@ if TYPE_CHECKING:
     from ..journal.state import LoopState
 
 SCAFFOLD, EXECUTE = "SCAFFOLD", "EXECUTE"
-NEEDS_CLARIFICATION, DRAFT, APPROVED, IN_PROGRESS, COMPLETE = (
-    "NEEDS_CLARIFICATION",
-    "DRAFT",
-    "APPROVED",
-    "IN_PROGRESS",
-    "COMPLETE",
-)
+NEEDS_CLARIFICATION, DRAFT, APPROVED = "NEEDS_CLARIFICATION", "DRAFT", "APPROVED"
+IN_PROGRESS, COMPLETE = "IN_PROGRESS", "COMPLETE"
 #: Heading of tasks that name no group.
 UNGROUPED = "Tasks"
 _NUMBER = re.compile(r"[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){1,12}", re.ASCII)
@@ -30,7 +25,8 @@ _NUMBER = re.compile(r"[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){1,12}", re.ASCII)
 
 def numbers(state: LoopState) -> dict[str, str]:
     """{task id: "1.2"} of the tasks there are, in the ledger's order."""
-    return {one: state.trail.outline[one] for one in state.tasks if one in state.trail.outline}
+    known = state.trail.outline
+    return {task_id: known[task_id] for task_id in state.tasks if task_id in known}
 
 
 def number(state: LoopState, task_id: str) -> str:
@@ -44,23 +40,22 @@ def is_number(word: str) -> bool:
 
 
 def named(state: LoopState, word: str) -> str | None:
-    """The id of the task that an outline number stands for, removed ones included; None for an
-    unknown number."""
+    """The id of the task, even a removed one, with an outline number, or None."""
     return state.trail.ids.get(word.strip())
 
 
 def groups(state: LoopState) -> dict[str, str]:
     """{"1": heading} of the groups, in their order."""
-    return {str(place): name or UNGROUPED for name, place in state.trail.groups.items()}
+    return {str(number): name or UNGROUPED for name, number in state.trail.groups.items()}
 
 
 def phase(state: LoopState) -> str:
     """SCAFFOLD while a task marked `scaffold` is open, else EXECUTE."""
-    return SCAFFOLD if any(state.tasks[one].scaffold for one in state.open) else EXECUTE
+    return SCAFFOLD if any(state.tasks[name].scaffold for name in state.open) else EXECUTE
 
 
 def plan_status(state: LoopState) -> str:
-    """What plan.md says of the plan (rule: Files, plan.md)."""
+    """What plan.md says of the plan."""
     if state.tasks and not state.open:
         return COMPLETE
     if state.waves:
