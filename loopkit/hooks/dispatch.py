@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import time
-from collections import namedtuple
 
 from ..store import beats
 from . import reply
@@ -26,10 +25,6 @@ EVENTS = (
     "session_end",
 )
 
-#: What a handler gets. given: the event's input (a dict, {} where it is none) · readable: whether
-#: it was one · env: environment variables · data: the plugin's data folder · now: POSIX seconds.
-Call = namedtuple("Call", "event given readable env data now")
-
 
 def parse(raw: bytes) -> dict | None:
     """The input, one JSON object in UTF-8, with or without a byte order mark; else None."""
@@ -47,7 +42,7 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
     try:
         given = parse(raw)
         handler = __import__("loopkit.hooks." + event, fromlist=["handle"]).handle
-        answer = handler(Call(event, given or {}, given is not None, env, data, now))
+        answer = handler(reply.Call(event, given or {}, given is not None, env, data, now))
         output, result = json.dumps(answer).encode("ascii") if answer else b"", reply.kind(answer)
     except Exception as fault:  # whatever it is, the session must not suffer from it
         from . import log

@@ -7,13 +7,9 @@ import time
 from binascii import crc32
 
 from ..core.journal import clock, settings
-from ..core.journal.events import Event
-from ..store import journal, loops, native
-from . import log
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from ..store import loops, native
+from . import log, project
+from .reply import Call
 
 #: Seconds a hook waits for the loop's writing lock, and for the locks of the list in all.
 LOCK_SECONDS, PATIENCE = 0.5, 1.0
@@ -49,9 +45,7 @@ def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
         if not lines:
             mark.move(len(result.created) == refused)
             return None
-        now = clock.stamp(call.now)
-        events = [Event(kind, data, now, "hook") for kind, data in lines]
-        journal.append(loops.ledger(found.root, found.name), events)
+        project.record(found, call, *lines)
         mark.move(True)
         fresh = loops.view(found.root)
         if fresh is not None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..core.journal import verdict
+from ..core.journal import clock, verdict
+from ..core.journal.events import Event
 from ..store import journal, loops, place, trust
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..core.journal.events import Event
-    from .dispatch import Call
+from .reply import Call
 
 
 def _roots(call: Call) -> list:
@@ -51,9 +48,11 @@ def session_id(call: Call) -> str:
     return name if type(name) is str else ""
 
 
-def append(found: loops.View, event: Event) -> None:
-    """Add one line to the loop's journal; raises OSError."""
-    journal.append(loops.ledger(found.root, found.name), [event])
+def record(found: loops.View, call: Call, *changes: tuple) -> None:
+    """Append events, (type, data) each, to the loop's journal; raises OSError."""
+    now = clock.stamp(call.now)
+    events = [Event(kind, data, now, "hook") for kind, data in changes]
+    journal.append(loops.ledger(found.root, found.name), events)
 
 
 def _here() -> str | None:

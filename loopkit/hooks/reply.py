@@ -1,6 +1,12 @@
-"""What a hook may answer the client, the only place that knows the forms (client 2.1.332)."""
+"""What a hook is called with and may answer, in the forms of the client (2.1.332)."""
 
 from __future__ import annotations
+
+from collections import namedtuple
+
+#: What a handler gets. given: the event's input (a dict, {} where it is none) · readable: whether
+#: it was one · env: environment variables · data: the plugin's data folder · now: POSIX seconds.
+Call = namedtuple("Call", "event given readable env data now")
 
 
 def hold(text: str) -> dict:

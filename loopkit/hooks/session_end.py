@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.journal import clock, verdict
-from ..core.journal.events import Event
+from ..core.journal import verdict
 from ..store import place
 from . import project
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 
 def handle(call: Call) -> None:
@@ -20,4 +16,4 @@ def handle(call: Call) -> None:
         return
     if place.client_pid(call.env) in (None, found.session.owner_pid):
         data = {"session_id": found.session.owner, "client_pid": None}
-        project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))
+        project.record(found, call, ("owner_changed", data))

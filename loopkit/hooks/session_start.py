@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.journal import clock, verdict
-from ..core.journal.events import Event
+from ..core.journal import verdict
 from ..core.steps import announce
 from ..store import loops, native, place
 from . import project, reply
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 #: What the person reads where a loop came with the folder: nothing of its content.
 STRANGER = (
@@ -68,5 +64,5 @@ def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loo
         from ..store import transcript
 
         data.update(transcript.unread(place.config_dir(call.env), session))
-    project.append(found, Event("owner_changed", data, clock.stamp(call.now), "hook"))
+    project.record(found, call, ("owner_changed", data))
     return loops.view(found.root) or found

@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import time
 
-from ..core.journal import clock, verdict
-from ..core.journal.events import Event
+from ..core.journal import verdict
 from ..core.steps import stop
 from ..store import loops, place
 from . import project, reply
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 #: What the client says of background work that still runs; anything else is over or unknown.
 RUNNING = ("running", "pending", "queued", "starting", None)
@@ -36,7 +32,7 @@ def handle(call: Call) -> dict | None:
         found = _synced(found, call)
         decision = _last_rows(found, call)
     if decision.record is not None:
-        _append(found, call, "iteration_ended", decision.record)
+        project.record(found, call, ("iteration_ended", decision.record))
         if found.rebuilt or decision.record.get("verdict"):
             loops.renew(found.root, found.name)  # rare: for who reads the snapshot alone
     if decision.decision != "hold":
@@ -44,7 +40,7 @@ def handle(call: Call) -> dict | None:
     if not _still_held(found, session_id):
         return None
     if decision.notice:
-        _append(found, call, "notice_given", {"name": stop.NO_PRICE})
+        project.record(found, call, ("notice_given", {"name": stop.NO_PRICE}))
     return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
 
 
@@ -59,10 +55,6 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
         if active or decision.row != 8:
             break
     return decision
-
-
-def _append(found: loops.View, call: Call, kind: str, data: dict) -> None:
-    project.append(found, Event(kind, data, clock.stamp(call.now), "hook"))
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:

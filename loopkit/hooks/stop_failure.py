@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.journal import clock, prose, verdict
-from ..core.journal.events import Event
+from ..core.journal import prose, verdict
 from . import project
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 #: Characters of the client's own words that are kept; the time of a reset stands in them.
 LONGEST = 300
@@ -24,4 +20,4 @@ def handle(call: Call) -> None:
         "error": prose.clean(str(call.given.get("error") or "unknown"), 80),
         "text": prose.clean(words if type(words) is str else str(words), LONGEST),
     }
-    project.append(found, Event("stop_failed", data, clock.stamp(call.now), "hook"))
+    project.record(found, call, ("stop_failed", data))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.journal import clock, verdict
-from ..core.journal.events import Event
+from ..core.journal import verdict
 from . import project
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 
 def handle(call: Call) -> None:
@@ -22,4 +18,4 @@ def handle(call: Call) -> None:
     if found.session.subagents.get(agent) == path:
         return
     data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80], "transcript": path}
-    project.append(found, Event("subagent_stopped", data, clock.stamp(call.now), "hook"))
+    project.record(found, call, ("subagent_stopped", data))

@@ -8,10 +8,7 @@ from ..core.journal import prose, settings, verdict
 from ..core.plan import approval
 from ..store import loops, native
 from . import project, reply
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 
 def handle(call: Call) -> dict | None:

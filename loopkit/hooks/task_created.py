@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.journal import clock, verdict
-from ..core.journal.events import Event
+from ..core.journal import verdict
 from ..store import native
 from . import project
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 
 def handle(call: Call) -> None:
@@ -18,7 +14,7 @@ def handle(call: Call) -> None:
     if found is None or found.session.status in verdict.FINAL:
         return
     if not found.session.native_seen:
-        project.append(found, Event("native_seen", {}, clock.stamp(call.now), "hook"))
+        project.record(found, call, ("native_seen", {}))
     folder = native.folder(call.env, project.session_id(call))
     if folder is not None and found.session.stage in ("decompose", "executing", "review"):
         from . import mirror

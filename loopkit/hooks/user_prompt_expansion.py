@@ -6,10 +6,7 @@ import os
 
 from ..store import prompts, trust
 from . import project, reply
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .dispatch import Call
+from .reply import Call
 
 COMMAND, AGAIN = "loop:start", "loop:resume"
 EXAMPLE = "/loop:start add rate limiting to the API"
