@@ -222,13 +222,13 @@ def test_a_command_between_the_decision_and_its_line(
     from loopkit.hooks import project as place
 
     project.planned(task("first", "ls"))
-    real = place.append
+    real = place.record
 
-    def append(*given: object) -> None:
+    def record(*given: object) -> None:
         assert project.lk(*words, session=S1 if words == ("pause",) else S2).exit == 0
         real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(place, "append", append)
+    monkeypatch.setattr(place, "record", record)
     assert stop(project).out == ""
     monkeypatch.undo()
     assert (
@@ -243,13 +243,13 @@ def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
     from loopkit.hooks import project as place
 
     project.planned(task("first", "ls"))
-    real = place.append
+    real = place.record
 
-    def append(*given: object) -> None:
+    def record(*given: object) -> None:
         project.ok("task", "add", "b", "--verify", "ls")
         real(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(place, "append", append)
+    monkeypatch.setattr(place, "record", record)
     assert "additionalContext" in stop(project).out
 
 
