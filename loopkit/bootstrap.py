@@ -151,8 +151,7 @@ def complete(data: Path, lock: bytes) -> "Path | None":
 
 
 def base_interpreter() -> str:
-    """Path of the interpreter below this one, links resolved: when its version goes, so does the
-    path."""
+    """Path of the interpreter below this one, links resolved, so that it goes with its version."""
     base = getattr(sys, "_base_executable", None) or sys.executable
     real = os.path.realpath(base)
     return real if os.path.basename(real).startswith("python") else base
@@ -358,8 +357,7 @@ def sweep(data: Path, current: Path) -> None:
 
 
 def is_recent(env: Path) -> bool:
-    """Whether `env` is complete for some lock file, and was used of late, which its pyvenv.cfg
-    shows."""
+    """Whether `env` is complete, and its pyvenv.cfg shows that it was used of late."""
     try:
         age = time.time() - (env / "pyvenv.cfg").stat().st_mtime
         return age < UNUSED and is_complete(env, (env / "requirements.lock").read_bytes())

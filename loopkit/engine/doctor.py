@@ -131,8 +131,7 @@ def _is_ours(root: str, name: str) -> bool:
 
 
 def _trust(report: Report, loop: Loop, case: Case) -> bool:
-    """Whether the loop is this person's own; of another one nothing more is said, and nothing of it
-    is renewed."""
+    """Whether the loop is this person's own; nothing more is said of another one."""
     if not loop.ours:
         what = "a loop here" if case.session else f"loop {loop.name}"
         report.fault(
@@ -147,8 +146,7 @@ def _trust(report: Report, loop: Loop, case: Case) -> bool:
 
 
 def _writable(report: Report, loop: Loop) -> None:
-    """Whether the journal can grow and evidence can be kept, and whether something lies where a
-    derived file belongs."""
+    """Whether journal and evidence can grow, and nothing stands where a derived file belongs."""
     for path, kind, is_kind in (
         (loop.path, "file", os.path.isfile),
         (loop.folder, "folder", os.path.isdir),
@@ -223,8 +221,7 @@ def _task(report: Report, task: tasks.Task) -> None:
 
 
 def rules() -> list[str]:
-    """Permission rules a person may want to add: what /loop:start allows for one prompt. Running
-    checks is not in them."""
+    """Permission rules a person may want to add: those of /loop:start, which run no checks."""
     import yaml
 
     with open(os.path.join(place.plugin_root(), "commands", "start.md"), encoding="utf-8") as file:

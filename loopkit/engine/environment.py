@@ -1,5 +1,4 @@
-"""The doctor's checks of the environment: variables and settings that switch hooks off or get in
-their way, permission rules, task tools, whether a loop can be started, the system."""
+"""The doctor's checks of variables, settings, permission rules, task tools, the system."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from ..store import client, config, inside, loops, native, origin, place, trust
 from . import origins
 from .findings import Case, Report, listed
 
-#: The client overrides a Stop hook after so many holds in a row unless this variable says
-#: otherwise.
+#: The client overrides a Stop hook after so many holds, unless this variable says otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 TASK_TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 
@@ -38,8 +36,7 @@ NOTES = {
 
 
 def folders(case: Case) -> list[str]:
-    """Folders whose `.claude/` the client may have read: the current one, the one where the session
-    was opened, the working tree's root, the loop's project."""
+    """Folders whose `.claude/` the client may have read."""
     tops = [
         case.folder,
         place.opened(case.folder, case.env),
@@ -77,8 +74,7 @@ def variables(report: Report, case: Case, files: list[client.Settings]) -> None:
 
 
 def _variable(case: Case, files: list[client.Settings], name: str) -> tuple[str, str]:
-    """(value, what decided it). The client puts the settings' `env` into its environment, and that
-    into its shell's."""
+    """(value, what decided it). The client puts the settings' `env` into its environment."""
     value, decided = case.env.get(name, ""), client.deciding(files, "env", name)
     if decided is None or case.session and str(decided[0]) != value:
         return value, "the environment"
@@ -151,8 +147,7 @@ def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
 
 
 def start(report: Report, case: Case) -> None:
-    """Whether a loop can be started here: its folder, the project's settings, the note that it is
-    this person's own."""
+    """Whether a loop can be started: its folder, the settings, the note of whose it is."""
     root = case.root or place.future(case.folder, case.env)
     project = place.project(case.folder, case.env)
     cannot = "no loop can be started here"

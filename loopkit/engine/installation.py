@@ -105,8 +105,7 @@ def programs(report: Report, case: Case) -> str:
 
 
 def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]]:
-    """Which interpreter hooks take, by asking the launcher itself; gives (exit code, path) of those
-    it tried."""
+    """Which interpreter hooks take; gives (exit code, path) of those that the launcher tried."""
     try:
         output = os.fsdecode(_launch(case, 60, "which").stdout)
     except _ERRORS as error:
@@ -303,8 +302,7 @@ def _is_there(path: str) -> bool:
 
 
 def hooks(report: Report, case: Case, python: str) -> None:
-    """The hooks that are registered, how they answer a sample, when each was last called and what
-    came of it."""
+    """The registered hooks, how they answer a sample, when each was last called."""
     path = os.path.join(place.plugin_root(), "hooks", "hooks.json")
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -331,8 +329,7 @@ def hooks(report: Report, case: Case, python: str) -> None:
 
 
 def _sample(report: Report, case: Case, python: str, registered: list[str]) -> None:
-    """A stop of a session that has no loop, with a data folder of its own, so that it is not noted
-    as a call."""
+    """A stop of a session without a loop, with a data folder of its own: it leaves no mark."""
     sample = {
         "session_id": "doctor",
         "cwd": case.folder,
@@ -359,8 +356,7 @@ def _sample(report: Report, case: Case, python: str, registered: list[str]) -> N
 
 
 def _modules(report: Report, python: str, data: str, registered: set[str]) -> None:
-    """Whether the client calls a hook for each event that we answer, and whether what answers it
-    can be loaded."""
+    """Whether each event that we answer has a hook, and its module can be loaded."""
     cache = f"pycache_prefix={os.path.join(data, 'pyc')}"
     options = ("-I", "-S", "-B", "-X", "utf8", "-X", cache)
     try:

@@ -88,8 +88,7 @@ def list_locks(report: Report, folder: str) -> None:
 
 
 def drafts(report: Report, folders: list[str]) -> None:
-    """Unfinished drafts of files, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is
-    gone."""
+    """Drafts, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is gone."""
     found = []
     for folder in folders:
         try:

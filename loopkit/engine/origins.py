@@ -15,8 +15,7 @@ SECONDS = 10.0
 
 
 def of(root: str, env: dict, note: Callable[[str], None]) -> Origin:
-    """Whose the files of a `.loop` are. `note` is told where git cannot say; all of them count as a
-    stranger's then."""
+    """Whose the files of a `.loop` are. Where git cannot say: untrusted; `note` is told."""
     names = [name for name in (CONFIG, LEARNINGS) if os.path.lexists(os.path.join(root, name))]
     names += decisions(root)
     try:
@@ -28,8 +27,7 @@ def of(root: str, env: dict, note: Callable[[str], None]) -> Origin:
 
 
 def _tracked(root: str, names: list[str], env: dict) -> frozenset[str]:
-    """The names of those that a repository holds, themselves, by a link on the way to them, or
-    where a link leads."""
+    """Those that a repository tracks: themselves, by a link on the way, or where a link leads."""
     real = os.path.realpath(root)
     if _held(_links(root), env):
         return frozenset(names)

@@ -69,8 +69,7 @@ def run(
 
 
 class _Pump(threading.Thread):
-    """Carries a program's output into the log, credentials masked: the first half of MOST_OUTPUT at
-    once, of the rest only the end."""
+    """Carries output into the log, credentials masked: half MOST_OUTPUT at once, then the end."""
 
     def __init__(self, process: subprocess.Popen, output: BinaryIO, masks: masking.Stream) -> None:
         super().__init__(daemon=True)

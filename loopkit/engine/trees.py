@@ -9,8 +9,7 @@ from collections import namedtuple
 from .git import LONG_SECONDS, GitFault, Repository, Unavailable, git, paths, repository, word
 from .scratch import scratch
 
-#: tree: the merge of two trees · conflicts: paths that contradict each other; then the tree is of
-#: no use.
+#: tree: the merge, of no use with conflicts · conflicts: paths that contradict each other.
 Merged = namedtuple("Merged", "tree conflicts")
 #: The first git that merges trees by themselves.
 MERGES = (2, 38)
@@ -44,8 +43,7 @@ def tree_of(project: str, commit: str, env: dict) -> str:
 
 
 def placed(repo: Repository, tree: str, env: dict) -> str:
-    """A tree of the repository that holds only the project, at its place, as git's own commands
-    expect it."""
+    """A tree of the repository with nothing but the project, for git's own commands."""
     for name in reversed(repo.part.split("/") if repo.part else []):
         row = b"040000 tree %s\t%s\0" % (tree.encode(), os.fsencode(name))
         tree = word(git(repo.top, env, "mktree -z", given=row))
@@ -64,8 +62,7 @@ def whole(repo: Repository, tree: str, env: dict) -> str:
 
 
 def committed(project: str, before: str | None, after: str, env: dict) -> set[str]:
-    """Paths of the project that differ between two commits; all of `after` where `before` is None
-    or no longer there."""
+    """Paths of the project that differ between two commits; without `before` all of `after`."""
     tree = tree_of(project, after, env)
     if before is None or not _exists(project, before, env):
         return set(paths(git(project, env, "ls-tree -r -z --name-only --full-tree", tree)))

@@ -29,8 +29,7 @@ MOST = 99
 
 #: What worktrees begin with. base: a commit · left_out: files that are not in it, `path (why)`.
 Start = namedtuple("Start", "base left_out")
-#: path: relative to the loop's folder · branch · base: a commit · tree: of its files as they were
-#: made.
+#: path: relative to the loop's folder · base: its first commit · tree: of its files as made.
 Made = namedtuple("Made", "path branch base tree")
 #: there: whether it is a worktree · branch: "" if none · head: its commit · tree: of its files ·
 #: changed: paths that are neither as it began nor merged.
@@ -98,8 +97,7 @@ def _add(project: str, path: str, branch: str, base: str, env: dict) -> None:
 
 
 def same(project: str, path: str, env: dict) -> str:
-    """The project's folder in the worktree at `path`, made where it is missing. Raises Unavailable,
-    GitFault, Late, Damaged."""
+    """The project's folder in a worktree, made if missing. Raises GitFault, Damaged."""
     part = repository(project, env).part
     folder = os.path.join(path, part) if part else path
     try:
@@ -121,8 +119,7 @@ def _check_out(path: str, base: str, env: dict) -> None:
 
 
 def _hold(project: str, path: str, base: str, tree: str, env: dict) -> None:
-    """Keep the tree that a merge begins with from git's garbage collection, where no commit holds
-    it (line ends were converted)."""
+    """Keep the tree that a merge begins with, where no commit holds it (converted line ends)."""
     if trees.tree_of(project, base, env) != tree:
         sha = trees.commit(project, tree, base, "as it began", env)
         git(project, env, "update-ref", _ref(path), sha)
@@ -156,8 +153,7 @@ def _exists(project: str, branch: str, env: dict) -> bool:
 
 
 def _registered(project: str, env: dict) -> dict[str, str]:
-    """{path: branch} of all worktrees that the repository knows, also of those whose folder is
-    gone."""
+    """{path: branch} of all worktrees that the repository knows, even without a folder."""
     found, path = {}, ""
     for row in paths(git(project, env, "worktree list --porcelain -z")):
         if row.startswith("worktree "):
@@ -172,8 +168,7 @@ def _registered(project: str, env: dict) -> dict[str, str]:
 
 
 def touched(path: str, base: str, env: dict) -> list[str]:
-    """Paths in `.loop/` where a worktree differs from the commit it began with; nobody but loopkit
-    writes there."""
+    """Paths in `.loop/`, where only loopkit writes, that differ from a worktree's start."""
     return [name for name in _differing(path, base, env) if ".loop" in name.split("/")]
 
 
@@ -199,8 +194,7 @@ def _status(folder: str, env: dict) -> list[tuple[str, str]]:
 
 
 def began(path: str, base: str, env: dict) -> str:
-    """The commit at which the work in a worktree begins: `base`, or where its history leaves that
-    of `base`."""
+    """The commit at which the work begins: `base`, or where its history leaves that of `base`."""
     common = word(git(path, env, "merge-base", base, "HEAD", answers=(0, 1, 128)))
     return common or "a commit without a common history"
 

@@ -54,8 +54,7 @@ def answer(event: str, raw: bytes, env: dict, data: str, now: float) -> bytes:
 
 
 def main(argv: list) -> NoReturn:
-    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Exits at once: the interpreter's own clean-up
-    costs a twentieth of its start."""
+    """`argv`: [file, EVENT, DATA_FOLDER, EXIT_CODE]. Exits without the interpreter's clean-up."""
     raw = b""
     try:
         raw = sys.stdin.buffer.read()

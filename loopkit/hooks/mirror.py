@@ -56,10 +56,7 @@ def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
 
 
 class _Mark:
-    """When a list was last looked through, as the time stamp of an empty file in the data folder.
-
-    since: POSIX seconds; whatever was written before is known, or is older than the loop.
-    """
+    """When a list was last looked through (`since`): the time stamp of an empty file."""
 
     def __init__(self, data: str, found: loops.View, folder: str, begin: float) -> None:
         name = f"{found.name}-{crc32(os.fsencode(found.root + chr(0) + folder)):08x}"

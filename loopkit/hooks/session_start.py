@@ -49,8 +49,7 @@ def _over(found: loops.View) -> bool:
 
 
 def _bind(found: loops.View, session_id: str, source: object, call: Call) -> loops.View:
-    """The same session keeps its loop, with its present client; after /clear the new id inherits
-    it within one client."""
+    """The same session keeps its loop; after /clear the new id inherits it within one client."""
     session, pid = found.session, place.client_pid(call.env)
     same = session.owner == session_id != "" and pid not in (None, session.owner_pid)
     heir = source == "clear" and session.owner != session_id != ""

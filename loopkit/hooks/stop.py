@@ -14,8 +14,7 @@ from .reply import Call
 #: What the client says of background work that still runs; anything else is over or unknown.
 RUNNING = ("running", "pending", "queued", "starting", None)
 
-#: Seconds between the looks at a transcript without a tool call, and how many more: the client may
-#: write it late.
+#: Seconds between the looks at a transcript without a tool call, and how many more.
 LATE, LOOKS = 0.1, 5
 
 
@@ -58,8 +57,7 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:
-    """Whether the loop still runs, and here: another command may have ended it between the look and
-    the line."""
+    """Whether the loop still runs, and here: another command may have ended it meanwhile."""
     session = loops.again(found)
     return session is not None and (session.status, session.owner) == (verdict.RUNNING, session_id)
 

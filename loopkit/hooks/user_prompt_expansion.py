@@ -16,8 +16,7 @@ KEPT = 7 * 86400
 
 
 def handle(call: Call) -> dict | None:
-    """Store `command_args`. A start without any ends here, with the usage; a resume without any is
-    about the active loop."""
+    """Store `command_args`; a start without any ends here, with the usage."""
     name = call.given.get("command_name")
     if name not in (COMMAND, AGAIN):
         return None

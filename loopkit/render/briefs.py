@@ -1,5 +1,4 @@
-"""Briefs: what a role reads before its step. Somebody's words are quoted, so that none pass for
-ours."""
+"""Briefs: what a role reads before its step. Somebody's words are quoted."""
 
 from __future__ import annotations
 

@@ -29,8 +29,7 @@ _MOST = 40
 
 
 def render(state: LoopState) -> str:
-    """The whole file, under TOKENS tokens. Newest decisions and anti-patterns come first, since
-    older ones go first."""
+    """The whole file, under TOKENS tokens; the newest decisions and anti-patterns first."""
     decided, lessons = decisions(state, _ROW)
     parts = {
         "decisions": decided,

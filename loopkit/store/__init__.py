@@ -1,2 +1,1 @@
-"""Files: journal, snapshot, locks, task lists, settings. Modules that hooks import are standard
-library only."""
+"""Files: journal, snapshot, locks, task lists, settings. Hooks import standard library only."""

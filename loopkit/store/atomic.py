@@ -62,8 +62,7 @@ def is_draft(name: str) -> bool:
 
 
 def sweep(folder: str, older: float = LEFT) -> None:
-    """Remove the drafts in a folder that are older than that, in seconds; one of the future was
-    left before the clock went back. Never raises OSError."""
+    """Remove drafts that are older than that in seconds, or of the future. Never raises OSError."""
     try:
         names = [name for name in os.listdir(folder) if is_draft(name)]
     except OSError:

@@ -28,8 +28,7 @@ class Settings(NamedTuple):
 
 
 def settings(environment: dict, folders: list[str], system: str) -> list[Settings]:
-    """The settings files that exist, the strongest first: managed, local, project (of each of
-    `folders`), user."""
+    """The settings files that exist: managed, local, project (of each of `folders`), user."""
     managed = MANAGED.get(system, MANAGED["linux"])
     paths = [managed]
     for name in ("settings.local.json", "settings.json"):
@@ -84,8 +83,7 @@ def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] 
 
 
 def installed(environment: dict, folders: list[str]) -> dict[str, str]:
-    """{plugin id: its folder} of the plugins that are installed for everybody, or for one of these
-    project folders."""
+    """{plugin id: its folder} of the plugins installed for everybody or for one of `folders`."""
     own = os.path.join(place.config_dir(environment), "plugins")
     values, _ = _record(os.path.join(own, "installed_plugins.json"))
     markets, _ = _record(os.path.join(own, "known_marketplaces.json"))
@@ -100,8 +98,7 @@ def installed(environment: dict, folders: list[str]) -> dict[str, str]:
 
 
 def _read_in_place(markets: dict, plugin_id: str) -> str | None:
-    """The plugin's folder in a marketplace that is a folder of this machine: the client copies it,
-    but reads that one."""
+    """The folder in a marketplace on this machine: the client copies it, but reads that one."""
     name, _, market = plugin_id.rpartition("@")
     source = table(table(markets, market), "source")
     if source.get("source") != "directory" or not isinstance(source.get("path"), str):

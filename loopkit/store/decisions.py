@@ -1,5 +1,4 @@
-"""Decisions and anti-patterns as files, `.loop/NNN-slug/learnings/NNN-slug.md`, derived from the
-journal."""
+"""Decisions and anti-patterns as files, `.loop/NNN-slug/learnings/NNN-slug.md`."""
 
 from __future__ import annotations
 

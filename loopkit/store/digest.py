@@ -16,8 +16,7 @@ SKIPPED = {".git", ".loop", "__pycache__", "node_modules"}
 
 
 def of(project: str, path: str) -> str:
-    """The digest of a file, or of all files below a folder; "" where it is absent. `path`: relative
-    to the project."""
+    """The digest of a file or of a folder's files, or "". `path`: relative to the project."""
     full = os.path.join(project, path)
     link = _link(full)
     if os.path.isdir(full):

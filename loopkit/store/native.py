@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
 STATUSES = frozenset(("pending", "in_progress", "completed"))
-#: Seconds: how long a standing lock is waited for, when it counts as left behind, and between two
-#: looks.
+#: Seconds: to wait for a lock, until it counts as left behind, between two looks.
 PATIENCE, STALE, STEP = 3.0, 10.0, 0.02
 #: Characters of a subject that Claude wrote.
 LONGEST_SUBJECT = 1000
@@ -46,8 +45,7 @@ NOTHING = SyncResult((), (), 0, 0, ())
 
 
 def list_id(env: dict, session_id: str) -> str:
-    """The id of a session's list: `CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the
-    client's spelling."""
+    """`CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
     name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
     return "".join(one if one.isascii() and one.isalnum() or one in "_-" else "-" for one in name)
 
@@ -66,8 +64,7 @@ def has_task_tools(env: dict, seen: bool) -> bool:
 
 
 def ensure_folder(env: dict, session_id: str, seen: bool = False) -> str | None:
-    """The folder, made where the session has task tools: the client follows only one that stood at
-    its start."""
+    """The folder, made where the session has task tools, since the client makes none later."""
     name = list_id(env, session_id)
     if name and has_task_tools(env, seen):
         try:
@@ -247,8 +244,7 @@ def is_number(name: str) -> bool:
 
 
 class Patience:
-    """How long one call may wait for locks in all; a stuck lock must not cost its time once for
-    every file."""
+    """How long one call may wait for locks in all."""
 
     def __init__(self, seconds: float) -> None:
         self.until = time.monotonic() + seconds
@@ -387,8 +383,7 @@ def _created(name: str, row: dict) -> Created:
 
 
 def is_of(record: dict | None, subject: str, loop_name: str) -> bool:
-    """Whether the file of a number may be the task of that subject which Claude made: each
-    session's list counts anew."""
+    """Whether a number's file may be that task of Claude's: each session's list counts anew."""
     if record is None or _metadata(record).get("loopId") == loop_name:
         return True
     return bool(record["subject"][:LONGEST_SUBJECT] == subject)

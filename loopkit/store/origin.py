@@ -29,12 +29,10 @@ LARGEST_SETTINGS, LARGEST, MOST_DECISIONS = 1_000_000, 1 << 26, 20_000
 #: Where a learning is from: the project, the user's file, or a decision's file below `.loop`.
 PROJECT, USER = "project", "user"
 
-#: A learning's line or a decision's file as it stands there. number: of the line, 0 for a decision;
-#: how: whose it is.
+#: A learning's line or a decision's file. number: of the line, else 0; how: whose it is.
 Content = namedtuple("Content", "where number raw how")
-#: What counts for nothing yet. kind: settings, learning or decision; name: of the file below
-#: `.loop`, of a learning with its line; digest: of the content; text: the content, or None where it
-#: cannot be read.
+#: Untrusted content. kind: settings, learning or decision; name: of the file below `.loop`, of a
+#: learning with its line; text: None where it cannot be read.
 Item = namedtuple("Item", "kind name digest text")
 
 
@@ -85,8 +83,7 @@ class Origin:
         return self._known.get(digest(kind, raw, self.root))
 
     def settings(self) -> bytes:
-        """The trusted settings, or b"". Raises OSError for a file of one's own that cannot be
-        read."""
+        """The trusted settings, or b"". Raises OSError for an own file that cannot be read."""
         try:
             raw = read_settings(self.root)
         except FileNotFoundError:

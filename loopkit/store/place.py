@@ -1,13 +1,11 @@
-"""Where things are: the project's `.loop/`, the plugin's data folder, the session. Standard library
-only."""
+"""Find the project's `.loop/`, the plugin's data folder, the session. Standard library only."""
 
 from __future__ import annotations
 
 import os
 
 FOLDER = ".loop"
-#: What makes a folder a project of its own within a repository: package manifests, by name and by
-#: ending, and our own.
+#: What makes a folder a project of its own: package manifests, by name and by ending, and ours.
 MARKS = frozenset(
     (
         *(FOLDER, "package.json", "deno.json", "pyproject.toml", "setup.py", "Cargo.toml"),
@@ -38,8 +36,7 @@ def _home(environment: dict) -> str:
 
 
 def work_tree(folder: str, environment: dict) -> str | None:
-    """The root of the working tree (linked or main) that holds `folder`; None outside git, and in a
-    home folder's."""
+    """The root of `folder`'s working tree; None outside git, and in a home folder's."""
     top = _climb(folder, ".git")
     return None if top is None or out_of_reach(top, environment) else top
 

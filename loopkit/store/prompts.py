@@ -10,8 +10,7 @@ from . import atomic
 
 #: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
 START, RESUME = "", ".resume"
-#: Not words: the state folder that hooks go by (loopkit/store/trust.py) and the folder that the
-#: session was opened in (loopkit/store/place.py), for a session whose start none of them saw.
+#: The state folder that hooks use (trust.py), the folder the session was opened in (place.py).
 STATE, OPENED = ".state", ".opened"
 
 

@@ -168,8 +168,7 @@ def _files(path: str, extra: tuple) -> list:
 
 
 def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:
-    """(offset after the last whole line, bytes read). A file shorter than `offset` was replaced:
-    from its start."""
+    """(offset after the last whole line, bytes read); from 0 if the file was replaced."""
     total, rest = 0, b""
     try:
         state = os.stat(path)

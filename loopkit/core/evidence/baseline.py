@@ -48,8 +48,7 @@ def names(text: str, runners: list[dict]) -> list[str]:
 
 
 class _Reader:
-    """Takes the lines of an output one by one: some names stand on several lines, or depend on
-    those before."""
+    """Takes an output line by line: names may take several, or depend on those before."""
 
     def __init__(self, runners: list[dict]) -> None:
         self.runners = runners
@@ -193,11 +192,8 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
 def recorded(
     state: LoopState, line: str, outcome: dict, failing: list[str], replace: bool
 ) -> list[Change]:
-    """`baseline -- CMD`: how the check stands now.
-
-    Raises Refused where one is recorded, where it did not run, and where more fails than can be
-    compared.
-    """
+    """How the check stands now. Raises Refused where one is recorded, it did not run, or too much
+    fails."""
     check_new(state, line, replace)
     if outcome["exit"] in (CUT_SHORT, 126, 127):
         why = outcome["note"] or "it did not run to its end"

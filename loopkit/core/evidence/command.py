@@ -23,8 +23,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def split(text: str) -> list[str]:
-    """The arguments of a command line. UsageFault for an unquoted shell operator, an assignment in
-    front, nothing."""
+    """The arguments of a line. UsageFault for a shell operator, an assignment, nothing."""
     what, operator = "verification command", _operator(text)
     if operator:
         what += f" has an unquoted {operator!r}: it runs without a shell"
@@ -97,8 +96,7 @@ def _unwrapped(arguments: list[str]) -> list[str]:
 
 
 def is_idle_script(text: str) -> bool:
-    """Whether a shell's line cannot fail: each of its commands cannot (`exit` with a number can),
-    or the last one that follows `||` cannot."""
+    """Whether no command of a shell's line (or its last `||` branch) can fail; `exit 1` can."""
     found = False
     last = re.split(r"\|\|", text)[-1] if "||" in text else ""
     for part in re.split(r"[&|;\n]+", last or text):

@@ -97,8 +97,7 @@ def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tup
 
 
 def wider(found: list[Check], tier: str, but: str) -> list[str]:
-    """Up to three commands in which to look when a check keeps failing: those of the tier, else of
-    the nearest narrower one that has any; `but` is the command that failed."""
+    """Up to three commands for when `but` keeps failing: of the tier, or of the next narrower."""
     names = list(tiers.SECONDS)
     for name in reversed(names[: names.index(tier) + 1]):
         fitting = [one.command for one in found if one.tier == name and one.command != but]

@@ -6,8 +6,7 @@ import re
 
 MASK = "***"
 
-# No expression may begin anew within what it has just passed over: a line is up to LONGEST_LINE
-# long.
+# No expression may begin anew within what it passed over: lines have up to LONGEST_LINE bytes.
 _NAME = r"(?<![\w-])[\w-]*"
 _COLOUR = r"(?:\x1b\[[0-9;]{0,16}m)?"
 #: What a value is in quotes.
@@ -53,8 +52,7 @@ class Masks:
             rf"""|[^\r\n]{{0,20}}\b(?i:(?:set-)?cookie:)[ \t]{{0,20}})"""
             rf"""{words}(?![ \t/~*]|\\?["'](?:/|~|\*{{3}}|\$))([^\r\n]{{4,}})"""
         )
-        #: Variables of the environment whose values are credentials, by their names; and names that
-        #: only sound like it.
+        #: Names of variables that hold credentials, and those that only sound like it.
         self._variable = re.compile(rf"(?i)(?:{kind}|_(?:key|pwd|pass|pat|dsn)$)")
         self._about = re.compile(rf"(?i)(?:{'|'.join(table['about'])})$")
         self._itself = re.compile(rf"(?i)(?:{kind})$")
@@ -111,8 +109,7 @@ def _forms_of(secret: str) -> set:
 
 
 class Stream:
-    """Masks output as it comes, line by line; the lines of a private key vanish from its first to
-    its last.
+    """Masks output line by line; the lines of a private key vanish.
 
     secrets: texts that are left out wherever they stand (`Masks.values`).
     """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: Commands of `loopkit` that run a command line which Claude wrote, and those that record the
-#: person's word.
+#: Commands that run a line which Claude wrote, and that record the person's word.
 RUNNING = ("verify", "baseline")
 DECIDING = ("confirm", "answer", "trust", "rollback")
 #: A rule for one check, in its exact words.

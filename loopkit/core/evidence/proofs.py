@@ -6,6 +6,5 @@ EXECUTION, OBSERVATION, MEASUREMENT = "execution output", "observation", "measur
 REASONED, REVIEWED, ASSUMED = "reasoned inference", "code review", "assumption"
 #: Verification types, strongest first (rule: Shape).
 TYPES = (EXECUTION, OBSERVATION, MEASUREMENT, REASONED, REVIEWED, ASSUMED)
-#: Types on which a criterion cannot pass the gate: nobody has seen anything (rule: Gate and
-#: completion).
+#: Types on which a criterion cannot pass the gate: nobody has seen anything.
 UNSEEN = (REASONED, ASSUMED)

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from .checks import KINDS, Check, Folder, check, has
 
-#: By what a row's condition holds. folder, name: a file ("" where the row asks for none) · why:
-#: what says so.
+#: How a condition holds. folder, name: a file ("" if none is asked for) · why: what says so.
 Match = namedtuple("Match", "folder name why")
 
 
@@ -43,8 +42,7 @@ def own(here: Folder) -> Iterator[Check]:
 
 
 def chains(here: Folder, functions: dict, own: bool = False) -> Iterator[Check]:
-    """What the other chains give, in their order. functions: {name: what finds the checks of a
-    chain that names it}."""
+    """The checks of the chains. functions: {name in a chain: what finds its checks}."""
     for chain in here.table["chain"]:
         if chain.get("own", False) != own or not match(here, chain):
             continue

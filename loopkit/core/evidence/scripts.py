@@ -1,7 +1,4 @@
-"""Checks that a project defines itself: its scripts, its Makefile, the scripts of its package file.
-
-Which names and files these are is a table, data/toolchains.toml.
-"""
+"""Checks that a project defines itself, by the names and files in data/toolchains.toml."""
 
 from __future__ import annotations
 

@@ -117,8 +117,7 @@ def _names_its_files(here: Folder, table: object) -> bool:
 
 
 def javascript(here: Folder) -> Iterator[Check]:
-    """What package.json's dependencies and the settings beside it make standard: tests, types,
-    lint."""
+    """What package.json's dependencies and settings make standard: tests, types, lint."""
     needs: set[str] = set()
     for folder in (here, here.root):
         for table in ("dependencies", "devDependencies"):

@@ -1,7 +1,4 @@
-"""Rules of checkpoints and rollbacks: when one is due, which is meant, what going back changes.
-
-The trees themselves are made and put back by engine/checkpoints.py.
-"""
+"""Rules of checkpoints and rollbacks (engine/checkpoints.py makes and restores trees)."""
 
 from __future__ import annotations
 
@@ -146,8 +143,7 @@ def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
 
 
 def is_good(state: LoopState, checkpoint: Checkpoint) -> bool:
-    """Whether no task of its batch failed and no blocking finding stands against its wave; `start`
-    always is good."""
+    """Whether no task of its batch failed and no blocker stands against its wave."""
     if checkpoint.label == START:
         return True
     if not checkpoint.good or checkpoint.wave is None:
