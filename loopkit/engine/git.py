@@ -79,38 +79,19 @@ class Late(GitFault):
     """git did not end in time. Exit 3."""
 
 
-def git(
-    project: str,
-    env: dict,
-    command: str,
-    *arguments: str,
-    given: bytes = b"",
-    seconds: float | None = None,
-    answers: tuple = (0,),
-    output: Any = subprocess.PIPE,
-) -> bytes:
+def git(project: str, env: dict, command: str, *arguments: str, **options: Any) -> bytes:
     """What git prints in `project`, isolated from prompts, hooks and the caller's git variables.
 
-    command: subcommand and options, split at blanks · arguments: taken as they are · given:
-    standard input · seconds: time limit for the process group, SECONDS by default · answers: exit
-    codes that are not a failure · output: a file for what it prints. Raises Unavailable without
-    git, Late out of time, GitFault where it fails.
+    command: subcommand and options, split at blanks · arguments: taken as they are · options: of
+    `call`. Raises Unavailable without git, Late out of time, GitFault where it fails.
     """
-    words = (*command.split(), *arguments)
-    return call(project, words, isolated(env), given, seconds, answers, output)
+    return call(project, (*command.split(), *arguments), isolated(env), **options)
 
 
-def call(
-    folder: str,
-    arguments: tuple,
-    env: dict,
-    given: bytes = b"",
-    seconds: float | None = None,
-    answers: tuple = (0,),
-    output: Any = subprocess.PIPE,
-) -> bytes:
-    """The same with all arguments and an environment that is used as it is."""
-    with Call(folder, arguments, env, given, seconds, output) as begun:
+def call(folder: str, arguments: tuple, env: dict, answers: tuple = (0,), **options: Any) -> bytes:
+    """The same with all arguments and an environment that is used as it is. answers: exit codes
+    that are not a failure · options: of `Call`."""
+    with Call(folder, arguments, env, **options) as begun:
         return begun.end(answers)
 
 
@@ -125,7 +106,11 @@ def paths(output: bytes) -> list[str]:
 
 
 class Call:
-    """A running git; leaving the context ends its process group."""
+    """A running git; leaving the context ends its process group.
+
+    given: standard input · seconds: time limit, SECONDS by default · output: a file for what it
+    prints.
+    """
 
     def __init__(
         self,

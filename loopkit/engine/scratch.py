@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from . import git
 
@@ -34,16 +35,8 @@ class Scratch:
     def __init__(self, folder: str, top: str, env: dict) -> None:
         self.folder, self.top, self.env = folder, top, env
 
-    def __call__(
-        self,
-        command: str,
-        *arguments: str,
-        given: bytes = b"",
-        seconds: float | None = None,
-        answers: tuple = (0,),
-    ) -> bytes:
-        words = (*command.split(), *arguments)
-        return git.call(self.top, words, self.env, given, seconds, answers)
+    def __call__(self, command: str, *arguments: str, **options: Any) -> bytes:
+        return git.call(self.top, (*command.split(), *arguments), self.env, **options)
 
     def begun(self, command: str, *arguments: str) -> git.Call:
         """A call that is running."""

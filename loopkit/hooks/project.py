@@ -42,6 +42,12 @@ def own_view(call: Call) -> loops.View | None:
     return found if found is not None and found.session.owner == session_id(call) != "" else None
 
 
+def open_view(call: Call) -> loops.View | None:
+    """The same, unless that loop is over."""
+    found = own_view(call)
+    return None if found is None or found.session.status in verdict.FINAL else found
+
+
 def session_id(call: Call) -> str:
     """The event's session, empty where the input does not say."""
     name = call.given.get("session_id")

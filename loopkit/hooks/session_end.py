@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.journal import verdict
 from ..store import place
 from . import project
 from .reply import Call
@@ -11,8 +10,8 @@ from .reply import Call
 def handle(call: Call) -> None:
     """Forget the owner's process, so that whoever resumes needs no take-over. After /clear the
     client lives on; and where a second client has opened the session since, that one stays."""
-    found = project.own_view(call) if call.given.get("reason") != "clear" else None
-    if found is None or found.session.status in verdict.FINAL or found.session.owner_pid is None:
+    found = project.open_view(call) if call.given.get("reason") != "clear" else None
+    if found is None or found.session.owner_pid is None:
         return
     if place.client_pid(call.env) in (None, found.session.owner_pid):
         data = {"session_id": found.session.owner, "client_pid": None}

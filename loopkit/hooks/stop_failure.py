@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.journal import prose, verdict
+from ..core.journal import prose
 from . import project
 from .reply import Call
 
@@ -12,8 +12,8 @@ LONGEST = 300
 
 def handle(call: Call) -> None:
     """Note the kind of error and the client's words."""
-    found = project.own_view(call)
-    if found is None or found.session.status in verdict.FINAL:
+    found = project.open_view(call)
+    if found is None:
         return
     words = call.given.get("last_assistant_message") or call.given.get("error_details") or ""
     data = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.journal import verdict
 from . import project
 from .reply import Call
 
@@ -12,10 +11,8 @@ def handle(call: Call) -> None:
     agent, path = call.given.get("agent_id"), call.given.get("agent_transcript_path")
     if not call.given.get("agent_type") or type(agent) is not str or type(path) is not str:
         return
-    found = project.own_view(call)
-    if found is None or found.session.status in verdict.FINAL:
-        return
-    if found.session.subagents.get(agent) == path:
+    found = project.open_view(call)
+    if found is None or found.session.subagents.get(agent) == path:
         return
     data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80], "transcript": path}
     project.record(found, call, ("subagent_stopped", data))

@@ -13,9 +13,8 @@ from .reply import Call
 
 def handle(call: Call) -> dict | None:
     """Refuse a task of the loop without passing evidence; leave every other task alone."""
-    found = project.own_view(call)
-    name = call.given.get("task_id")
-    if found is None or found.session.status in verdict.FINAL or type(name) is not str:
+    found, name = project.open_view(call), call.given.get("task_id")
+    if found is None or type(name) is not str:
         return None
     state, _ = loops.fold(found.root, found.name)
     task = state.tasks.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.journal import verdict
 from ..store import native
 from . import project
 from .reply import Call
@@ -10,8 +9,8 @@ from .reply import Call
 
 def handle(call: Call) -> None:
     """Note once that this client has task tools; take the task in once the loop has a shape."""
-    found = project.own_view(call)
-    if found is None or found.session.status in verdict.FINAL:
+    found = project.open_view(call)
+    if found is None:
         return
     if not found.session.native_seen:
         project.record(found, call, ("native_seen", {}))

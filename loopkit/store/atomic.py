@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
+
+from . import inside
 
 #: Seconds after which a draft counts as left behind by a process that died.
 LEFT = 60
@@ -42,6 +45,33 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
         except OSError:
             pass
         raise
+
+
+def append(path: str, data: bytes) -> None:
+    """Append lines to a regular file with one write, closing an unfinished last line first; what
+    was written is taken back on failure. Raises OSError."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    flags |= inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
+    descriptor = os.open(path, flags, USUAL)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no file", path)
+        if state.st_size:
+            os.lseek(descriptor, state.st_size - 1, os.SEEK_SET)  # O_APPEND writes at the end
+            data = data if os.read(descriptor, 1) == b"\n" else b"\n" + data
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, state.st_size)
+            raise
+    finally:
+        try:
+            os.close(descriptor)
+        except OSError:  # what was to be known of the write is known by now
+            pass
 
 
 def _bits(path: str) -> int | None:

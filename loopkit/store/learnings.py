@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
 from collections.abc import Callable
 
 from ..core.memory import learned, recall
 from ..core.memory.learned import Learning
-from . import inside, journal, origin, trust
+from . import atomic, origin, trust
 from .origin import LEARNINGS, PROJECT, USER, Origin
 
 
@@ -111,30 +109,7 @@ def append(path: str, added: list[dict]) -> None:
     written = [_line(row) for row in added]
     kind = origin.LEARNING
     trust.vouch(trust.OWN, [(origin.digest(kind, line), kind) for line in written])
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-    flags |= inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
-    descriptor = os.open(path, flags, 0o644)
-    try:
-        seen = os.fstat(descriptor)
-        if not stat.S_ISREG(seen.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", path)
-        size = seen.st_size
-        before = b"\n" if size and _last_byte(descriptor, size) != b"\n" else b""
-        try:
-            data = before + b"".join(written)
-            while data:
-                data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, size)
-            raise
-    finally:
-        journal.close(descriptor)
-
-
-def _last_byte(descriptor: int, size: int) -> bytes:
-    os.lseek(descriptor, size - 1, os.SEEK_SET)  # writes go to the end all the same: O_APPEND
-    return os.read(descriptor, 1)
+    atomic.append(path, b"".join(written))
 
 
 def _line(row: dict) -> bytes:

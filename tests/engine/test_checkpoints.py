@@ -339,7 +339,9 @@ def test_an_index_is_looked_through_once(repo: Repo, monkeypatch: pytest.MonkeyP
     first = repo.take()
     calls = []
     real = git.call
-    monkeypatch.setattr(git, "call", lambda *given: (calls.append(given[1][0]), real(*given))[1])
+    monkeypatch.setattr(
+        git, "call", lambda *given, **more: (calls.append(given[1][0]), real(*given, **more))[1]
+    )
     repo.write("a.txt", "22\n")
     second = repo.take(first.plain)
     assert second.tree != first.tree and second.plain == first.plain and "cat-file" not in calls
@@ -858,10 +860,10 @@ def broken(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo]:
     """A repository in which write-tree fails."""
     real = git.call
 
-    def call(folder: str, arguments: tuple, *more: object) -> bytes:
+    def call(folder: str, arguments: tuple, *more: object, **options: object) -> bytes:
         if arguments[0] == "write-tree":
             raise checkpoints.GitFault("git write-tree fails")
-        return real(folder, arguments, *more)  # type: ignore[arg-type]
+        return real(folder, arguments, *more, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(git, "call", call)
     yield repo

@@ -210,9 +210,9 @@ def test_ignoring_costs_no_call_for_each_file(repo: Repo, monkeypatch: pytest.Mo
     calls: list[str] = []
     real = checkpoints.git.__globals__["call"]
 
-    def call(folder: str, arguments: tuple, *more: object) -> bytes:
+    def call(folder: str, arguments: tuple, *more: object, **options: object) -> bytes:
         calls.append(arguments[0])
-        return real(folder, arguments, *more)  # type: ignore[no-any-return]
+        return real(folder, arguments, *more, **options)  # type: ignore[no-any-return]
 
     monkeypatch.setitem(checkpoints.git.__globals__, "call", call)
     for lists, most in ((False, 6), (True, 12)):
