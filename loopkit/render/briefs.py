@@ -68,8 +68,8 @@ class _Quotes:
 
     def helpers(self) -> dict:
         """The functions by the names that templates call them by."""
-        own = (self.quote, self.line, self.entry, self.rows, self.last, self.note)
-        return {one.__name__: one for one in own}
+        helpers = (self.quote, self.line, self.entry, self.rows, self.last, self.note)
+        return {helper.__name__: helper for helper in helpers}
 
     def quote(self, words: object) -> str:
         """Every line behind `> `."""

@@ -20,7 +20,7 @@ def render(state: LoopState) -> str:
     last = course.batches[-1] if number else None
     streak, signature = monitor.same_error(course.window)
     wave = state.wave
-    tried = [f"{one.play} after batch {one.wave} ({one.status})" for one in course.recoveries]
+    tried = [f"{row.play} after batch {row.wave} ({row.status})" for row in course.recoveries]
     return text(
         NAME,
         loop=state.name,
@@ -48,7 +48,7 @@ def record(state: LoopState) -> dict:
         "status": course.status,
         **{key: (getattr(last, key) if last else "") or None for key in keys},
         "batches": len(course.batches),
-        "recoveries": [one._asdict() for one in course.recoveries],
+        "recoveries": [row._asdict() for row in course.recoveries],
         "used": course.used,
     }
 

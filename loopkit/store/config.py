@@ -20,7 +20,7 @@ _TAKES = {
     "limits.iterations": 'a whole number from 1 on, or "none"',
     "limits.usd": 'an amount above 0, or "none"',
     "limits.seconds": 'seconds from 1 on, a duration like "1h30m", or "none"',
-    "approval": ", ".join(f'"{one}"' for one in settings.POLICIES),
+    "approval": ", ".join(f'"{word}"' for word in settings.POLICIES),
     "panel": "a table, [panel]",
     "panel.blocklist": 'a list of expert names, as in blocklist = ["simplifier"]',
     "recall": "a table, [recall]",
@@ -34,7 +34,7 @@ _TAKES = {
     "max_plan_revisions": "a whole number from 0 on",
     "approval_threshold": "a score from 0 to 100",
     "revision_threshold": "a score from 0 to 100, at most approval_threshold",
-    "plan_review_failure": ", ".join(f'"{one}"' for one in settings.PLAN_REVIEW_FAILURES),
+    "plan_review_failure": ", ".join(f'"{word}"' for word in settings.PLAN_REVIEW_FAILURES),
 }
 
 

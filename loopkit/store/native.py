@@ -47,7 +47,7 @@ NOTHING = SyncResult((), (), 0, 0, ())
 def list_id(env: dict, session_id: str) -> str:
     """`CLAUDE_CODE_TASK_LIST_ID`, else the session's own id, in the client's spelling."""
     name = env.get("CLAUDE_CODE_TASK_LIST_ID") or session_id
-    return "".join(one if one.isascii() and one.isalnum() or one in "_-" else "-" for one in name)
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "-" for c in name)
 
 
 def folder(env: dict, session_id: str) -> str | None:

@@ -94,7 +94,7 @@ class Folder:
         """The files with these names or of these globs, in that order."""
         for name in names:
             if "*" in name:
-                yield from sorted(one for one in self.files if fnmatchcase(one, name))
+                yield from sorted(file for file in self.files if fnmatchcase(file, name))
             elif name in self.files:
                 yield name
 
@@ -170,7 +170,7 @@ def words(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return " && ".join(words(one) for one in value)
+        return " && ".join(words(step) for step in value)
     if isinstance(value, dict):
         for key in ("cmd", "shell", "command", "composite", "chain", "sequence"):
             if key in value:

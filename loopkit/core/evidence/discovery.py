@@ -78,9 +78,9 @@ class Catalog:
             else:
                 inner.setdefault(top, {})[name] = text.replace("\r\n", "\n").lstrip("\ufeff")
                 names |= {top} - {""}
-        root = Folder("", inner[""], {one for one in names if "/" not in one}, self.table)
+        root = Folder("", inner[""], {path for path in names if "/" not in path}, self.table)
         for name in sorted(root.folders):
-            own = {one.partition("/")[2] for one in names if one.startswith(name + "/")}
+            own = {path.partition("/")[2] for path in names if path.startswith(name + "/")}
             root.below[name] = Folder(name, inner.get(name, {}), own, self.table, root)
         return root
 
@@ -92,15 +92,15 @@ def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tup
         for name in lists[files] if isinstance(files, str) else files:
             yield name, "text" in part or "key" in part
     if isinstance(part, (dict, list)):
-        for one in part.values() if isinstance(part, dict) else part:
-            yield from _named(one, lists, files)
+        for inner in part.values() if isinstance(part, dict) else part:
+            yield from _named(inner, lists, files)
 
 
 def wider(found: list[Check], tier: str, but: str) -> list[str]:
     """Up to three commands for when `but` keeps failing: of the tier, or of the next narrower."""
     names = list(tiers.SECONDS)
     for name in reversed(names[: names.index(tier) + 1]):
-        fitting = [one.command for one in found if one.tier == name and one.command != but]
+        fitting = [row.command for row in found if row.tier == name and row.command != but]
         if fitting:
             return fitting[:3]
     return []

@@ -105,7 +105,7 @@ def _forms_of(secret: str) -> set:
     escaped = (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])
     found.update(text.encode() for text in (*escaped, quote(raw), quote_plus(raw)))
     coded = (base64.b64encode(raw), base64.urlsafe_b64encode(raw))
-    return {*found, *(one.rstrip(b"=") for one in coded)}
+    return {*found, *(code.rstrip(b"=") for code in coded)}
 
 
 class Stream:

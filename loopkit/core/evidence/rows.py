@@ -26,7 +26,7 @@ def match(here: Folder, row: dict, files: Sequence[str] = ()) -> Match | None:
     fitting = (pair for pair in files_there if _fits(*pair, row))
     found = next(fitting, None if names else (here, ""))
     if found and "any" in row:
-        return next(filter(None, (match(here, one, files) for one in row["any"])), None)
+        return next(filter(None, (match(here, inner, files) for inner in row["any"])), None)
     return Match(*found, row.get("why", "{file}")) if found else None
 
 
@@ -59,7 +59,11 @@ def _checks(here: Folder, chain: dict) -> Iterator[Check]:
         if not (re.search(r"{in}|{here\[|{folder}", line) if here.name else "{folder}" not in line):
             continue
         found = match(here, row, chain.get("files", ()))
-        if not found or group in groups or any(match(here, one) for one in row.get("unless", ())):
+        if (
+            not found
+            or group in groups
+            or any(match(here, inner) for inner in row.get("unless", ()))
+        ):
             continue
         groups |= {group} - {None}
         words = _words(here, chain, found)
@@ -70,8 +74,9 @@ def _words(here: Folder, chain: dict, found: Match) -> dict:
     """What stands for the names in braces, in the commands of a chain and in what tells of them."""
     words = _files(here, found)
     for word, choices in chain.get("words", {}).items():
-        chosen = ((held, one["word"]) for one in choices for held in [match(here, one)] if held)
-        words[word] = next((text.format_map(_files(here, held)) for held, text in chosen), "")
+        pairs = ((match(here, choice), choice["word"]) for choice in choices)
+        texts = (text.format_map(_files(here, found)) for found, text in pairs if found)
+        words[word] = next(texts, "")
     return {**words, "in": chain.get("in", "").format_map(words) if here.name else ""}
 
 

@@ -21,15 +21,14 @@ def is_test(name: str) -> bool:
 
 def python(here: Folder) -> Iterator[Check]:
     """Tests (pytest, unittest, Django), linters, type checkers."""
-    tests = [one for one in here.table["folders"]["tests"] if one in here.folders]
+    tests = [name for name in here.table["folders"]["tests"] if name in here.folders]
     code = {name: text for name, text in here.files.items() if is_test(name)}
-    for one in tests if not here.name else ():
-        code.update(
-            (f"{one}/{name}", text) for name, text in here.below[one].files.items() if is_test(name)
-        )
+    for top in tests if not here.name else ():
+        below = here.below[top]
+        code.update((f"{top}/{name}", text) for name, text in below.files.items() if is_test(name))
         for name, text in (("conftest.py", "pytest"), ("__init__.py", "")):
-            if name in here.below[one]:
-                code[f"{one}/{name}"] = text
+            if name in below:
+                code[f"{top}/{name}"] = text
     if not here.first(*here.table["python"]["marks"]) and (
         here.name or not code and "conftest.py" not in here
     ):

@@ -115,7 +115,7 @@ def _confidence(batches: Sequence[Batch], status: str) -> str:
     last = rate(batches[-1]) if batches else None
     if status != PROGRESSING or last is not None and last < HALF:
         return "low"
-    whole = [count(one, PASSED) == len(one.outcomes) > 0 for one in batches[-2:]]
+    whole = [count(batch, PASSED) == len(batch.outcomes) > 0 for batch in batches[-2:]]
     return "high" if whole == [True, True] else "medium"
 
 
