@@ -324,7 +324,6 @@ def forget(project: str, loop: str, kept: list[str], env: dict) -> None:
 
 def highest(project: str, loop: str, env: dict) -> int:
     """The highest number among a loop's refs, or 0. Raises Unavailable, GitFault, Late."""
-    numbers = [ref.rpartition("/")[2] for ref in _refs(project, loop, "%(refname)", env)]
-    return max(
-        (int(number) for number in numbers if number.isascii() and number.isdigit()), default=0
-    )
+    refs = _refs(project, loop, "%(refname)", env)
+    numbers = [number for ref in refs if (number := ref.rpartition("/")[2]).isdecimal()]
+    return max(map(int, numbers), default=0)

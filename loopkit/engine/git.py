@@ -42,9 +42,7 @@ class Repository(namedtuple("Repository", "top folder common head part")):
 SECONDS, LONG_SECONDS = 60.0, 300.0
 #: Options that keep git from running programs, waiting and writing more than was asked for.
 _QUIET = (
-    "--no-pager",
-    "--no-optional-locks",
-    "--no-replace-objects",
+    *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.hooksPath=" + os.devnull),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.logAllRefUpdates=false"),
@@ -187,13 +185,10 @@ _KEPT = frozenset(("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 def isolated(env: dict, settings: bool = True) -> dict:
     """An environment in which git speaks English, does not prompt, signs as loopkit and takes no
     folder from the caller; settings: keep those that the environment gives to git."""
-    kept = {
-        name: value
-        for name, value in env.items()
-        if not name.startswith("GIT_")
-        or name in _KEPT
-        or (settings and name.startswith("GIT_CONFIG"))
-    }
+    kept = {name: value for name, value in env.items() if not name.startswith("GIT_")}
+    kept |= {name: env[name] for name in _KEPT & env.keys()}
+    if settings:
+        kept |= {name: value for name, value in env.items() if name.startswith("GIT_CONFIG")}
     for role in ("AUTHOR", "COMMITTER"):
         kept |= {f"GIT_{role}_NAME": "loopkit", f"GIT_{role}_EMAIL": "loopkit@localhost"}
     quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
@@ -202,11 +197,8 @@ def isolated(env: dict, settings: bool = True) -> dict:
 
 #: Questions to `rev-parse`, each answered by a line.
 _ASKED = (
-    "--is-inside-work-tree",
-    "--is-bare-repository",
-    "--show-cdup",
-    "--absolute-git-dir",
-    "--git-common-dir",
+    *("--is-inside-work-tree", "--is-bare-repository", "--show-cdup"),
+    *("--absolute-git-dir", "--git-common-dir"),
 )
 
 
@@ -229,10 +221,8 @@ def repository(project: str, env: dict) -> Repository:
     up, git_folder, common = map(os.fsdecode, rows[2:5])
     top = os.path.normpath(os.path.join(folder, up))
     if place.out_of_reach(top, env):
-        what = (
-            f"the only repository above {folder} is {top}, which holds much more than the project"
-        )
-        raise Unavailable(what, ALONE)
+        what = f"the only repository above {folder} is {top}"
+        raise Unavailable(f"{what}, which holds much more than the project", ALONE)
     head = rows[5].decode("ascii", "replace") if len(rows) > 5 else None
     part = "" if folder == top else os.path.relpath(folder, top)
     return Repository(top, git_folder, os.path.normpath(os.path.join(folder, common)), head, part)
@@ -258,11 +248,11 @@ def head(project: str, env: dict) -> str | None:
 
 
 def under_way(repo: Repository) -> str | None:
-    """What the person has begun in the repository and not ended, such as `a merge`, or None."""
-    return next(
-        (what for name, what in _UNDER_WAY if os.path.lexists(os.path.join(repo.folder, name))),
-        None,
-    )
+    """What the person has begun in the repository, such as `a merge`, or None."""
+    for name, what in _UNDER_WAY:
+        if os.path.lexists(os.path.join(repo.folder, name)):
+            return what
+    return None
 
 
 def place_of(repo: Repository) -> str:

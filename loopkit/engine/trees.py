@@ -77,9 +77,8 @@ def check_there(project: str, tree: str, number: int, env: dict) -> None:
 
 
 def _exists(project: str, name: str, env: dict) -> bool:
-    kind = git(
-        project, env, "cat-file --batch-check=%(objecttype)", given=name.encode() + b"\n"
-    ).strip()
+    given = name.encode() + b"\n"
+    kind = git(project, env, "cat-file --batch-check=%(objecttype)", given=given).strip()
     return kind in (b"commit", b"tree")
 
 

@@ -67,10 +67,10 @@ def _head(state: LoopState) -> dict:
 
 
 def _named(state: LoopState, chosen: list) -> str:
-    rows = [
-        f"{outline.number(state, task.id)} {task.id} {line(task.subject, _SUBJECT)}"
-        for task in chosen
-    ]
+    rows = []
+    for task in chosen:
+        subject = line(task.subject, _SUBJECT)
+        rows.append(f"{outline.number(state, task.id)} {task.id} {subject}")
     return "; ".join(first(rows, _SHOWN)) or "none"
 
 

@@ -114,11 +114,9 @@ def _read_in_place(markets: dict, plugin_id: str) -> str | None:
 
 def copies(plugins: dict[str, str]) -> dict[str, str]:
     """Those of `installed` that are this plugin, from whichever marketplace."""
-    return {
-        name: folder
-        for name, folder in plugins.items()
-        if name.startswith("loop@") and os.path.isfile(os.path.join(folder, "bin", "loopkit"))
-    }
+    own = {name: folder for name, folder in plugins.items() if name.startswith("loop@")}
+    program = os.path.join("bin", "loopkit")
+    return {name: own[name] for name in own if os.path.isfile(os.path.join(own[name], program))}
 
 
 def manifest(folder: str) -> dict:

@@ -62,9 +62,7 @@ class _Count:
             pass
 
 
-_TOKENS = tuple(
-    kind + "_tokens" for kind in ("input", "output", "cache_creation_input", "cache_read_input")
-)
+_KINDS = ("input", "output", "cache_creation_input", "cache_read_input")
 #: What is told apart one level deeper, and counted after the tokens.
 _MORE = {
     "cache_creation": "ephemeral_1h_input_tokens",
@@ -79,13 +77,13 @@ def _figure(table: dict, key: str) -> int:
 
 def _figures(usage: dict) -> list:
     """A message's `usage` in the order of pricing.COUNTED, without zeros at its end."""
-    figures = [_figure(usage, key) for key in _TOKENS]
+    figures = [_figure(usage, kind + "_tokens") for kind in _KINDS]
     for group, key in _MORE.items():
         table = usage.get(group)
         figures.append(_figure(table, key) if type(table) is dict else 0)
     figures[4] = min(figures[4], figures[2])
     figures[2] -= figures[4]  # the whole is given, and the part that is kept for an hour
-    while len(figures) > len(_TOKENS) and not figures[-1]:
+    while len(figures) > len(_KINDS) and not figures[-1]:
         figures.pop()
     return figures
 

@@ -210,10 +210,8 @@ def check_new(state: LoopState, line: str, replace: bool) -> None:
     stage.running(state)
     command.accept(line)
     if line in state.baselines and not replace:
-        raise Refused(
-            f"the baseline of `{line[:120]}` is recorded already",
-            "compare with it: loopkit baseline --check; start anew from here: --replace",
-        )
+        way_out = "compare with it: loopkit baseline --check; start anew from here: --replace"
+        raise Refused(f"the baseline of `{line[:120]}` is recorded already", way_out)
 
 
 def known(state: LoopState, line: str) -> dict:

@@ -22,9 +22,8 @@ class Catalog:
 
     def __init__(self, table: dict) -> None:
         self.table = table
-        self._skipped, self.scripts, self.tests = (
-            table["folders"][key] for key in ("skipped", "scripts", "tests")
-        )
+        keys = ("skipped", "scripts", "tests")
+        self._skipped, self.scripts, self.tests = (table["folders"][key] for key in keys)
         self.interpreters = table["python"]["interpreters"]
         self.names: dict[str, bool] = {}
         for name, is_read in _named(table, table["lists"]):

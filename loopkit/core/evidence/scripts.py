@@ -34,12 +34,8 @@ def make(here: Folder) -> Iterator[Check]:
     if name is None:
         return
     lines = here.files[name].replace("\\\n", " ").splitlines()
-    phony = {
-        word
-        for line in lines
-        if line.startswith(".PHONY")
-        for word in line.partition(":")[2].split()
-    }
+    rules = (line.partition(":")[2] for line in lines if line.startswith(".PHONY"))
+    phony = {word for rule in rules for word in rule.split()}
     beside = {*here.folders, *here.files} - phony
     where = f"-C {here.quoted} " if here.name else ""
     for number, line in enumerate(lines):
