@@ -61,25 +61,25 @@ _ROW = re.compile(rb"(\S) (\d{6}) ([0-9a-f]+) (\d)\t([^\0]+)\0(?:.*\n){4}  size:
 
 
 def snapshot(
-    project: str, env: dict, apart: Iterable[str] = (), plain: str | None = None
+    project: str, env: dict, excluded: Iterable[str] = (), plain: str | None = None
 ) -> Snapshot:
     """The project's working files as a tree, tracked and untracked, without ignored files,
     whatever is named `.loop`, and Claude Code's settings. Of a repository only the project's part
     is looked at.
 
-    apart: absolute paths to leave out too · plain: that of an earlier snapshot, which saves looking
-    through the same index again. Untracked files over LARGEST, repositories in the repository and
-    files that cannot be read are left out and named. Raises Unavailable, GitFault, Late.
+    excluded: absolute paths to leave out too · plain: that of an earlier snapshot, which saves
+    reading the same index again. Untracked files over LARGEST, repositories in the repository and
+    unreadable files are left out and named. Raises Unavailable, GitFault, Late.
     """
     repo = repository(project, env)
-    excluded = [os.path.relpath(os.path.realpath(path), repo.top) for path in apart]
+    skipped = [os.path.relpath(os.path.realpath(path), repo.top) for path in excluded]
     try:
         try:
-            return _Taking(repo, env, excluded).run(plain)
+            return _Taking(repo, env, skipped).run(plain)
         except Late:
             raise
         except GitFault:  # a file may have changed while it was read
-            return _Taking(repo, env, excluded).run(plain)
+            return _Taking(repo, env, skipped).run(plain)
     except OSError as error:
         what = f"cannot make a checkpoint: {error.filename or repo.folder}: {error.strerror}"
         raise GitFault(what) from None

@@ -42,7 +42,7 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
     if not os.access(root, os.W_OK):
         report.damage(f"{root} cannot be written: give write access")
     for name in loops.names(root):
-        if not case.session or _is_ours(root, name):  # no name of a stranger's reaches a session
+        if not case.session or _is_ours(root, name):  # no untrusted name reaches a session
             _ledger(report, root, name)
     locks.writing_lock(report, root)
     path = os.path.join(root, loops.SNAPSHOT)

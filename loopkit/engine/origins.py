@@ -1,4 +1,4 @@
-"""Which files of a `.loop` any git repository tracks: what is tracked may be a stranger's."""
+"""Which files of a `.loop` any git repository tracks: they are untrusted at first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..core.journal.errors import LoopError
 from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
 from . import git
 
-#: Seconds that git may take; after that all files count as a stranger's.
+#: Seconds that git may take; after that all files are untrusted.
 SECONDS = 10.0
 
 

@@ -36,17 +36,17 @@ Made = namedtuple("Made", "path branch base tree")
 Standing = namedtuple("Standing", "there branch head tree changed")
 
 
-def start(project: str, env: dict, apart: str, message: str) -> Start:
+def start(project: str, env: dict, excluded: str, message: str) -> Start:
     """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
 
-    apart: an absolute path to leave out. Raises Unavailable, GitFault, Late.
+    excluded: an absolute path to leave out. Raises Unavailable, GitFault, Late.
     """
     check_calm(project, env)
     trees.check_version(project, env)
     head = head_of(project, env)
     if head is not None and not _dirty(project, env):
         return Start(head, ())
-    taken = snapshot(project, env, [apart])
+    taken = snapshot(project, env, [excluded])
     tree = trees.whole(taken.place, taken.tree, env)
     return Start(trees.commit(project, tree, head, message, env), taken.left_out)
 

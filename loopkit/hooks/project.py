@@ -21,11 +21,11 @@ def _roots(call: Call) -> list:
 
 def view(call: Call) -> loops.View | None:
     """The loop an event is about: the session's own one, else the nearest that can be read. Loops
-    that came with the folder from elsewhere do not count: see `stranger`."""
+    that came with the folder from elsewhere do not count: see `untrusted`."""
     return loops.serving(_roots(call), session_id(call))
 
 
-def stranger(call: Call) -> loops.View | None:
+def untrusted(call: Call) -> loops.View | None:
     """A loop that is not over and was neither started nor adopted on this machine."""
     for root in _roots(call):
         found = loops.view(root)

@@ -9,7 +9,7 @@ from . import project, reply
 from .reply import Call
 
 #: What the person reads where a loop came with the folder: nothing of its content.
-STRANGER = (
+UNTRUSTED = (
     "loop: the .loop folder of this project was not made here, so it does nothing. "
     "Look at it: loopkit status. If you trust it: loopkit resume --adopt"
 )
@@ -18,8 +18,8 @@ STRANGER = (
 def handle(call: Call) -> dict | None:
     """Announce a loop that is not over; after compaction to its owner only."""
     found = project.view(call) if call.readable else None
-    if found is None and call.readable and project.stranger(call) is not None:
-        return reply.tell(STRANGER)
+    if found is None and call.readable and project.untrusted(call) is not None:
+        return reply.tell(UNTRUSTED)
     if found is not None and _over(found):
         found = loops.put_aside(found)
     if found is None or _over(found):

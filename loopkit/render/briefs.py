@@ -41,7 +41,7 @@ def template(state: LoopState, step: Step) -> str:
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     """The brief of a step, at most LARGEST bytes.
 
-    folder: the loop's folder as it is shown · extra: `reply` (the line that hands the answer over),
+    folder: the loop's folder as it is shown · extra: `reply` (the line that submits the answer),
     `form` (another form than the reply's own, "" for none) and whatever else its template knows.
     """
     given = {"reply": "", **extra}

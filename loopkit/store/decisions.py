@@ -136,6 +136,6 @@ def _mark(folder: str, target: str, status: str) -> None:
     if found is not None and found[2].strip() != wanted:
         data = raw[: found.start(2)] + wanted + raw[found.end(2) :]
         how = trust.known_contents().get(_vouched(raw)[0])
-        if how is not None:  # whosever it was, it still is
+        if how is not None:  # it is as trusted as before
             trust.vouch(how, [_vouched(data)])
         atomic.write(target, data)
