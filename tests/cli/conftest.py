@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,11 +12,23 @@ import pytest
 from tests.cli.kit import Project
 
 
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The git folder of a repository with one empty commit; only copied, since two calls of git
+    cost more than most tests."""
+    folder = tmp_path_factory.mktemp("repository")
+    for words in (["init", "-q"], ["commit", "-qm", "x", "--allow-empty"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+    for sample in (folder / ".git" / "hooks").glob("*.sample"):
+        sample.unlink()
+    return folder / ".git"
+
+
 @pytest.fixture
-def project(tmp_path: Path, home: Path) -> Project:
+def project(tmp_path: Path, home: Path, repository: Path) -> Project:
     """A git repository with one commit, in an environment with nothing of anybody else in it."""
     folder = tmp_path / "proj & co"
-    folder.mkdir()
+    shutil.copytree(repository, folder / ".git", symlinks=True)
     environment = {name: os.environ[name] for name in os.environ if name.startswith("GIT_")}
     environment |= {
         "PATH": os.environ["PATH"],
@@ -23,8 +36,4 @@ def project(tmp_path: Path, home: Path) -> Project:
         "LOOPKIT_DATA": str(tmp_path / "data"),
     }
     environment["CLAUDE_PID"] = str(os.getpid())
-    subprocess.run(["git", "init", "-q", folder], check=True, env=environment)
-    subprocess.run(
-        ["git", "-C", folder, "commit", "-qm", "x", "--allow-empty"], check=True, env=environment
-    )
     return Project(folder, environment)

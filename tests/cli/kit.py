@@ -6,10 +6,13 @@ import contextlib
 import io
 import json
 import os
+import pickle
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +76,43 @@ def surroundings(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         os.environ.clear()
         os.environ.update(kept[0])
         os.chdir(kept[1])
+
+
+#: Seconds after which a call that never ends is ended.
+LONGEST = 300
+
+
+def at_once(*actions: Callable[[], Any]) -> list:
+    """Do each in a process of its own, all let go together; gives what each gave."""
+    gate, go = os.pipe()
+    children = []
+    for action in actions:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(go)
+            signal.alarm(LONGEST)
+            os.read(gate, 1)
+            try:
+                given = True, action()
+            except BaseException:
+                given = False, traceback.format_exc()
+            with os.fdopen(writer, "wb") as file:
+                pickle.dump(given, file)
+            os._exit(0)
+        os.close(writer)
+        children.append((child, reader))
+    os.close(gate)
+    os.close(go)
+    ended = []
+    for child, reader in children:
+        with os.fdopen(reader, "rb") as file:
+            said = file.read()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended.append(pickle.loads(said) if said else (False, f"ended with {code}"))
+    fallen = [words for came, words in ended if not came]
+    assert not fallen, "\n".join(map(str, fallen))
+    return [given for _, given in ended]
 
 
 class Answer(NamedTuple):

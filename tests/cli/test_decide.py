@@ -3,6 +3,7 @@ longer hold."""
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.kit import Project, raw, task
+from tests.cli.kit import Project, at_once, task
 
 ONE = {
     "title": "Stream rows to the client",
@@ -176,18 +177,14 @@ def test_anti_patterns_count_with_decisions(project: Project) -> None:
     assert "002 ANTI-PATTERN: the key was a header" in project.ok("decide", "--list").out
 
 
-def test_ten_in_parallel_give_ten_numbers_and_ten_files(project: Project, data: Path) -> None:
+def test_ten_in_parallel_give_ten_numbers_and_ten_files(project: Project) -> None:
     project.planned()
     project.ok("wave", "next")
-    calls = [project.program("decide", "--file", "-", data=data) for _ in range(10)]
-    for place, call in enumerate(calls):
-        assert call.stdin is not None
-        call.stdin.write(raw({**ONE, "title": f"way {place}"}).decode())
-        call.stdin.close()
-        call.stdin = None
-    for call in calls:
-        out, err = call.communicate(timeout=120)
-        assert (call.returncode, err) == (0, "") and "next:" not in out, "others are still at work"
+    decide_one = functools.partial(project.lk, "decide", "--file", "-")
+    ways = [{**ONE, "title": f"way {number}"} for number in range(10)]
+    for answer in at_once(*[functools.partial(decide_one, given=way) for way in ways]):
+        assert (answer.exit, answer.err) == (0, "")
+        assert "next:" not in answer.out, "others are still at work"
     assert sorted(one["number"] for one in project.of("decision_recorded")) == list(range(1, 11))
     assert len(learnings(project)) == 10
     titles = {re.findall(r"way \d", text)[0] for text in learnings(project).values()}

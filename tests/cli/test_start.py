@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from loopkit.store import prompts
-from tests.cli.kit import S1, S2, Project
+from tests.cli.kit import S1, S2, Project, at_once
 
 GONE = "4194304"  # one more than the highest process number there is
 
@@ -251,29 +251,18 @@ def test_after_the_end_a_new_one_starts_beside_the_old(project: Project, how: st
     assert (project.root / "001-add-rate-limiting-api").exists()
 
 
-def test_twenty_starts_at_the_same_time_give_one_loop(project: Project, data: Path) -> None:
-    def start(_: int) -> tuple:
-        with project.program("start", "--task-file", "-", data=data) as process:
-            out, err = process.communicate("add limits")
-            return process.returncode, out, err
-
-    with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(start, range(20)))
-    assert sorted(code for code, _, _ in answers) == [0] + [1] * 19
-    assert all("is not finished" in err for code, _, err in answers if code)
+def test_twenty_starts_at_the_same_time_give_one_loop(project: Project) -> None:
+    start = functools.partial(project.lk, "start", "--task-file", "-", given="add limits")
+    answers = at_once(*[start] * 20)
+    assert sorted(answer.exit for answer in answers) == [0] + [1] * 19
+    assert all("is not finished" in answer.err for answer in answers if answer.exit)
     assert [path.name for path in project.root.glob("0*")] == ["001-add-limits"]
 
 
-def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(
-    project: Project, data: Path
-) -> None:
-    def start(number: int) -> int:
-        with project.program("start", "--fresh", "--task-file", "-", data=data) as process:
-            process.communicate(f"loop {number}")
-            return process.returncode
-
-    with ThreadPoolExecutor(20) as pool:
-        assert set(pool.map(start, range(20))) == {0}
+def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(project: Project) -> None:
+    start = functools.partial(project.lk, "start", "--fresh", "--task-file", "-")
+    answers = at_once(*[functools.partial(start, given=f"loop {number}") for number in range(20)])
+    assert {answer.exit for answer in answers} == {0}
     numbers = [
         int(path.name[:3])
         for path in [*project.root.glob("0*"), *(project.root / "archive").glob("0*")]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+import functools
 
 import pytest
 
-from tests.cli.kit import PANEL, Project, task
+from tests.cli.kit import PANEL, Project, at_once, task
 
 
 def test_one_task_and_a_list_of_tasks(project: Project) -> None:
@@ -259,18 +258,11 @@ def test_nasty_subjects_do_no_harm(project: Project) -> None:
 # -- many at the same time
 
 
-def test_twenty_adds_at_the_same_time(project: Project, data: Path) -> None:
+def test_twenty_adds_at_the_same_time(project: Project) -> None:
     project.shaped()
-
-    def add(number: int) -> int:
-        with project.program(
-            "task", "add", f"number {number}", "--verify", "ls", data=data
-        ) as process:
-            process.communicate("")
-            return process.returncode
-
-    with ThreadPoolExecutor(20) as pool:
-        assert set(pool.map(add, range(20))) == {0}
+    add = functools.partial(project.lk, "task", "add", "--verify", "ls")
+    answers = at_once(*[functools.partial(add, f"number {number}") for number in range(20)])
+    assert {answer.exit for answer in answers} == {0}
     rows = project.tasks
     assert list(rows) == [f"T-{number:03d}" for number in range(1, 21)]
     assert {row["subject"] for row in rows.values()} == {f"number {number}" for number in range(20)}

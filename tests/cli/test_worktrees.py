@@ -3,6 +3,7 @@ without force."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shlex
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.store import place
-from tests.cli.kit import ROOT, S1, S2, Project, task
+from tests.cli.kit import ROOT, S1, S2, Project, at_once, task
 
 
 @pytest.fixture
@@ -418,16 +419,14 @@ def test_a_wave_without_worktrees_has_nothing_to_merge(project: Project) -> None
     project.refused(1, "wave", "merge", "T-001", says="T-001 has no worktree")
 
 
-def test_parallel_merges_come_one_after_the_other(project: Project, data: Path) -> None:
+def test_parallel_merges_come_one_after_the_other(project: Project) -> None:
     apart(project, *[task(str(number), "ls") for number in range(4)])
     for number in range(1, 5):
         done(project, f"T-00{number}", **{f"f{number}_txt": "x\n"})
-    running = [
-        project.program("wave", "merge", f"T-00{number}", data=data) for number in range(1, 5)
-    ]
-    codes = [(one.communicate(timeout=60), one.returncode) for one in running]
-    assert sorted(code for _, code in codes) == [0, 1, 1, 1], codes
-    assert all("its check has not run since" in err for (_, err), code in codes if code)
+    merge = functools.partial(project.lk, "wave", "merge")
+    answers = at_once(*[functools.partial(merge, f"T-00{number}") for number in range(1, 5)])
+    assert sorted(answer.exit for answer in answers) == [0, 1, 1, 1], answers
+    assert all("its check has not run since" in answer.err for answer in answers if answer.exit)
     assert len(project.of("worktree_merged")) == 1
 
 

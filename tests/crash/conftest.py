@@ -12,11 +12,11 @@ import pytest
 
 pytest.register_assert_rewrite("tests.crash.kit")
 
-from tests.cli.conftest import project  # noqa: E402
+from tests.cli.conftest import project, repository  # noqa: E402
 from tests.cli.kit import S1, Project  # noqa: E402
 from tests.crash import kit  # noqa: E402
 
-__all__ = ["listed", "project", "strace", "tally"]
+__all__ = ["listed", "project", "repository", "strace", "tally"]
 
 
 @pytest.fixture

@@ -20,34 +20,12 @@ from loopkit.core.journal.events import Event
 from loopkit.store import journal
 from loopkit.store import loop as store
 from loopkit.store.loop import Loop
-from tests.cli.kit import S1, S2, Project, task
+from tests.cli.kit import S1, S2, Project, at_once, task
 from tests.crash import kit
 from tests.crash.test_kill import hook, native, stop
 
 #: Writers at once, and what each of them records.
 WRITERS, UPDATES = 20, 200
-
-
-def at_once(*actions: Callable[[], object]) -> list[int]:
-    """Do each in a child of its own, all let go together; gives their exit codes (0: came to its
-    end)."""
-    gate, go = os.pipe()
-    children = []
-    for action in actions:
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                os.close(go)
-                os.read(gate, 1)
-                action()
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    os.close(gate)
-    os.close(go)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
 def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) -> None:
@@ -72,8 +50,7 @@ def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) ->
             line = Event("stop_failed", {"error": str(number)}, clock.stamp(time.time()), "hook")
             journal.append(str(project.ledger), [line], sync=False)
 
-    ended = at_once(*[lambda writer=writer: write(writer) for writer in range(WRITERS)], hooks)  # type: ignore[misc]
-    assert ended == [0] * (WRITERS + 1)
+    at_once(*[lambda writer=writer: write(writer) for writer in range(WRITERS)], hooks)  # type: ignore[misc]
     tail = journal.read(str(project.ledger))
     assert tail is not None and (tail.damaged, tail.cut, tail.torn) == ([], [], False)
     rows = [event.data["task"] for event in tail.events if event.type == "task_added"][1:]
@@ -95,7 +72,7 @@ def test_twenty_commands_at_once(listed: Project, tally: Counter) -> None:
         answer = listed.lk("task", "add", f"number {number}", "--verify", "ls")
         assert (answer.exit, answer.err) == (0, ""), answer
 
-    assert at_once(*[lambda number=number: add(number) for number in range(20)]) == [0] * 20  # type: ignore[misc]
+    at_once(*[lambda number=number: add(number) for number in range(20)])  # type: ignore[misc]
     subjects = [row["subject"] for row in listed.tasks.values()]
     assert sorted(subjects) == sorted(["first", *[f"number {number}" for number in range(20)]])
     listed.ok("task", "add", "the last one", "--verify", "ls")
@@ -121,7 +98,7 @@ def test_eight_hooks_at_once_while_commands_write(listed: Project, tally: Counte
         lambda: hook(listed, "session_end", reason="other"),
     ]
     commands = [lambda n=n: listed.lk("verify", f"T-00{n}", "--", "ls") for n in (1, 2, 3, 4)]  # type: ignore[misc]
-    assert at_once(*hooks, *commands) == [0] * 12
+    at_once(*hooks, *commands)
     listed.ok("task", "list")
     assert [listed.tasks[f"T-00{n}"]["status"] for n in (1, 2, 3, 4)] == ["completed"] * 4
     assert len(listed.of("iteration_ended")) == 2 and len(listed.of("stop_failed")) == 1
@@ -200,7 +177,7 @@ def test_a_cancel_among_twenty_stop_hooks(project: Project, tally: Counter) -> N
         assert project.lk("cancel", session=S2).exit == 0
         (answers / "cancel").write_text(str(time.monotonic()))
 
-    assert at_once(*[lambda n=n: held(n) for n in range(20)], cancel) == [0] * 21  # type: ignore[misc]
+    at_once(*[lambda n=n: held(n) for n in range(20)], cancel)  # type: ignore[misc]
     acknowledged = float((answers / "cancel").read_text())
     rows = [json.loads(path.read_text()) for path in answers.iterdir() if path.name != "cancel"]
     late = [said for begun, _, said in rows if begun > acknowledged]
