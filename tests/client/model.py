@@ -262,7 +262,7 @@ class Pause:
     def __init__(self, when: Callable[[Turn, Reply], bool]):
         self.when, self.reached, self.released = when, threading.Event(), threading.Event()
 
-    def wait(self, deadline: float = 120.0) -> None:
+    def wait(self, deadline: float = 600.0) -> None:
         """Wait until the answer is being kept back; AssertionError after `deadline` seconds."""
         assert self.reached.wait(deadline), (
             "the model never came to the point where it was to pause"

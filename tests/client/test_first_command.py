@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.harness import PLUGINS, ROOT, Sandbox
+from tests.client.harness import DEADLINE, PLUGINS, ROOT, Sandbox
 from tests.client.model import Text
 from tests.client.scenarios import greetings
 from tests.client.test_install import checkout, claude
@@ -75,7 +75,7 @@ def doctor(here: Sandbox, checkout: Path) -> str:
     }
     program = [str(checkout / "bin" / "loopkit"), "doctor"]
     done = subprocess.run(
-        program, cwd=here.project, env=env, capture_output=True, encoding="utf-8", timeout=120
+        program, cwd=here.project, env=env, capture_output=True, encoding="utf-8", timeout=DEADLINE
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "claude plugin disable" not in done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.harness import PLUGINS, ROOT, Sandbox
+from tests.client.harness import DEADLINE, PLUGINS, ROOT, Sandbox
 from tests.client.model import Scenario
 
 
@@ -22,7 +22,7 @@ def claude(place: Sandbox, *args: str) -> subprocess.CompletedProcess:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=180,
+        timeout=DEADLINE,
     )
 
 

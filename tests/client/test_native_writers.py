@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from tests.client.harness import ROOT, Sandbox
+from tests.client.harness import DEADLINE, ROOT, Sandbox
 from tests.client.model import Reply, Text, Tool, Turn
 from tests.client.test_two_sessions import ONE, PANEL, armed, record
 
@@ -123,7 +123,7 @@ def test_the_client_and_our_writers_on_one_list(place) -> None:
     armed(here)
     ours += writers(here)
     run = here.run("Make tasks.", "--session-id", ONE, env=PANEL)
-    faults = [one.communicate(timeout=60)[1] for one in ours]
+    faults = [one.communicate(timeout=DEADLINE)[1] for one in ours]
     assert [one.returncode for one in ours] == [0, 0, 0], faults
     assert here.loopkit("task", "list", session=ONE).returncode == 0
 

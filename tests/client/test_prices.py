@@ -181,12 +181,13 @@ def test_main_and_subagents_together_cost_what_the_client_says(place) -> None:
     here = place(Scenario(deviate=deviate, usage=usage))
     run = here.run("share it out", "--model", "claude-sonnet-5", plugins=False)
     files = list((here.home / ".claude" / "projects").glob(f"*/{run.session}.jsonl"))
-    wait_for(
-        "the subagents' transcripts",
-        lambda: list(files[0].parent.glob("*/subagents/agent-*.jsonl")),
-    )
-    reading = transcript.read(str(files[0]), {}, [])
-    assert len(reading.offsets) == 3, reading.offsets
+
+    def whole() -> transcript.Reading | None:
+        """The transcripts once all three are there, each with an answer."""
+        reading = transcript.read(str(files[0]), {}, [])
+        return reading if len(reading.offsets) == 3 else None
+
+    reading = wait_for("the subagents' transcripts", whole)
     usd, _, unpriced = pricing.cost(reading.usage, {})
     assert unpriced == [] and usd > 0.05
     assert usd == pytest.approx(run.result["total_cost_usd"], abs=0.0001), (
