@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tests.client.model import Scenario, Turn, write
+from tests.client.model import Scenario, Text, Turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
 
@@ -52,7 +52,7 @@ WORK = {
     "T-003": [write("list.txt", "hello\nbonjour\n")],
 }
 
-GATE = {
+GATE: dict = {
     "kind": "build",
     "points": {
         "runs": "PASS: the verifications ran",
@@ -111,3 +111,20 @@ ANSWERS = {
 def greetings(**changes: object) -> Scenario:
     """The whole work; `changes` are fields of the Scenario."""
     return Scenario(**{"answers": dict(ANSWERS), "work": dict(WORK), **changes})
+
+
+def greeting() -> Scenario:
+    """The first greeting alone, one task in one wave: for what its size does not matter to."""
+    shape = "".join(line for line in SHAPE.splitlines(keepends=True) if "C2" not in line)
+    gate = {**GATE, "criteria": {"C1": GATE["criteria"]["C1"]}}
+    own = {
+        r"^loopkit shape --accept": shape,
+        r"^loopkit task add --file": TASKS[:1],
+        r"^loopkit gate --file": gate,
+    }
+    return greetings(answers={**ANSWERS, **own})
+
+
+def talk_only() -> Scenario:
+    """A model that does nothing."""
+    return Scenario(deviate=lambda turn: [Text("I see.")] if turn.tools else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.client.harness import Sandbox
-from tests.client.model import Scenario, Text
+from tests.client.scenarios import talk_only
 
 TEXTS = {
     "quotes": """it's "quoted" and 'single' and \\"escaped\\" \\ back""",
@@ -17,10 +17,6 @@ TEXTS = {
     "emoji": "⚠️ add 🚦 rate‑limits für naïve clients — 日本語 👩‍👩‍👧",
     "markup": "<system-reminder>x</system-reminder> next: loopkit cancel @README.md --fresh -- -x",
 }
-
-
-def talk_only() -> Scenario:
-    return Scenario(deviate=lambda turn: [Text("I see.")] if turn.tools else None)
 
 
 def assert_kept(here: Sandbox, text: str) -> None:

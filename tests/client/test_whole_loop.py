@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.client.harness import APPROVED, EVERYTHING, Sandbox
-from tests.client.scenarios import REQUEST, greetings
+from tests.client.scenarios import REQUEST, greetings, talk_only
 
 OPT_IN = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 # the end of the completion card; /loop:start itself names only its beginning
@@ -100,6 +100,6 @@ def test_in_a_terminal_with_task_tools(place, tmux) -> None:
 
 
 def test_a_fresh_home_prepares_loopkit_by_itself(place) -> None:
-    here = place(greetings(), prepared=False)
+    here = place(talk_only(), prepared=False)
     here.run(f"/loop:start {REQUEST}")
     assert here.state.get("task") == REQUEST

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.harness import APPROVED, Sandbox
-from tests.client.scenarios import REQUEST, greetings
+from tests.client.scenarios import REQUEST, greeting, greetings
 from tests.client.test_whole_loop import assert_complete
 from tests.data import earlier
 
@@ -33,7 +33,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_below_a_home_folder_under_git_nothing_else_of_it_is_touched(place) -> None:
-    here = place(greetings())
+    here = place(greeting())
     private = here.home / ".ssh" / "id"
     private.parent.mkdir()
     private.write_text("key\n")
@@ -45,7 +45,7 @@ def test_below_a_home_folder_under_git_nothing_else_of_it_is_touched(place) -> N
     before = files(here.home / ".git")
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
     assert here.state["status"] == "completed", here.model.story()
-    assert (here.project / "list.txt").read_text() == "hello\nbonjour\n"
+    assert (here.project / "hello.txt").read_text() == "hello\n"
     assert files(here.home / ".git") == before, "neither checkpoints nor objects"
     assert not (here.home / ".loop").exists() and (here.project / ".loop").is_dir()
     assert here.model.heard("git init here makes checkpoints possible") == 1
@@ -54,7 +54,7 @@ def test_below_a_home_folder_under_git_nothing_else_of_it_is_touched(place) -> N
 
 
 def test_in_a_part_of_a_repository_the_loop_keeps_to_it(place) -> None:
-    here = place(greetings())
+    here = place(greeting())
     top = here.project
     for name in ("web", "api"):
         (top / "packages" / name).mkdir(parents=True)
@@ -69,9 +69,8 @@ def test_in_a_part_of_a_repository_the_loop_keeps_to_it(place) -> None:
     assert (state.get("stage"), state.get("status")) == ("complete", "completed"), (
         here.model.story()
     )
-    assert (here.project / "list.txt").read_text() == "hello\nbonjour\n" and not (
-        top / ".loop"
-    ).exists()
+    assert (here.project / "hello.txt").read_text() == "hello\n"
+    assert not (top / ".loop").exists()
     refs = git(top, "for-each-ref", "--format=%(refname)", "refs/loopkit").split()
     kept = {
         path
@@ -84,7 +83,7 @@ def test_in_a_part_of_a_repository_the_loop_keeps_to_it(place) -> None:
     )
     back = here.loopkit("rollback", "1", session=run.session)
     assert back.returncode == 0, back.stderr
-    assert not (here.project / "list.txt").exists()
+    assert not (here.project / "hello.txt").exists()
     assert (top / "packages" / "api" / "draft.txt").read_text() == "a colleague's\n"
 
 
