@@ -67,6 +67,23 @@ def share_compiled(data: Path) -> None:
     (data / "pyc").symlink_to(os.environ["LOOPKIT_TEST_PYC"])
 
 
+#: Where single tests take long.
+LONG = ("tests/client/", "tests/crash/", "tests/test_bootstrap.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin the long tests first, a half of them at the head of each worker's half of all tests: at
+    the end no worker is left alone with one. A module stays whole, since its tests share set-ups.
+    """
+    long = [item for item in items if item.nodeid.startswith(LONG)]
+    short = [item for item in items if not item.nodeid.startswith(LONG)]
+    ahead = set(list(dict.fromkeys(item.path for item in long))[::2])
+    first = [item for item in long if item.path in ahead]
+    second = [item for item in long if item.path not in ahead]
+    half = max(0, len(items) // 2 - len(first))
+    items[:] = first + short[:half] + second + short[half:]
+
+
 #: What the tests have counted, by their names: faults injected, survived, and so on.
 COUNTED: Counter = Counter()
 
