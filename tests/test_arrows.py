@@ -61,7 +61,7 @@ def back(name: str, text: str) -> list[str]:
             found.append(other)
         if (
             parts[0] == there[0] == "core"
-            and len(parts) == 3
+            and len(parts) > 2
             and len(there) > 1
             and there[1] in SUBJECTS
         ):
@@ -82,6 +82,7 @@ def test_no_import_points_back(name: str) -> None:
         ("core.plan.work", "def f():\n    from ..review.gate import POINTS"),
         ("core.plan.work", "if TYPE_CHECKING:\n    from ..health import monitor"),
         ("core.plan.work", "from ...store import place"),
+        ("core.plan.work", "from ..steps.policies import of"),
         ("store.place", "from ..engine import git"),
         ("engine.git", "from ..cli import app"),
     ],
@@ -92,7 +93,7 @@ def test_one_that_does_is_found(name: str, line: str) -> None:
 
 def test_every_module_of_core_belongs_to_a_subject() -> None:
     parts = [name.split(".") for name in MODULES if name.startswith("core.")]
-    assert {part[1] for part in parts if len(part) == 3} == set(SUBJECTS)
+    assert {part[1] for part in parts if len(part) > 2} == set(SUBJECTS)
     assert [part for part in parts if len(part) == 2 and part[1] != "__init__"] == []
 
 
@@ -122,7 +123,7 @@ FOR_COMMANDS = (
     "cli.app",
     "core.journal.errors",
     "core.journal.score",
-    "core.plan.approval",
+    "core.journal.settings",
     "render.words",
 )
 #: Commands whose use cases do not stand in ops yet.
@@ -172,3 +173,42 @@ def test_a_use_case_knows_no_terminal(name: str) -> None:
     assert streams.isdisjoint({"sys.stdin", "sys.stdout", "sys.stderr"})
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert names.isdisjoint({"print", "input", "App"})
+
+
+# -- which policy is in force
+
+#: What knows the names of policies: their strategies, the setting, and the fold of it.
+POLICIES = "core.steps.policies."
+NAMING = ("core.journal.settings", "core.journal.state", "store.config")
+
+
+def asks_for_policy(text: str) -> list[str]:
+    """Where a module asks which approval policy a loop has: it compares `approval`, or names one of
+    the policies."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            sides = (node.left, *node.comparators)
+            if any(isinstance(one, ast.Attribute) and one.attr == "approval" for one in sides):
+                found.append(ast.unparse(node))
+        if isinstance(node, ast.Attribute) and node.attr in ("EVIDENCE", "REVIEW", "SUPERVISOR"):
+            if ast.unparse(node.value) == "settings":
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if "." in name))
+def test_only_policies_know_which_of_them_is_in_force(name: str) -> None:
+    assert name.startswith(POLICIES) or name in NAMING or asks_for_policy(MODULES[name]) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if state.approval == 'review': pass",
+        "if loop.state.approval in ('review',): pass",
+        "x = settings.SUPERVISOR",
+    ],
+)
+def test_one_that_asks_is_found(line: str) -> None:
+    assert len(asks_for_policy(line)) == 1

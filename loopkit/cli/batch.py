@@ -8,9 +8,9 @@ from ..core.journal import task as tasks
 from ..core.journal.errors import UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.plan import approval
+from ..core.plan import work
 from ..core.review import batch_review
-from ..core.steps import briefing, supervision
+from ..core.steps import briefing, due, kinds, policies
 from ..store.loop import Loop
 from . import app, decide, forms
 
@@ -47,6 +47,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
             "both --file and --waive", "a review is handed in, or the person lets the plan pass"
         )
     loop = call.own_loop()
+    policies.of(loop.state).check_reviews("loopkit review --plan")
     if why is not None:
         call.change(loop, batch_review.waived, why)
         call.answer(
@@ -92,10 +93,10 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
     from .handout import shown
 
     batch_review.check_plan(loop.state)
-    step = supervision.step(supervised.VERIFICATION, supervised.OF_PLAN)
-    if supervised.is_out(loop.state, supervised.key(step.kind, step.task)):
-        said = f"loop:{step.role} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
-        call.answer(loop, said, {"asked": step.role}, [PLAN_REPLY])
+    step = kinds.step(kinds.PLAN_REVIEW, supervised.OF_PLAN)
+    if due.is_out(loop.state, step):
+        said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
+        call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])
         return
     text = render.render(
         loop.state, step, shown(call, loop.folder), reply=PLAN_REPLY, form=PLAN_FORM
@@ -137,10 +138,12 @@ def of_batch(
     kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
     if brief is not None:
         loop = call.loop()
+        policies.of(loop.state).check_reviews("loopkit review")
         waiting = batch_review.check_batch(loop.state, wave, kind)
         call.answer(loop, "\n".join(_brief(loop.state, waiting)), None, [])
         return
     loop = call.own_loop()
+    policies.of(loop.state).check_reviews("loopkit review")
     if source is None:
         _ask_batch(call, loop, wave, kind)
         return
@@ -158,13 +161,13 @@ def of_batch(
 def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
     """Give the batch to one reviewer; while it is there nobody else is asked."""
     anew = call.change(loop, batch_review.asked, wave, kind)
-    own, waiting = batch_review.line(loop.state), approval.undecided(loop.state)
+    own, waiting = batch_review.line(loop.state), work.running(loop.state)
     data = {"tasks": waiting, "asked": bool(anew)}
     if not anew:
         said = f"loop:review has been asked; hand its answer in as block YAML:\n{_form(waiting)}"
         call.answer(loop, said, data, [f"{own} --file -"])
         return
-    bare = [one for one in waiting if not approval.proven(loop.state.tasks[one])]
+    bare = [one for one in waiting if not work.proven(loop.state.tasks[one])]
     said = f"one review of the whole batch: {', '.join(waiting)}"
     if bare:
         said += (
@@ -222,7 +225,7 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
         *[f"must not: {one.id} {prose.clean(one.text, 200)}" for one in state.must_nots],
     ]
     for task_id in waiting:
-        lines += _told(state.tasks[task_id], approval.proven(state.tasks[task_id]))
+        lines += _told(state.tasks[task_id], work.proven(state.tasks[task_id]))
     lines += reasons(state, files)
     lines.append(
         "other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is"

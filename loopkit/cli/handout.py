@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core.steps import briefing, supervision
+from ..core.steps import briefing, due
 from ..render import briefs as render
 from ..store import briefs
 from ..store.loop import Loop, unwritable
@@ -15,7 +15,7 @@ from . import app
 if TYPE_CHECKING:
     from ..core.journal.events import Change
     from ..core.journal.state import LoopState
-    from ..core.steps.supervision import Step
+    from ..core.steps.kinds import Step
 
 
 def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:
@@ -30,13 +30,13 @@ def hand_out(call: app.App, loop: Loop, steps: list[Step]) -> list[str]:
         return []
     briefed = {step: _brief(call, loop, step) for step in steps}
     recorded = {(data["kind"], data["task"]) for _, data in call.change(loop, _asked, steps)}
-    handed = [step for step in steps if (step.kind, step.task) in recorded]
+    handed = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
     agents = [briefing.agent(loop.state, step, briefed[step]) for step in handed]
     return [*agents, *[briefing.reply(step) for step in handed]]
 
 
 def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
-    now = supervision.due(state)
+    now = due.undispatched(state)
     return [briefing.asked(state, step) for step in steps if step in now]
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ..core.evidence import checks
 from ..core.journal import prose, supervised, verdict
-from ..core.journal.errors import Refused
-from ..core.plan import approval, work
-from ..core.steps import briefing, supervision
+from ..core.plan import work
+from ..core.steps import answers, briefing, due, policies, supervision
 from ..store.loop import Loop
 from . import app, handout
 from .task import weighed
+
+if TYPE_CHECKING:
+    from ..core.steps.kinds import Step
 
 
 @app.command("reply", "loopkit reply test T-001 --file -")
@@ -36,24 +40,18 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
 
     text = app.read_input(call, source)
     loop = call.own_loop()
-    if approval.on_evidence(loop.state):
-        raise Refused(
-            "no role's reply is taken in this loop: evidence completes its tasks",
-            "next: loopkit wave next",
-        )
-    step = supervision.find(loop.state, kind, target)
+    policies.of(loop.state).check_replies()
+    step = answers.find(loop.state, kind, target)
     reply, error, instead = None, "", None
     try:
         reply = replies.parse(kind, text)
     except replies.Unfit as fault:
         error = fault.error
         instead = replies.fallback(kind, text, _test_command(call))
-    changes = call.change(
-        loop, supervision.answered, step.kind, step.task, reply, error, text, instead
-    )
+    changes = call.change(loop, answers.answered, kind, step.subject, reply, error, text, instead)
     if all(change[0] == "reply_unfit" for change in changes):
         return _again(call, loop, step, changes[0][1]["error"])
-    data: dict = {"kind": step.kind, "target": step.task}
+    data: dict = {"kind": briefing.asked_as(step), "target": step.subject}
     said = []
     for name, row in changes:
         line = _TOLD[name](loop, row) if name in _TOLD else ""
@@ -68,22 +66,21 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> int:
             }
     added = [row["task"] for name, row in changes if name == "task_added"]
     said += [f"{row['id']} added: {prose.clean(row['subject'], 100)}" for row in added]
-    out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
+    out = [briefing.reply(one) for one in due.outstanding(loop.state)]
     call.answer(loop, "\n".join(said), {**data, "added": [row["id"] for row in added]}, out or None)
     return 1 if loop.state.session.status in (verdict.FAILED, verdict.PAUSED) else 0
 
 
-def _again(call: app.App, loop: Loop, step: supervision.Step, error: str) -> int:
+def _again(call: app.App, loop: Loop, step: Step, error: str) -> int:
     """The same step once more; its brief names what was wrong."""
-    out = [briefing.reply(one) for one in supervision.outstanding(loop.state)]
+    out = [briefing.reply(one) for one in due.outstanding(loop.state)]
     steps = handout.hand_out(call, loop, [step])
+    kind = briefing.asked_as(step)
     said = (
-        f"this {step.kind} does not fit: {prose.clean(error, 600)}\nasked for again; its brief "
-        "says so"
+        f"this {kind} does not fit: {prose.clean(error, 600)}\nasked for again; its brief says so"
     )
-    call.answer(
-        loop, said, {"kind": step.kind, "target": step.task, "error": error}, [*steps, *out]
-    )
+    data = {"kind": kind, "target": step.subject, "error": error}
+    call.answer(loop, said, data, [*steps, *out])
     return 1
 
 

@@ -10,9 +10,8 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import Refused, UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.plan import approval
 from ..core.review import review, settling
-from ..core.steps import nextstep
+from ..core.steps import kinds, nextstep, policies
 from ..ops import experts
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
@@ -86,7 +85,7 @@ def command(
     if plan:
         batch.of_plan(call, source, waive)
         return
-    if scaffold or wave is not None and call.loop().state.approval == approval.REVIEW:
+    if scaffold or wave is not None and policies.of(call.loop().state).reviews_batches:
         batch.of_batch(call, wave, scaffold, source, brief, _options(given))
         return
     if brief is not None:
@@ -185,7 +184,12 @@ def _ask_light(call: app.App, loop: Loop, wave: int | None) -> None:
     if wave not in [one.number for one in loop.state.waves]:
         raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
     lines = experts.lines(loop.state, experts.LIGHT, wave)
-    call.answer(loop, "\n".join(lines), None, [nextstep.light_review(int(wave or 0))])
+    call.answer(
+        loop,
+        "\n".join(lines),
+        None,
+        [nextstep.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))],
+    )
 
 
 def _ask(call: app.App, loop: Loop) -> None:
@@ -285,7 +289,7 @@ def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
         *[f"criterion {one.id}: {one.text}" for one in state.criteria.values() if not one.must_not],
         *_context(state),
     ]
-    if wave is None and not approval.on_evidence(state):
+    if wave is None and not state.terms.check_completes:
         lines.append(
             "the build, the tests, lint and UI tests are run in this review: what fails is a "
             "BLOCKER"

@@ -11,7 +11,6 @@ from ..core.evidence import proofs
 from ..core.journal import prose, stages, verdict
 from ..core.journal.errors import Damaged
 from ..core.journal.state import LoopState
-from ..core.plan import approval
 from ..core.request import aspects, clarify, intake, shape
 from ..core.review import settling
 from ..ops import workspace
@@ -94,7 +93,7 @@ def _said(state: LoopState, data: dict) -> str:
             "\nit has grown again and no goal is another: longer is not better; keep what changes "
             "the outcome"
         )
-    if state.stage == stages.DECOMPOSE and approval.on_evidence(state):
+    if state.stage == stages.DECOMPOSE and not state.terms.plan_reviewed:
         said += (
             "\ntasks as a block YAML list; verify exits 0 when the task is done and runs without "
             "a shell:\n" + TASKS

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..core.journal.errors import UsageFault
-from ..core.plan.approval import POLICIES
+from ..core.journal.settings import POLICIES
 from ..ops import start
 from . import app
 

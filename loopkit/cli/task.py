@@ -15,6 +15,7 @@ from ..core.memory import decisions
 from ..core.plan import drafts, graph, work
 from ..core.request import clarify
 from ..core.review import panel
+from ..core.steps import attempts
 from ..core.steps.waves import started
 from . import app
 
@@ -258,7 +259,7 @@ def fail(
     loop, exit code 1."""
     loop = call.own_loop()
     error = app.read_input(call, error_file) if error_file else error
-    changes = call.change(loop, work.failed, task_id, error, suggest)
+    changes = call.change(loop, attempts.failed, task_id, error, suggest)
     data = changes[0][1]
     task = work.find(loop.state, task_id)
     row = work.escalated(loop.state, task.id, data)

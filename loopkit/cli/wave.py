@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from ..core.health import recovery
-from ..core.journal import prose, stage, verdict, worktrees
+from ..core.journal import prose, stage, verdict
 from ..core.journal.course import PROGRESSING
-from ..core.plan import approval, outline, work
-from ..core.steps import briefing, nextstep, supervision, waves
+from ..core.plan import outline
+from ..core.steps import briefing, due, kinds, nextstep, policies, resumption, waves
 from ..ops import checkpoint, experts, recovering, worktree
 from ..render import loopstate
 from ..store import native
@@ -39,22 +39,23 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
     """
     loop = call.own_loop()
     stage.running(loop.state)
-    if work.belated(loop.state):
+    if resumption.belated(loop.state):
         return _belated(call, loop)
     settled = recovering.settle(call, loop)
     if settled.done:
         call.answer(loop, "\n".join(settled.lines), {"question": settled.question})
         return int(settled.exit)
-    recovery.check(loop.state)
+    waves.check_recovery(loop.state)
+    policy = policies.of(loop.state)
     if apart:
-        worktrees.check_policy(loop.state)
-    if supervision.wanted(loop.state):
+        policy.check_worktrees()
+    if due.briefed(loop.state):
         return _hand_out(call, loop)
     changes = worktree.opener(call, loop, sequential, apart)
     wave = loop.state.waves[-1]
     handed = [change[1]["id"] for change in changes if change[0] == "task_started"]
     handed += [one for change in changes if change[0] == "tasks_handed" for one in change[1]["ids"]]
-    left = approval.at_work(loop.state)
+    left = policy.at_work(loop.state)
     if not handed and left:
         waiting = (
             f"wave {wave.number} is open: {', '.join(left)} still to report; wait for that, end "
@@ -66,14 +67,14 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
         call.answer(loop, f"wave {wave.number} is open: all have reported")
         return 0
     again = not any(change[0] == "wave_opened" for change in changes)
-    phase = f" ({outline.phase(loop.state)})" if loop.state.approval == approval.REVIEW else ""
+    phase = f" ({outline.phase(loop.state)})" if policy.reviews_batches else ""
     said = f"wave {wave.number} {'goes on' if again else 'opened'}{phase}: {', '.join(handed)}"
     if not again:
         said = "\n".join(filter(None, (said, checkpoint.make(call, loop))))
     said = "\n".join(filter(None, (said, worktree.note(call, loop, changes))))
     if not again and _tell_about_tools(call, loop):
         said += "\n" + NO_TASK_TOOLS
-    if loop.state.approval == approval.SUPERVISOR:
+    if due.briefed(loop.state):
         return _hand_out(call, loop, said, {"wave": wave.number, "tasks": handed})
     steps = nextstep.hand_out(loop.state, handed, handout.shown(call, loop.folder))
     call.answer(loop, said, {"wave": wave.number, "tasks": handed}, steps)
@@ -82,7 +83,7 @@ def _next(call: app.App, sequential: bool, apart: bool) -> int:
 
 def _belated(call: app.App, loop: Loop) -> int:
     """Record what a crash has cut off; it is all then."""
-    changes = call.change(loop, work.belated)
+    changes = call.change(loop, resumption.belated)
     lines = []
     for kind, what in (
         ("task_completed", "completed, since all subtasks are"),
@@ -97,35 +98,35 @@ def _belated(call: app.App, loop: Loop) -> int:
 def _hand_out(call: app.App, loop: Loop, said: str = "", data: dict | None = None) -> int:
     """The agent lines of all that is due, then a line for each reply; where all is out, the replies
     that are."""
-    due, out = supervision.due(loop.state), supervision.outstanding(loop.state)
-    steps = handout.hand_out(call, loop, due)
+    waiting, out = due.undispatched(loop.state), due.outstanding(loop.state)
+    steps = handout.hand_out(call, loop, waiting)
     if not steps:  # all is out, or another command has handed it out just now
         call.change(
             loop, lambda state: []
         )  # what is derived follows, should whoever handed it out have died
-        out = supervision.outstanding(loop.state)
-        waiting = (
+        out = due.outstanding(loop.state)
+        text = (
             f"{prose.count(len(out), 'reply is', 'replies are')} still out; wait, end the turn if "
             "need be"
         )
-        call.answer(loop, waiting, {"out": _rows(out)}, [briefing.reply(one) for one in out])
+        call.answer(loop, text, {"out": _rows(out)}, [briefing.reply(one) for one in out])
         return 0
-    head, *rest = (said or f"{prose.count(len(due), 'step')} handed out").split("\n")
-    if len(due) > 1:
+    head, *rest = (said or f"{prose.count(len(waiting), 'step')} handed out").split("\n")
+    if len(waiting) > 1:
         head += ", to be done side by side"
     if out:
-        head += f"; still out: {', '.join(' '.join(filter(None, one[1:])) for one in out)}"
+        head += f"; still out: {', '.join(kinds.key(one) for one in out)}"
     call.answer(
         loop,
         "\n".join([head, *rest]),
-        {**(data or {}), "handed": _rows(due), "out": _rows(out)},
+        {**(data or {}), "handed": _rows(waiting), "out": _rows(out)},
         steps,
     )
     return 0
 
 
 def _rows(steps: list) -> list[dict]:
-    return [one._asdict() for one in steps]
+    return [briefing.shown(one) for one in steps]
 
 
 def _tell_about_tools(call: app.App, loop: Loop) -> bool:
@@ -164,11 +165,12 @@ def _close(call: app.App) -> int:
         said.append(loopstate.line(loop.state))
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
     settled = recovering.settle(call, loop)
+    policy = policies.of(loop.state)
     said += settled.lines
     if (
         settled.question is None
-        and nextstep.unreviewed(loop.state)
-        and recovery.command(loop.state) is None
+        and policy.offers_review(loop.state)
+        and policy.recovery(loop.state) is None
     ):
         said.append(
             "light review, half a minute, never blocks; "

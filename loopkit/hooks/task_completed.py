@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from ..core.journal import prose, settings, verdict
-from ..core.plan import approval
 from ..store import loops, native
 from . import project, reply
 from .reply import Call
@@ -28,7 +27,7 @@ def handle(call: Call) -> dict | None:
     if task.status == "completed":
         return None
     if task.evidence is not None and task.evidence.passed and not task.stale:
-        if approval.on_evidence(state):
+        if state.terms.check_completes:
             return None
         why = "has passed its check and stays open until it is approved"
         return reply.refuse(f"{task.id} {why}; run loopkit wave next")

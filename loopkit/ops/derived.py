@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from ..core.journal import stages, verdict
 from ..core.journal.state import LoopState
-from ..core.plan import approval
 from ..store import atomic, inside
 from ..store.loop import Loop
 
@@ -26,7 +25,7 @@ def follow(loop: Loop, note: Callable[[str], None]) -> None:
             from ..store import decisions
 
             decisions.write(loop.folder, rows, state.trail.superseded)
-        judged = not approval.on_evidence(state) and state.stage == stages.DECOMPOSE
+        judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
         if not state.tasks and not judged:
             return
         from ..render import context, loopstate, plan

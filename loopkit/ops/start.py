@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..core.journal import clock, limits, prose, score, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
-from ..core.plan import approval
+from ..core.journal.settings import POLICIES
 from ..core.review import review
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
@@ -53,8 +53,8 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     policy = _POLICY.match(text)
     if policy is None:
         return start(workspace, text, options)
-    if policy[1] not in approval.POLICIES:
-        raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(approval.POLICIES))
+    if policy[1] not in POLICIES:
+        raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(POLICIES))
     chosen = options.approval or policy[1]
     return start(workspace, policy[2], options._replace(approval=chosen))
 
@@ -302,7 +302,7 @@ def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> li
         f"loop {loop.name} started, state in {os.path.relpath(loop.folder, workspace.folder)}",
         f"limits: {shown} (change: loopkit resume --iterations N --usd N --time T; none lifts one)",
     ]
-    if state.approval != approval.EVIDENCE:
+    if not state.terms.check_completes:
         lines.append(f"approval: {state.approval} (tasks need more than a check that passes)")
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")

@@ -10,10 +10,11 @@ import os
 from ..core.evidence import tiers
 from ..core.journal import settings, stages, verdict, worktrees
 from ..core.journal import task as tasks
-from ..core.journal.errors import Refused, UsageFault
+from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.plan import approval, outline, work
+from ..core.plan import outline
+from ..core.steps import attempts, policies
 from ..engine import verify as runner
 from ..store import place
 from ..store.loop import Loop
@@ -68,7 +69,7 @@ def _row(outcome: dict, **subject: object) -> dict:
 
 
 def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
-    task = work.check_verify(loop.state, target, words)
+    task = attempts.check_verify(loop.state, target, words)
     row = worktrees.apart(loop.state, task.id)
     tree = _tree(workspace, loop, row) if row else None
     outcome = run(workspace, loop, task.id, task.verify, list(task.files), tree)
@@ -76,17 +77,15 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
         outcome["worktree"] = row.path
 
     def decide(state: LoopState) -> list[Change]:
-        again = work.check_verify(state, target, words)  # the state may have moved meanwhile
+        again = attempts.check_verify(state, target, words)  # the state may have moved meanwhile
         now = worktrees.apart(state, again.id)
         if (now.path if now else None) != (row.path if row else None):
-            raise Refused(
-                f"{again.id} was handed out anew while its check ran", "next: loopkit wave next"
-            )
-        return work.verified(state, again, outcome)
+            raise NotYet(f"{again.id} was handed out anew while its check ran")
+        return attempts.verified(state, again, outcome)
 
     changes = workspace.change(loop, decide)
     after = loop.state.tasks[task.id]
-    if loop.state.approval == approval.SUPERVISOR and after.status == tasks.IN_PROGRESS:
+    if after.status == tasks.IN_PROGRESS and not policies.of(loop.state).check_counts:
         return _judged_later(workspace, loop, after, outcome)
     if outcome["passed"]:
         return _passed(workspace, loop, after, changes, outcome)
@@ -105,14 +104,13 @@ def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
 
 def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> Result:
     """Under a supervisor a check is what the tester's reply rests on, no more."""
-    from ..core.journal import supervised
-    from ..core.steps import supervision
+    from ..core.steps import due, kinds
 
     if outcome["passed"]:
         said = f"{task.id} passed: {outcome['shown']}"
     else:
         said = _failure(workspace, loop, task, outcome)
-    if supervision.step(supervised.TEST, task.id) in supervision.outstanding(loop.state):
+    if kinds.step(kinds.TEST, task.id) in due.outstanding(loop.state):
         said += "\nthe tester's reply can be handed in now"
     return Result(loop, said, _row(outcome, task=task.id), [], int(not outcome["passed"]))
 
@@ -168,7 +166,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
 def _reported(workspace: Workspace, loop: Loop, said: str, row: dict) -> Result:
     """Nothing comes next while agents of the wave are at work; theirs goes on."""
     state = loop.state
-    left = approval.at_work(state)
+    left = policies.of(state).at_work(state)
     if state.wave and left:
         said += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
     steps = [] if left else _next_check(workspace, loop)

@@ -257,6 +257,7 @@ class Workspace:
             raise Refused(
                 f"loop {loop.name} belongs to session {owner}",
                 "take it over: loopkit resume" + take_over_hint(loop),
+                code="not_yours",
             )
 
     def change(
@@ -303,7 +304,9 @@ def strangers_only(root: str | None) -> bool:
 def no_loop() -> Refused:
     """The refusal where the project has no loop."""
     return Refused(
-        "there is no loop in this project", "start one in Claude Code: /loop:start <task>"
+        "there is no loop in this project",
+        "start one in Claude Code: /loop:start <task>",
+        code="no_loop",
     )
 
 
@@ -313,6 +316,7 @@ def not_ours() -> Refused:
         "the loop in this folder was not started here, so it does nothing",
         "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit "
         "resume --adopt",
+        code="not_yours",
     )
 
 

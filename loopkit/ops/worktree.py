@@ -14,7 +14,7 @@ from ..core.journal.errors import LoopError, Refused
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline, work
-from ..core.steps import waves
+from ..core.steps import attempts, waves
 from ..engine import checkpoints
 from ..engine import worktrees as engine
 from ..store import loops, place, trust
@@ -33,8 +33,6 @@ def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> l
     """`wave next`, with worktrees where wanted. All of them, or nothing is recorded."""
 
     def decide(state: LoopState) -> list[Change]:
-        if apart and state.wave is None:
-            rules.check_policy(state)
         changes = waves.next_wave(state, sequential, apart)
         opening = any(kind == "wave_opened" for kind, _ in changes)
         if not (apart if opening else rules.used(state)):
@@ -163,7 +161,7 @@ def _merged(
     if base is not None and began == row.base:
         began = engine.commit_of(project, base, environment)
     if began != row.base:
-        return work.astray(state, task, row.base, began)
+        return attempts.astray(state, task, row.base, began)
     touched = engine.touched(path, row.base, environment)
     if touched:
         raise Refused(
@@ -177,7 +175,7 @@ def _merged(
     ours = checkpoints.snapshot(project, environment, [loop.root])
     result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
     if result.conflicts:
-        return work.conflict(state, task, result.conflicts)
+        return attempts.conflict(state, task, result.conflicts)
     spare = spared(ours.left_out)
     done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:

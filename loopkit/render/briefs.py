@@ -4,38 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.journal import prose, supervised
-from ..core.plan import approval
-from ..core.steps import briefing
+from ..core.journal import prose
+from ..core.steps import briefing, kinds
 from . import text
 
 if TYPE_CHECKING:
     from ..core.journal.state import LoopState
-    from ..core.steps.supervision import Step
+    from ..core.steps.kinds import Step
 
 #: Most bytes of a brief.
 LARGEST = 24_000
 #: (characters of a quoted text, entries of a list), tried until a brief is small enough.
 _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
-
-_TEMPLATES = {
-    supervised.PLAN: "planner/plan.md",
-    supervised.REPLAN: "planner/replan.md",
-    supervised.IMPLEMENTATION: "coder/implement.md",
-    supervised.FIX: "coder/fix.md",
-    supervised.TEST: "tester/test.md",
-    supervised.VERIFICATION: "supervisor/verify.md",
-    supervised.DIAGNOSIS: "supervisor/diagnose.md",
-}
-
-
-def template(state: LoopState, step: Step) -> str:
-    """The template of a step, below `templates/prompts/`."""
-    if step.kind == supervised.VERIFICATION and step.task == supervised.OF_PLAN:
-        return "plan-review/review.md"
-    if step.kind == supervised.IMPLEMENTATION and briefing.role(state, step) == briefing.SCAFFOLD:
-        return "scaffold/implement.md"
-    return _TEMPLATES[step.kind]
 
 
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
@@ -44,13 +24,12 @@ def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     folder: the loop's folder as it is shown · extra: `reply` (the line that submits the answer),
     `form` (another form than the reply's own, "" for none) and whatever else its template knows.
     """
-    given = {"reply": "", **extra}
-    if given.get("form") is None:
-        given["form"] = text(f"replies/{step.kind}.yaml")
-    values = briefing.values(state, step, folder=folder, **given)
-    if state.approval == approval.REVIEW:
-        values["bands"] = None  # a review decides, no score
-    name = f"prompts/{template(state, step)}"
+    given = {"reply": "", "form": None, **extra}
+    form = given.pop("form")
+    if form is None:
+        form = text(f"replies/{kinds.KINDS[step.kind].reply}.yaml")
+    values = briefing.values(state, step, folder=folder, form=form, **given)
+    name = f"prompts/{kinds.KINDS[step.kind].prompt}"
     brief = ""
     for room in _ROOM:
         brief = _squeezed(text(name, **values, **_Quotes(*room).helpers()))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
-from ..core.plan import outline, work
+from ..core.plan import outline
+from ..core.steps import attempts
 from . import text
 from .words import decisions, first, line
 
@@ -52,7 +53,7 @@ def render(state: LoopState) -> str:
 def _head(state: LoopState) -> dict:
     running = [state.tasks[task_id] for task_id in state.running]
     candidates = [state.tasks[task_id] for task_id in list(state.open)[:64]]
-    ready = [task for task in candidates if work.startable(state, task)]
+    ready = [task for task in candidates if attempts.startable(state, task)]
     if state.scaffold_first:
         ready = [task for task in ready if task.id in state.scaffold_first]
     return {

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..core.steps import kinds
 from . import atomic, inside
 
 if TYPE_CHECKING:
-    from ..core.steps.supervision import Step
+    from ..core.steps.kinds import Step
 
 FOLDER = "briefs"
 
 
 def name(step: Step, number: int) -> str:
-    """`plan-1.md` for the first plan, `test-T-001-2.md` for the second test of T-001."""
-    return "-".join(filter(None, (step.kind, step.task, str(number)))) + ".md"
+    """`test-T-001-2.md` for the second time that the test of T-001 is asked for, `plan-1.md` for
+    the first plan."""
+    return f"{kinds.key(step).replace(' ', '-')}-{number}.md"
 
 
 def write(folder: str, step: Step, number: int, text: str) -> str:

@@ -58,6 +58,7 @@ def locked(root: str) -> Iterator[None]:
         raise Refused(
             f"{root}: another command has been writing for {LOCK_SECONDS} s",
             "wait for it, or end it",
+            code="busy",
         ) from None
     except (
         portalocker.exceptions.LockException

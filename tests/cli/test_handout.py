@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.steps import supervision
+from loopkit.core.steps import due
 from tests.cli.kit import Project
+from tests.core.roles import named
 
 GOOD = {"score": 82, "approved": True, "recommendation": "approve", "feedback": "as asked"}
 
@@ -120,11 +121,9 @@ def test_what_another_command_has_just_handed_out_is_told_as_out(
     supervised: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = supervised.ok("wave", "next")
-    real = supervision.due
-    late = iter(
-        [[supervision.step("plan", None)]]
-    )  # as it was before the other command had the lock
-    monkeypatch.setattr(supervision, "due", lambda state: next(late, None) or real(state))
+    real = due.undispatched
+    late = iter([[named("plan", None)]])  # as it was before the other command had the lock
+    monkeypatch.setattr(due, "undispatched", lambda state: next(late, None) or real(state))
     second = supervised.ok("wave", "next")
     assert "1 reply is still out" in second.out and second.steps == first.steps[1:]
     assert len(supervised.of("role_asked")) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
-from loopkit.core.steps import nextstep, resumption, waves
+from loopkit.core.steps import attempts, nextstep, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
 from tests.core.kit import task as row
@@ -124,7 +124,7 @@ def failed_for_good(book: Book) -> None:
         if attempt:
             book.panel("T-001")
         book.wave()
-        book.do(work.failed, "T-001", "no", None)
+        book.do(attempts.failed, "T-001", "no", None)
         book.do(waves.closed)
 
 

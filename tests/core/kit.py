@@ -12,7 +12,7 @@ from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import attempts, nextstep, waves
 
 S1, S2 = "session-one", "session-two"
 BEGIN = 1_800_000_000
@@ -126,7 +126,7 @@ class Book:
         return self.do(waves.next_wave, False)
 
     def verify(self, task_id: str, passed: bool = True, **fields: Any) -> list:
-        return self.do(work.verified, self.state.tasks[task_id], outcome(passed, **fields))
+        return self.do(attempts.verified, self.state.tasks[task_id], outcome(passed, **fields))
 
     def worked(self, *rows: dict) -> Book:
         """Everything completed, in review."""

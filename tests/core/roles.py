@@ -3,14 +3,15 @@ and the real fold."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 from loopkit.core.journal import supervised
 from loopkit.core.plan import work
 from loopkit.core.review import review
-from loopkit.core.steps import nextstep, resumption, supervision, waves
-from loopkit.core.steps.supervision import Step
+from loopkit.core.steps import answers, attempts, briefing, due, kinds, nextstep, resumption, waves
+from loopkit.core.steps.kinds import Step
 from tests.core.kit import Book, outcome
 
 
@@ -68,6 +69,22 @@ def diagnosis(
     return {"decision": decision, "reasoning": reasoning, **fields}
 
 
+#: A step as the journal names it: kind of the reply, task (or "plan", "goal", None), agent.
+Asked = namedtuple("Asked", "kind task role")
+
+
+def asked(one: Step) -> Asked:
+    return Asked(briefing.asked_as(one), one.subject, one.agent)
+
+
+def named(kind: str, target: str | None) -> Step:
+    """The step that a reply of this kind answers."""
+    of = {supervised.OF_PLAN: kinds.PLAN_VERDICT, supervised.OF_GOAL: kinds.GOAL_VERDICT}
+    if kind == supervised.VERIFICATION:
+        kind = of.get(target or "", kinds.VERDICT)
+    return kinds.step(kind, target)
+
+
 class Roles(Book):
     """A shaped loop under a supervisor."""
 
@@ -88,23 +105,23 @@ class Roles(Book):
         assert all(kind == "task_reopened" for kind, _ in changes)
 
     def reply(self, kind: str, target: str | None, given: dict) -> list:
-        return self.do(supervision.answered, kind, target, given)
+        return self.do(answers.answered, kind, target, given)
 
     def kinds(self, kind: str, target: str | None, given: dict) -> list[str]:
         """The types of the lines that a reply makes."""
         return [one for one, _ in self.reply(kind, target, given)]
 
-    def ask(self) -> list[Step]:
-        """Hand out whatever is due."""
-        steps = supervision.due(self.state)
+    def ask(self) -> list[Asked]:
+        """Dispatch whatever is due."""
+        steps = due.undispatched(self.state)
         for one in steps:
-            count = self.state.supervised.asked.get(supervised.key(one.kind, one.task), 0) + 1
-            self.line("role_asked", role=one.role, kind=one.kind, task=one.task, number=count)
-        return steps
+            kind, data = briefing.asked(self.state, one)
+            self.line(kind, **data)
+        return [asked(one) for one in steps]
 
     @property
     def wanted(self) -> list[str]:
-        return [supervised.key(one.kind, one.task) for one in supervision.wanted(self.state)]
+        return [kinds.key(one) for one in due.briefed(self.state)]
 
     # -- the way through
 
@@ -124,7 +141,7 @@ class Roles(Book):
         return self
 
     def check(self, name: str, passed: bool = True) -> list:
-        return self.do(work.verified, self.state.tasks[name], outcome(passed))
+        return self.do(attempts.verified, self.state.tasks[name], outcome(passed))
 
     def to_judge(self, name: str) -> Roles:
         """Coded and tested: the supervisor's turn."""
@@ -140,7 +157,7 @@ class Roles(Book):
     def close(self) -> list:
         return self.do(waves.closed)
 
-    def drive(self, answer: Callable[[Step], dict], steps: int = 2000) -> int:
+    def drive(self, answer: Callable[[Asked], dict], steps: int = 2000) -> int:
         """Follow the next step, and nothing else, until there is none; each role answers what
         `answer` gives for its step. Gives the number of steps; fails where it takes too many or
         nothing moves."""
@@ -157,18 +174,16 @@ class Roles(Book):
             assert self.state.lines > before, (command, self.wanted)
         raise AssertionError(f"no end after {steps} steps: {nextstep.command(self.state)}")
 
-    def follow(self, command: str, answer: Callable[[Step], dict]) -> None:
+    def follow(self, command: str, answer: Callable[[Asked], dict]) -> None:
         words = command.split()
         if command == "loopkit wave next":
-            if not supervision.wanted(self.state):
+            if not self.wanted:
                 self.wave()
-            for one in self.ask() or supervision.outstanding(self.state):
+            for one in self.ask() or [asked(one) for one in due.outstanding(self.state)]:
                 if self.killed():
                     return
-                if one in supervision.wanted(
-                    self.state
-                ):  # an earlier reply may have ended the loop
-                    self.answer(one, answer(one))
+                if supervised.key(one.kind, one.task) in self.wanted:
+                    self.answer(one, answer(one))  # unless an earlier reply has ended the loop
         elif command == "loopkit wave close":
             self.close()
         elif words[1] == "verify":
@@ -203,7 +218,7 @@ class Roles(Book):
         else:
             raise AssertionError(command)
 
-    def answer(self, one: Step, given: dict) -> None:
+    def answer(self, one: Asked, given: dict) -> None:
         """A role answers; before a test its check runs, and passes unless the answer says otherwise
         (`check`)."""
         given = dict(given)
@@ -214,10 +229,10 @@ class Roles(Book):
         if text is None:
             self.reply(one.kind, one.task, given)
         else:
-            self.do(supervision.answered, one.kind, one.task, None, "it is no record", text)
+            self.do(answers.answered, one.kind, one.task, None, "it is no record", text)
 
 
-def good(one: Step) -> dict:
+def good(one: Asked) -> dict:
     """What each role answers where all is well."""
     return {
         "plan": plan(),

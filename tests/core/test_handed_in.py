@@ -12,8 +12,9 @@ from loopkit.core.journal.errors import LoopError
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts, work
 from loopkit.core.review import gate, review
-from loopkit.core.steps import planning
-from loopkit.core.steps.attempt import Misfit
+from loopkit.core.steps import attempts
+from loopkit.core.steps.policies import planning
+from loopkit.core.steps.policies.attempt import Misfit
 from tests.core.kit import SHAPE, Book, task
 
 EMPTY = "echo all tests passed"
@@ -70,5 +71,5 @@ def test_a_loop_that_has_such_a_check_from_before_goes_on() -> None:
     book = Book().shaped()
     book.line("task_added", task={"id": "T-001", "subject": "a", "verify": EMPTY})
     book.wave()
-    assert work.check_verify(book.state, "T-001", EMPTY.split()).id == "T-001"
+    assert attempts.check_verify(book.state, "T-001", EMPTY.split()).id == "T-001"
     assert stage.running(book.state) is None  # type: ignore[func-returns-value]

@@ -22,7 +22,7 @@ from loopkit.core.evidence import proofs
 from loopkit.core.journal import events, supervised
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
 from loopkit.core.journal.events import Event
-from loopkit.core.plan import approval
+from loopkit.core.journal.settings import POLICIES
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
 from loopkit.engine import reading, replies
@@ -409,7 +409,7 @@ def record(raw: bytes) -> None:
     (here.root / "config.toml").write_bytes(raw)
     try:
         found = config.read(Origin(str(here.root), frozenset()))
-        assert found["approval"] in approval.POLICIES and 1 <= found["max_idle_stops"] <= 7
+        assert found["approval"] in POLICIES and 1 <= found["max_idle_stops"] <= 7
     except (Damaged, UsageFault) as error:
         assert "config.toml" in str(error)
     learnings.user_too(Origin(str(here.root), frozenset()))

@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from loopkit.core.journal.supervised import IMPLEMENTATION, KINDS, OF_PLAN, VERIFICATION
 from loopkit.core.memory import decisions
-from loopkit.core.steps import supervision
+from loopkit.core.steps.kinds import KINDS, SCAFFOLD, WAVE_NEXT
 from loopkit.engine import replies
 from loopkit.store import records
 from tests.core.kit import Book
@@ -72,10 +71,7 @@ def test_each_says_what_it_gets_when_to_stop_what_to_report_with_an_example(name
 
 
 def test_whoever_answers_a_step_reads_its_brief_and_answers_in_its_form():
-    roles = {
-        supervision.step(kind, OF_PLAN if kind == VERIFICATION else "T-001").role for kind in KINDS
-    }
-    roles |= {supervision.step(kind, "T-001").role for kind in KINDS} | {"scaffold"}
+    roles = {one.agent for one in KINDS.values() if one.command == WAVE_NEXT and one.agent}
     assert roles == {"planner", "plan-review", "coder", "scaffold", "tester", "supervisor"}
     for role in roles:
         body = " ".join(AGENTS[role].body.split())
@@ -117,11 +113,11 @@ def test_an_agent_that_dies_is_started_again_at_most_twice():
 
 
 def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():
-    assert TOOLS[supervision.ROLES[IMPLEMENTATION]] is None
+    assert TOOLS[KINDS[SCAFFOLD].agent] is None
 
 
 def test_whoever_works_beside_the_steps_is_named_where_the_work_is_read():
-    steps = {*supervision.ROLES.values(), supervision.PLAN_REVIEW, "scaffold", "review"}
+    steps = {one.agent for one in KINDS.values() if one.agent}
     skills = " ".join(
         one.body for (plugin, kind, _), one in NAMES.items() if (plugin, kind) == ("loop", "skill")
     )

@@ -10,6 +10,7 @@ import pytest
 from loopkit.core.plan import work
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
+from loopkit.core.steps import attempts
 from loopkit.store import records
 from tests.core.kit import Book, same, task
 from tests.plugin.bundle import (
@@ -146,7 +147,7 @@ def test_the_shape_and_the_tasks_are_accepted():
 def test_the_panel_is_accepted():
     book = Book().planned(*[task(f"Part {number}") for number in (1, 2, 3)])
     book.wave()
-    book.do(work.failed, "T-003", "it does not start", "retry")
+    book.do(attempts.failed, "T-003", "it does not start", "retry")
     book.do(panel.recorded, "T-003", record(given("panel")))
     assert not book.state.tasks["T-003"].panel_due
 

@@ -9,11 +9,13 @@ import pytest
 
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.steps import supervision, waves
-from loopkit.core.steps.supervision import Step
+from loopkit.core.steps import answers, attempts, due, waves
+from loopkit.core.steps.kinds import Step
+from loopkit.core.steps.policies import supervisor
 from loopkit.engine import replies
 from loopkit.render import briefs
 from tests.core.kit import Book, outcome, task
+from tests.core.roles import asked, named
 
 GOAL = "Limit requests to one hundred a minute"
 FOLDER = ".loop/001-limiter"
@@ -57,13 +59,13 @@ def book(*rows: dict, **data) -> Book:
 
 
 def answer(one: Book, kind: str, target: str | None, reply: dict) -> None:
-    one.do(supervision.answered, kind, target, reply)
+    one.do(answers.answered, kind, target, reply)
 
 
 def attempt(one: Book, task_id: str, score: int) -> None:
     """One whole attempt at a running task."""
     answer(one, "implementation", task_id, CODED)
-    one.do(work.verified, one.state.tasks[task_id], outcome())
+    one.do(attempts.verified, one.state.tasks[task_id], outcome())
     answer(one, "test", task_id, TESTED)
     answer(
         one,
@@ -80,7 +82,7 @@ def diagnose(one: Book, task_id: str, reasoning: str, *blockers: str) -> None:
 
 
 def brief(one: Book, kind: str, target: str | None = None, **extra) -> str:
-    return briefs.render(one.state, supervision.step(kind, target), FOLDER, **extra)
+    return briefs.render(one.state, named(kind, target), FOLDER, **extra)
 
 
 def headings(text: str) -> list[str]:
@@ -297,13 +299,13 @@ def test_a_goal_that_is_not_reached_asks_for_more_tasks():
 
 def test_scaffold_has_a_text_of_its_own():
     one = book(piece("Lay it out", scaffold=True), piece("Beta"))
-    assert "This is scaffold" in brief(one, "implementation", "T-001")
+    assert "This is scaffold" in brief(one, "scaffold", "T-001")
     assert "This is scaffold" not in brief(one, "implementation", "T-002")
 
 
 def test_an_unfit_reply_is_told_with_its_fault():
     one = Book(approval="supervisor").shaped()
-    one.do(supervision.answered, "plan", None, None, "tasks: is missing", "no idea")
+    one.do(answers.answered, "plan", None, None, "tasks: is missing", "no idea")
     assert "## Your last answer could not be used\n\n> tasks: is missing" in brief(one, "plan")
 
 
@@ -340,12 +342,10 @@ def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
 def steps(one: Book) -> list[Step]:
     """Everything that could be asked for, whether it is due or not."""
     fixed = [
-        supervision.step("plan", None),
-        *(supervision.step("verification", of) for of in ("plan", "goal")),
+        named("plan", None),
+        *(named("verification", of) for of in ("plan", "goal")),
     ]
-    return fixed + [
-        supervision.step(kind, task_id) for task_id in one.state.tasks for kind in KINDS
-    ]
+    return fixed + [named(kind, task_id) for task_id in one.state.tasks for kind in KINDS]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -356,12 +356,12 @@ def test_every_template_renders_in_every_state(seed):
         for step in steps(one):
             text = briefs.render(one.state, step, FOLDER)
             assert text.startswith("# ") and len(text.encode()) <= briefs.LARGEST
-        due = supervision.due(one.state)
-        if not due:
+        waiting = due.undispatched(one.state)
+        if not waiting:
             if one.state.session.status not in (
                 "running",
                 "awaiting_approval",
-            ) or supervision.achieved(one.state):
+            ) or supervisor.achieved(one.state):
                 break
             if one.state.session.question is not None:
                 one.line("question_answered", text="go on")
@@ -370,9 +370,9 @@ def test_every_template_renders_in_every_state(seed):
             else:
                 one.do(waves.next_wave, False)
             continue
-        step = chance.choice(due)
+        step = asked(chance.choice(waiting))
         if step.kind == "test":
-            one.do(work.verified, one.state.tasks[step.task], outcome(chance.random() < 0.8))
+            one.do(attempts.verified, one.state.tasks[step.task], outcome(chance.random() < 0.8))
         options = {
             "plan": [
                 {
@@ -405,7 +405,7 @@ def test_every_template_renders_in_every_state(seed):
             "diagnosis": [{"decision": "retry", "reasoning": "again", "blockers": ["c"]}],
         }[step.kind]
         if chance.random() < 0.1 and step.kind not in ("plan", "replan"):
-            one.do(supervision.answered, step.kind, step.task, None, "score: is missing", "?")
+            one.do(answers.answered, step.kind, step.task, None, "score: is missing", "?")
         else:
             answer(one, step.kind, step.task, chance.choice(options))
 

@@ -8,7 +8,7 @@ import pytest
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
 from loopkit.core.review import batch_review, review
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from loopkit.render import context, plan, report
 from tests.core.kit import Book, outcome, task
 
@@ -185,7 +185,7 @@ def test_a_superseded_decision_is_not_shown() -> None:
 def test_a_failed_attempt_is_part_of_the_state() -> None:
     book = exported()
     book.wave()
-    book.do(work.failed, "1.1", "the endpoint needs a token\nand more", None)
+    book.do(attempts.failed, "1.1", "the endpoint needs a token\nand more", None)
     assert "- 1.1 failed 1×: the endpoint needs a token\n" in context.render(book.state)
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.plan import work
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from loopkit.render import progress
 from tests.core.kit import Book, task
 
@@ -74,8 +73,8 @@ def test_a_loop_that_was_just_started() -> None:
 def test_failures_panels_and_splits() -> None:
     book = Book().planned(task("a"), task("b"), task("c"))
     book.wave()
-    book.do(work.failed, "T-001", "no", None)
-    book.do(work.failed, "T-002", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-002", "no", None)
     book.panel("T-001")
     book.do(waves.closed)
     book.line("task_failed", id="T-002", action="replan")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from loopkit.core.steps.supervision import Step
 from loopkit.render import card, report
-from tests.core.roles import Roles, good, scored
+from tests.core.roles import Asked, Roles, good, scored
 
 
 def test_a_plan_that_was_not_approved_is_told_beside_the_card_and_in_the_report() -> None:
     book = Roles(settings={"max_plan_revisions": 0})
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         return scored(62) if one.task == "plan" else good(one)
 
     book.drive(answer)

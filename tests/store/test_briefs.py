@@ -6,17 +6,17 @@ import os
 
 import pytest
 
-from loopkit.core.steps.supervision import Step
 from loopkit.store import briefs
+from tests.core.roles import named
 
 
 def test_each_brief_has_a_name_of_its_own(tmp_path):
     names = [
-        briefs.name(Step("planner", "plan", None), 1),
-        briefs.name(Step("planner", "replan", "T-003"), 1),
-        briefs.name(Step("tester", "test", "T-001"), 12),
-        briefs.name(Step("plan-review", "verification", "plan"), 2),
-        briefs.name(Step("supervisor", "verification", "goal"), 1),
+        briefs.name(named("plan", None), 1),
+        briefs.name(named("replan", "T-003"), 1),
+        briefs.name(named("test", "T-001"), 12),
+        briefs.name(named("verification", "plan"), 2),
+        briefs.name(named("verification", "goal"), 1),
     ]
     assert names == [
         "plan-1.md",
@@ -25,7 +25,7 @@ def test_each_brief_has_a_name_of_its_own(tmp_path):
         "verification-plan-2.md",
         "verification-goal-1.md",
     ]
-    path = briefs.write(str(tmp_path), Step("tester", "test", "T-001"), 1, "größe 漢字 \ud800\n")
+    path = briefs.write(str(tmp_path), named("test", "T-001"), 1, "größe 漢字 \ud800\n")
     assert path == str(tmp_path / "briefs" / "test-T-001-1.md")
     assert (tmp_path / "briefs" / "test-T-001-1.md").read_bytes() == "größe 漢字 ?\n".encode()
     assert os.listdir(tmp_path / "briefs") == ["test-T-001-1.md"]
@@ -37,5 +37,5 @@ def test_nothing_is_written_through_a_link(tmp_path):
     folder.mkdir()
     (folder / "briefs").symlink_to(elsewhere)
     with pytest.raises(OSError):
-        briefs.write(str(folder), Step("tester", "test", "T-001"), 1, "x")
+        briefs.write(str(folder), named("test", "T-001"), 1, "x")
     assert not os.listdir(elsewhere)

@@ -21,8 +21,7 @@ from ..journal.course import (
     STALLED,
     WAIT,
 )
-from ..journal.errors import Refused
-from ..plan import approval, graph
+from ..plan import graph
 from ..plan.escalation import IMPOSSIBLE, REPLAN
 from . import monitor
 
@@ -31,12 +30,10 @@ if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
 
-#: status that it answers · kind: rollback, split, panel, wait or ask · task: the one it is about,
-#: or None · command: how it is done · why: for people, one line.
-Play = namedtuple("Play", "status kind task command why")
+#: status that it answers · kind: rollback, split, panel, wait or ask · subject: the task it is
+#: about, or where a rollback goes, or None · why: for people, one line.
+Play = namedtuple("Play", "status kind subject why")
 
-#: The command that does what loopkit can do by itself: ask the person, let a task wait for another.
-ITSELF = "loopkit wave next"
 #: Batches, recoveries and errors that a question shows; characters of an error.
 SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
 
@@ -52,43 +49,43 @@ def due(state: LoopState) -> Play | None:
     status = course.standing
     if status == BLOCKED:
         return _blocked(state)
-    if status not in (FLIP_FLOPPING, REGRESSING, STALLED):
-        return None
-    failing = [state.tasks[one] for one in course.failing() if one in state.tasks]
     if status == STALLED:
-        for task in failing:
-            if task.status == tasks.FAILED or task.id in state.narrow:
-                # the clamp table has just made a replan: that is the recovery
-                return _split(task.id) if task.action == REPLAN else None
-    if course.used.get(status, 0) >= monitor.MOST_RECOVERIES:
-        return _ask(status, f"{monitor.MOST_RECOVERIES} recoveries did not help")
-    if status == STALLED:
-        pending = [one for one in failing if one.status == tasks.PENDING]
-        if not pending:
-            return _ask(status, "no failing task can be tried again")
-        chosen = next((one for one in pending if one.panel_due), pending[0])
-        return Play(
-            status,
-            PANEL,
-            chosen.id,
-            f"loopkit panel {chosen.id}",
-            "another approach, or smaller tasks",
-        )
+        return _stalled(state)
+    return _back(state, status) if status in (FLIP_FLOPPING, REGRESSING) else None
+
+
+def _stalled(state: LoopState) -> Play | None:
+    """Another approach; where the clamp table has just made a replan, that is the recovery."""
+    failing = [state.tasks[one] for one in state.course.failing() if one in state.tasks]
+    for task in failing:
+        if task.status == tasks.FAILED or task.id in state.narrow:
+            split = Play(STALLED, SPLIT, task.id, "smaller tasks")
+            return split if task.action == REPLAN else None
+    pending = [one for one in failing if one.status == tasks.PENDING]
+    if _used_up(state, STALLED) or not pending:
+        return _used_up(state, STALLED) or _ask(STALLED, "no failing task can be tried again")
+    chosen = next((one for one in pending if one.panel_due), pending[0])
+    return Play(STALLED, PANEL, chosen.id, "another approach, or smaller tasks")
+
+
+def _back(state: LoopState, status: str) -> Play:
+    """Files go back to a checkpoint."""
+    used_up = _used_up(state, status)
+    if used_up is not None:
+        return used_up
     if not state.checkpointed.checkpoints:
         return _ask(status, "there is no checkpoint to go back to")
     if status == FLIP_FLOPPING:
-        return Play(
-            status,
-            ROLLBACK,
-            None,
-            "loopkit rollback ~2",
-            "back two checkpoints, then the person decides",
-        )
+        return Play(status, ROLLBACK, "~2", "back two checkpoints, then the person decides")
     if not _has_good(state):
         return _ask(status, "no checkpoint is known to be good")
-    return Play(
-        status, ROLLBACK, None, "loopkit rollback last-good", "back to the last good checkpoint"
-    )
+    return Play(status, ROLLBACK, "last-good", "back to the last good checkpoint")
+
+
+def _used_up(state: LoopState, status: str) -> Play | None:
+    if state.course.used.get(status, 0) < monitor.MOST_RECOVERIES:
+        return None
+    return _ask(status, f"{monitor.MOST_RECOVERIES} recoveries did not help")
 
 
 def _has_good(state: LoopState) -> bool:
@@ -102,40 +99,11 @@ def _has_good(state: LoopState) -> bool:
 def _is_over(state: LoopState) -> bool:
     """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody
     is asked before."""
-    if state.approval != approval.SUPERVISOR:
-        return False
     return any(state.tasks[one].action == IMPOSSIBLE for one in state.open)
 
 
 def _ask(status: str, why: str) -> Play:
-    return Play(status, ASK, None, ITSELF, why)
-
-
-def _split(task_id: str) -> Play:
-    return Play(STALLED, SPLIT, task_id, f"loopkit task split {task_id} --file -", "smaller tasks")
-
-
-def command(state: LoopState) -> str | None:
-    """The command of the play that is due, unless the ordinary next step leads to it.
-
-    In a supervised loop it does for replans and other approaches: planner and supervisor are asked
-    anyway.
-    """
-    play = due(state)
-    if play is None or _led_to(state, play):
-        return None
-    return play.command
-
-
-def _led_to(state: LoopState, play: Play) -> bool:
-    return play.kind in (SPLIT, PANEL) and state.approval == approval.SUPERVISOR
-
-
-def check(state: LoopState) -> None:
-    """Raises Refused where a recovery comes before the next wave."""
-    play = due(state)
-    if play is not None and not _led_to(state, play):
-        raise Refused(f"{play.status}: {play.why} before the next wave", f"next: {play.command}")
+    return Play(status, ASK, None, why)
 
 
 # -- blocked tasks
@@ -147,12 +115,8 @@ def held_up(state: LoopState) -> list[str]:
     return [
         one
         for one, outcome in last.items()
-        if outcome.result == HELD_UP and one in state.tasks and _is_held_up(state.tasks[one])
+        if outcome.result == HELD_UP and one in state.tasks and tasks.is_held_up(state.tasks[one])
     ]
-
-
-def _is_held_up(task: tasks.Task) -> bool:
-    return task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT
 
 
 def _dependencies(
@@ -186,7 +150,7 @@ def _blocked(state: LoopState) -> Play | None:
     if state.course.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
         for one in names:
             if _dependencies(state, one):
-                return Play(BLOCKED, WAIT, one, ITSELF, "it waits for a task of this loop")
+                return Play(BLOCKED, WAIT, one, "it waits for a task of this loop")
     return None if state.workable else _ask(BLOCKED, "only a person can go on")
 
 
@@ -301,7 +265,7 @@ def trouble(state: LoopState, task_id: str) -> str:
     """A task that is blocked or failed and why, in one line."""
     task = state.tasks[task_id]
     head = f"{task.id} {prose.clean(task.subject, 60)}"
-    if _is_held_up(task):
+    if tasks.is_held_up(task):
         return f"{head} ({task.block_kind}): {prose.clean(task.block_text, ERROR_LENGTH)}"
     from ..evidence import signature  # only questions pay for it
 

@@ -3,6 +3,8 @@ starts."""
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from . import session
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -18,10 +20,18 @@ MAX_STEP_ATTEMPTS, MAX_REPLAN_DEPTH, MAX_FIX_CYCLES = 3, 5, 3
 #: Scores from which work is approved, and from which it is revised within the same attempt (rule:
 #: Execution).
 APPROVAL_THRESHOLD, REVISION_THRESHOLD = 70, 50
-#: What completes a task besides passing evidence (core/approval): nothing, a review of its batch, a
-#: supervisor's score.
+#: What completes a task besides passing evidence: nothing, a review of its batch, a supervisor's
+#: score. What each of them does is a strategy of its own (core/steps/policies).
 EVIDENCE, REVIEW, SUPERVISOR = "evidence", "review", "supervisor"
 POLICIES = (EVIDENCE, REVIEW, SUPERVISOR)
+#: What the fold and the hooks have to know of a policy: whether a passing check completes a task,
+#: a plan is reviewed before it is worked on, nothing is begun beside an open scaffold task.
+Terms = namedtuple("Terms", "check_completes plan_reviewed scaffold_first")
+TERMS = {
+    EVIDENCE: Terms(True, False, False),
+    REVIEW: Terms(False, True, True),
+    SUPERVISOR: Terms(False, True, False),
+}
 #: Seconds a verification may run.
 VERIFY_SECONDS = 600
 #: Revisions of a plan, those for the goal included, and what follows when they are used up without

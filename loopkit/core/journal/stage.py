@@ -77,19 +77,21 @@ def running(state: LoopState) -> None:
     session = state.session
     if session.status in verdict.FINAL:
         raise Refused(
-            f"loop {state.name} is over ({session.verdict})", "start another: /loop:start <task>"
+            f"loop {state.name} is over ({session.verdict})",
+            "start another: /loop:start <task>",
+            code="loop_over",
         )
     if session.status == verdict.PAUSED:
-        kind = LimitReached if session.verdict in verdict.LIMITS else Refused
         named = f" ({session.verdict})" if session.verdict else ""
-        raise kind(
-            f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}",
-            "" if session.verdict in verdict.LIMITS else "next: loopkit resume",
-        )
+        what = f"loop {state.name} is paused{named}: {session.reason or verdict.BY_HAND}"
+        if session.verdict in verdict.LIMITS:
+            raise LimitReached(what)
+        raise Refused(what, "next: loopkit resume", code="loop_paused")
     if session.question is not None:
         raise Refused(
             f"a question is open: {prose.clean(session.question, 120)}",
             'next: loopkit answer "<text>"',
+            code="question_open",
         )
 
 
@@ -102,7 +104,7 @@ def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
     """Raises Refused unless spec and fit let the loop go on to shape (rule: the spec gate first,
     then fit alone)."""
     if scores is None:
-        raise Refused("not scored yet", "next: loopkit score")
+        raise NotYet("not scored yet")
     if scores["spec"] < score.SPEC_MINIMUM and not overruled:
         raise Refused(
             f"spec {scores['spec']}/10 is under {score.SPEC_MINIMUM}",
@@ -120,10 +122,12 @@ def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
 def check_leave_decompose(state: LoopState, most: int) -> None:
     """Raises Refused unless the tasks may be worked on (rule: gate before work)."""
     if not state.tasks:
-        raise Refused("there are no tasks", "next: loopkit task add --file -")
+        raise NotYet("there are no tasks")
     if state.planned > most:
         raise Refused(
-            f"{state.planned} tasks, at most {most}", "remove some, or start several loops"
+            f"{state.planned} tasks, at most {most}",
+            "remove some, or start several loops",
+            code="out_of_bounds",
         )
     for task in state.tasks.values():
         if not task.verify and task.id in state.open:
@@ -138,12 +142,10 @@ def check_leave_decompose(state: LoopState, most: int) -> None:
 def check_leave_executing(state: LoopState) -> None:
     """Raises Refused unless every task is completed and the last wave closed."""
     if state.wave is not None:
-        raise Refused(f"wave {state.wave.number} is open", "next: loopkit wave close")
+        raise NotYet(f"wave {state.wave.number} is open")
     if state.open:
         first = next(iter(state.open))
-        raise Refused(
-            f"{len(state.open)} tasks are not completed, first {first}", "next: loopkit wave next"
-        )
+        raise NotYet(f"{len(state.open)} tasks are not completed, first {first}")
 
 
 def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:

@@ -41,6 +41,7 @@ class LoopState:
         self.session = Session()
         self.text = ""
         self.approval = settings.EVIDENCE
+        self.terms = settings.TERMS[self.approval]
         self.list_mode = "session"
         self.settings: dict = {}
         self.scores: dict | None = None
@@ -128,7 +129,7 @@ class LoopState:
     def ready(self) -> int:
         """Pending tasks that wait for nothing: no blocker, and where batches are reviewed no open
         scaffold."""
-        if self.approval != settings.REVIEW or not self.free:
+        if not self.terms.scaffold_first or not self.free:
             return self.free
         first = self.scaffold_first
         return sum(self.is_free(self.tasks[one]) for one in first) if first else self.free
@@ -188,6 +189,7 @@ class LoopState:
     def _on_loop_started(self, data: dict, event: Event) -> None:
         self.text = data.get("task", "")
         self.approval = data.get("approval", settings.EVIDENCE)
+        self.terms = settings.TERMS.get(self.approval, settings.TERMS[settings.SUPERVISOR])
         self.list_mode = data.get("list", "session")
         self.folder = data.get("folder", "")
         self.settings = data.get("settings") or {}

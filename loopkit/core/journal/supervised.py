@@ -3,7 +3,7 @@ judgements of tasks."""
 
 from __future__ import annotations
 
-from . import settings, stages
+from . import stages
 from . import task as tasks
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -162,7 +162,7 @@ def _answer(state: LoopState, data: dict, event: Event) -> None:
 def _started(state: LoopState, data: dict, event: Event) -> None:
     state.supervised.started = True
     task = state.tasks.get(data.get("id", ""))
-    if state.approval == settings.SUPERVISOR and task is not None:
+    if task is not None:
         state.supervised.forget(task.id)
         state._put(
             task._replace(
@@ -173,12 +173,11 @@ def _started(state: LoopState, data: dict, event: Event) -> None:
 
 def _ended(state: LoopState, data: dict, event: Event) -> None:
     """An attempt has failed, or was interrupted."""
-    if state.approval == settings.SUPERVISOR:
-        task = state.tasks.get(data.get("id", ""))
-        state.supervised.forget(data.get("id", ""))
-        state.supervised.level = data.get("level") or state.supervised.level
-        if task is not None:
-            state._put(task._replace(turn=""))
+    task = state.tasks.get(data.get("id", ""))
+    state.supervised.forget(data.get("id", ""))
+    state.supervised.level = data.get("level") or state.supervised.level
+    if task is not None and task.turn:
+        state._put(task._replace(turn=""))
 
 
 def _completed(state: LoopState, data: dict, event: Event) -> None:
@@ -310,29 +309,6 @@ def is_out(state: LoopState, name: str) -> bool:
 def planned(state: LoopState) -> bool:
     """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done
     already."""
-    if state.approval == settings.EVIDENCE or state.counts[tasks.COMPLETED]:
+    if not state.terms.plan_reviewed or state.counts[tasks.COMPLETED]:
         return True
     return state.supervised.standing == SETTLED
-
-
-def undiagnosed(state: LoopState, task: tasks.Task) -> bool:
-    """A failed attempt waits for the supervisor's diagnosis."""
-    if state.approval != settings.SUPERVISOR or task.status not in (tasks.PENDING, tasks.FAILED):
-        return False
-    return task.attempts > 0 and task.diagnosed != task.attempts
-
-
-def to_replan(state: LoopState, task: tasks.Task) -> bool:
-    """A planner is to cut it into subtasks: the clamp table said so, or it is complex and has not
-    been split yet."""
-    if state.approval != settings.SUPERVISOR or undiagnosed(state, task):
-        return False
-    if task.status == tasks.FAILED or task.id in state.narrow:
-        return task.action == "replan"
-    if (
-        task.complexity != "complex"
-        or not state.is_free(task)
-        or task.depth >= settings.of(state, "max_replan_depth")
-    ):
-        return False
-    return not any(one.parent == task.id for one in state.tasks.values())

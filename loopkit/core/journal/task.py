@@ -156,11 +156,18 @@ class Task(Record):
         }
 
 
+def is_held_up(task: Task) -> bool:
+    """It waits for something outside the loop."""
+    return task.status == BLOCKED and task.block_kind != SPLIT
+
+
 def moved(task: Task, to: str, **changes: object) -> Task:
     """The task in another state. Raises Refused where the rules know no such move."""
     if (task.status, to) not in MOVES:
         raise Refused(
-            f"{task.id} is {task.status} and cannot become {to}", f"see loopkit task show {task.id}"
+            f"{task.id} is {task.status} and cannot become {to}",
+            f"see loopkit task show {task.id}",
+            code="wrong_state",
         )
     return task._replace(status=to, **changes)  # type: ignore[arg-type]
 

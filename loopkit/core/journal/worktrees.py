@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from . import prose, settings, verdict
+from . import prose, verdict
 from . import task as tasks
 from .errors import Refused
 
@@ -171,16 +171,6 @@ def command(state: LoopState) -> str | None:
     for one in unmerged(state):
         return f"{MERGE} {one}"
     return None
-
-
-def check_policy(state: LoopState) -> None:
-    """Raises Refused where a wave cannot work in worktrees by the loop's approval policy."""
-    if state.approval == settings.SUPERVISOR:
-        raise Refused(
-            "worktrees are for loops in which the check decides: a tester and a supervisor would "
-            "look elsewhere",
-            "next: loopkit wave next",
-        )
 
 
 def check_settled(state: LoopState) -> None:

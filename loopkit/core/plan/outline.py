@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from ..journal import supervised
-from . import approval
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -64,8 +63,8 @@ def plan_status(state: LoopState) -> str:
         return NEEDS_CLARIFICATION
     if not state.tasks or state.session.awaiting:
         return DRAFT
-    settled = approval.on_evidence(state) or state.supervised.standing == supervised.SETTLED
-    return APPROVED if settled else DRAFT
+    reviewed = state.supervised.standing == supervised.SETTLED
+    return APPROVED if reviewed or not state.terms.plan_reviewed else DRAFT
 
 
 def iteration(state: LoopState) -> int:

@@ -1,4 +1,4 @@
-"""Work on tasks: add, start, verify, fail, block, split. Deciders: (state, input) → journal lines;
+"""Work on tasks: add, change, remove, complete, split. Deciders: (state, input) → journal lines;
 refusals raise."""
 
 from __future__ import annotations
@@ -6,19 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from ..evidence import command, tiers
-from ..journal import settings, stage, stages, supervised, verdict, worktrees
+from ..evidence import command
+from ..journal import settings, stage, stages, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
-from . import approval, drafts, graph, outline
+from . import drafts, graph, outline
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
     from ..journal.task import Task
-
-#: The error of an attempt that was given up without one.
-NO_ERROR = "no error given"
 
 
 def find(state: LoopState, task_id: str) -> Task:
@@ -33,22 +30,11 @@ def find(state: LoopState, task_id: str) -> Task:
     if task is None:
         last = tasks.make_id(state.highest) if state.highest else "none"
         raise Refused(
-            f"there is no task {wanted or task_id}", f"the newest is {last}; see loopkit task list"
+            f"there is no task {wanted or task_id}",
+            f"the newest is {last}; see loopkit task list",
+            code="unknown",
         )
     return task
-
-
-def startable(state: LoopState, task: Task) -> bool:
-    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
-    command."""
-    if supervised.undiagnosed(state, task) or supervised.to_replan(state, task):
-        return False
-    return (
-        state.is_free(task)
-        and not task.panel_due
-        and task.id not in state.narrow
-        and bool(task.verify)
-    )
 
 
 def hand_in(state: LoopState, rows: list) -> list[Change]:
@@ -80,7 +66,11 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     )
     if begun is not None or state.waves:
         what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
-        raise Refused(f"{what}, so the plan is not replaced", "add, remove or split single tasks")
+        raise Refused(
+            f"{what}, so the plan is not replaced",
+            "add, remove or split single tasks",
+            code="wrong_state",
+        )
     if not rows:
         raise UsageFault("no task was handed in", "give a list with at least one task")
     checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
@@ -90,7 +80,9 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
         for one in row["blockedBy"]:
             if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
                 raise Refused(
-                    f"blocked by {one}, which is replaced", "count from #1; nothing was changed"
+                    f"blocked by {one}, which is replaced",
+                    "count from #1; nothing was changed",
+                    code="contradiction",
                 )
     given = proposed or {}
     lists = {name: list(given.get(name) or ()) for name in ("risks", "assumptions", "questions")}
@@ -108,7 +100,7 @@ def changed(
     stage.running(state)
     task = find(state, task_id)
     if task.status == tasks.COMPLETED:
-        raise Refused(f"{task.id} is completed", "add another task instead")
+        raise Refused(f"{task.id} is completed", "add another task instead", code="wrong_state")
     data: dict = {"id": task.id}
     if verify is not None:
         command.accept(verify)
@@ -127,6 +119,7 @@ def changed(
             raise Refused(
                 "cycle: " + " → ".join(circle),
                 "drop one of these dependencies; nothing was changed",
+                code="contradiction",
             )
         data["blockedBy"] = wanted
     if len(data) == 1:
@@ -140,7 +133,9 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
     task = find(state, task_id)
     if task.status not in (tasks.PENDING, tasks.BLOCKED):
         raise Refused(
-            f"{task.id} is {task.status}", "only pending and blocked tasks can be removed"
+            f"{task.id} is {task.status}",
+            "only pending and blocked tasks can be removed",
+            code="wrong_state",
         )
     changes: list[Change] = [("task_removed", {"id": task.id})]
     parent = state.tasks.get(task.parent or "")
@@ -154,109 +149,6 @@ def removed(state: LoopState, task_id: str) -> list[Change]:
             )
         )
     return changes
-
-
-def check_start(state: LoopState, task: Task) -> None:
-    """Raises Refused where a task may not start: a blocker is open, a panel is due, no command, or
-    a new one."""
-    tasks.moved(task, tasks.IN_PROGRESS)
-    open_blockers = [one for one in task.blocked_by if one in state.open]
-    if open_blockers:
-        raise Refused(f"{task.id} waits for {', '.join(open_blockers)}", "next: loopkit wave next")
-    if supervised.undiagnosed(state, task):
-        raise Refused(f"{task.id} failed and nobody has diagnosed it", "next: loopkit wave next")
-    if supervised.to_replan(state, task):
-        raise Refused(f"{task.id} is split before it is worked on", "next: loopkit wave next")
-    if task.id in state.narrow:
-        raise Refused(
-            f"{task.id} has used up its attempts", f"next: loopkit task split {task.id} --file -"
-        )
-    if task.panel_due:
-        raise Refused(
-            f"{task.id} failed and no panel has looked at it", f"next: loopkit panel {task.id}"
-        )
-    if not task.verify:
-        raise Refused(
-            f"{task.id} has no verification command",
-            f'next: loopkit task set {task.id} --verify "<command>"',
-        )
-    stage.check_seen(state, task.id)
-
-
-def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
-    """The task that a verification is about. Refused unless it runs (or is looked at again) with
-    its own command."""
-    stage.running(state)
-    task = find(state, task_id)
-    late = task.id in state.interrupted  # its agent was not gone after all
-    if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
-        raise Refused(f"{task.id} is {task.status}, not in progress", "next: loopkit wave next")
-    if not command.same(task.verify, given):
-        raise Refused(
-            f"not the stored command of {task.id}",
-            f"next: loopkit verify {task.id} -- {task.verify}",
-        )
-    stage.check_seen(state, task.id)
-    return task
-
-
-def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
-    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
-    output (last lines).
-
-    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it
-    is merged.
-    """
-    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    row = {
-        "id": task.id,
-        "run": task.runs + 1,
-        "command": task.verify,
-        "tier": tiers.due(task.failing),
-        **data,
-    }
-    mark = (
-        {}
-        if outcome["passed"]
-        else {"signature": outcome.get("signature") or _signature(outcome["output"])}
-    )
-    apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
-    changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
-    if task.id in state.interrupted:
-        changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
-    if task.status == tasks.COMPLETED:
-        if not outcome["passed"]:
-            why = f"verification now exits {outcome['exit']}"
-            changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
-            changes += waiting_again(state, [task.id])
-            if state.stage == stages.REVIEW:
-                changes.append(stage.move(state, stages.EXECUTING))
-        return changes
-    if outcome["passed"]:
-        return (
-            [*changes, *completed(state, task)]
-            if approval.on_evidence(state) and not apart
-            else changes
-        )
-    cycles = task.fix_cycles + 1
-    if (
-        state.approval == approval.SUPERVISOR
-    ):  # the tester's reply decides, and counts its own fixes
-        return changes
-    if cycles > settings.of(state, "max_fix_cycles"):
-        changes += failure(
-            state,
-            task,
-            f"verification exits {outcome['exit']} after {cycles - 1} fixes",
-            outcome["output"],
-        )
-    return changes
-
-
-def _signature(text: str) -> str:
-    from ..evidence import signature  # its patterns are only paid for where something failed
-
-    return signature.of(text)
 
 
 def waiting_again(state: LoopState, again: Iterable[str]) -> list[Change]:
@@ -295,39 +187,6 @@ def completed(
     return changes
 
 
-def belated(state: LoopState) -> list[Change]:
-    """What should have been recorded with the line before it: whoever wrote that was killed, or the
-    machine went down.
-
-    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried
-    again, since a person gave them all attempts anew; completions of split tasks with that of their
-    last subtask.
-    """
-    for name in state.open if state.counts[tasks.FAILED] else ():
-        from . import escalation, impossible
-
-        task = state.tasks[name]
-        if task.status == tasks.FAILED and not task.attempts:
-            return [("task_reopened", {"id": name, "reason": "resumed after its failure"})]
-        if task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE:
-            if not supervised.undiagnosed(state, task):
-                said = task.diagnosis or {}
-                error = str(task.history[-1]["error"]) if task.history else ""
-                words = (said.get("reasoning") or "", said.get("blockers") or ())
-                why = impossible.of_task(state, task, task.attempts, error, *words)
-                return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
-    children: dict[str, list[Task]] = {}
-    for task in state.tasks.values():
-        children.setdefault(task.parent or "", []).append(task)
-    done: dict[str, None] = {}
-    for name in reversed(state.open):  # a parent is older than its subtasks
-        task = state.tasks[name]
-        if task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT and name in children:
-            if all(one.status == tasks.COMPLETED or one.id in done for one in children[name]):
-                done[name] = None
-    return [("task_completed", {"id": name}) for name in done]
-
-
 def failure(
     state: LoopState,
     task: Task,
@@ -335,14 +194,12 @@ def failure(
     error: str,
     suggested: str | None = None,
     **judged: object,
-) -> list[Change]:
-    """A failed attempt: the clamp table names the action; `impossible` ends the loop (rule:
-    Clamp-down escalation).
+) -> Change:
+    """The line of a failed attempt: the clamp table names the action (rule: Clamp-down escalation).
 
-    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken. Under a
-    supervisor the loop ends with the diagnosis of the failure, whatever that says.
+    judged: `score`, `feedback`, `level` of a judgement, `approach` that was taken.
     """
-    from . import escalation, impossible
+    from . import escalation  # only failures pay for it
 
     attempts = task.attempts + 1
     most, deep = settings.of(state, "max_step_attempts"), settings.of(state, "max_replan_depth")
@@ -362,11 +219,28 @@ def failure(
         "level": escalation.level(settings.of(state, "revision_threshold") - 1, 0),
         **judged,
     }
-    changes: list[Change] = [("task_failed", data)]
-    if action == escalation.IMPOSSIBLE and state.approval != approval.SUPERVISOR:
-        why = impossible.of_task(state, task, attempts, error)
-        changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
-    return changes
+    return ("task_failed", data)
+
+
+def end(state: LoopState, task: Task, failed: Change) -> list[Change]:
+    """The end of the loop after a failure that leaves nothing else; no line after another one."""
+    from . import escalation, impossible
+
+    data = failed[1]
+    if data["action"] != escalation.IMPOSSIBLE:
+        return []
+    why = impossible.of_task(state, task, data["attempt"], data["error"])
+    return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
+
+
+def running(state: LoopState) -> list[str]:
+    """Tasks of the open wave that still run."""
+    return [one for one in (state.wave.tasks if state.wave else ()) if one in state.running]
+
+
+def proven(task: Task) -> bool:
+    """A check of the task has passed since it was dispatched, and none has failed after it."""
+    return task.evidence is not None and task.evidence.passed and task.evidence.line > task.handed
 
 
 def escalated(state: LoopState, task_id: str, data: dict) -> dict:
@@ -391,14 +265,6 @@ def _approach(state: LoopState, task: Task) -> str:
         if panel.get("task") == task.id:
             return str(panel.get("consensus", ""))[:500]
     return tasks.AS_DESCRIBED
-
-
-def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
-    """`task fail`: the attempt is given up."""
-    stage.running(state)
-    task = find(state, task_id)
-    tasks.moved(task, tasks.FAILED)
-    return failure(state, task, "given up", error or NO_ERROR, suggested)
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
@@ -426,6 +292,7 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
         raise Refused(
             f"{task.id} is {task.block_kind or task.status}, nothing to unblock",
             "see loopkit task list",
+            code="wrong_state",
         )
     return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
 
@@ -436,12 +303,24 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     stage.running(state)
     task = find(state, task_id)
     if task.status not in (tasks.FAILED, tasks.PENDING):
-        raise Refused(f"{task.id} is {task.status}", "only failed and pending tasks are split")
+        raise Refused(
+            f"{task.id} is {task.status}",
+            "only failed and pending tasks are split",
+            code="wrong_state",
+        )
     if not rows:
-        raise Refused(f"{task.id} cannot be split into nothing", "hand in at least one subtask")
+        raise Refused(
+            f"{task.id} cannot be split into nothing",
+            "hand in at least one subtask",
+            code="unanswered",
+        )
     deep = settings.of(state, "max_replan_depth")
     if task.depth >= deep:
-        raise Refused(f"{task.id} is {task.depth} levels deep already", "work on it as it is")
+        raise Refused(
+            f"{task.id} is {task.depth} levels deep already",
+            "work on it as it is",
+            code="out_of_bounds",
+        )
     checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
     inherited = [one for one in task.blocked_by if one in state.open]
     for row in checked:
@@ -489,21 +368,3 @@ def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
             if any(digest(path) != seen for path, seen in task.evidence.files.items()):
                 found.append(task)
     return found
-
-
-def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
-    """A result that began at another commit than it was given: one attempt, both commits named."""
-    error = (
-        f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
-    )
-    return failure(state, task, "began at another commit than it was given", error)
-
-
-def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
-    """A result that contradicts what others have done meanwhile: one attempt, the paths as its
-    error."""
-    error = (
-        f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of "
-        "what is there now"
-    )
-    return failure(state, task, "cannot be merged", error)

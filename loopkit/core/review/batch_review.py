@@ -1,5 +1,4 @@
-"""Reviews that decide, in loops whose policy is `review`: of the plan, of the scaffold batch, of
-every batch.
+"""Reviews that decide: of the plan, of the scaffold batch, of every batch.
 
 Deciders: (state, what was handed in) → journal lines. Nothing is completed but by a verdict here,
 and nothing is approved without a passing check, with a failed build or tests, or against a blocker.
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING
 from ..evidence import signature
 from ..journal import prose, settings, stage, stages, supervised, trail
 from ..journal import task as tasks
-from ..journal.errors import Refused, UsageFault
+from ..journal.errors import NotYet, Refused, UsageFault
 from ..memory import decisions
-from ..plan import approval, drafts, work
+from ..plan import drafts, work
 from . import review
 
 if TYPE_CHECKING:
@@ -41,14 +40,13 @@ _SUMMARY = 2000
 def check_plan(state: LoopState) -> None:
     """Raises Refused unless the plan waits for its review."""
     stage.running(state)
-    _policy(state, "loopkit review --plan")
     stage.require(state, stages.DECOMPOSE, doing="the review of the plan")
     if not state.tasks:
-        raise Refused("there is no plan yet", "next: loopkit wave next")
+        raise NotYet("there is no plan yet")
     if supervised.planned(state):
-        raise Refused("the plan is approved", "next: loopkit wave next")
+        raise NotYet("the plan is approved")
     if state.supervised.standing == supervised.REVISE:
-        raise Refused("the plan is to be revised first", "next: loopkit wave next")
+        raise NotYet("the plan is to be revised first")
 
 
 def planned(state: LoopState, given: dict) -> list[Change]:
@@ -107,7 +105,6 @@ def _question(done: int, blocking: list[dict]) -> str:
 
 def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
-    _policy(state, "loopkit review --plan")
     own = state.supervised
     asked = (
         state.session.question is not None and (own.review or {}).get("outcome") == supervised.ASKED
@@ -115,7 +112,7 @@ def waived(state: LoopState, why: str) -> list[Change]:
     if not asked:
         check_plan(state)
     if not why.strip():
-        raise Refused("no reason given", 'loopkit review --plan --waive "<why>"')
+        raise Refused("no reason given", 'loopkit review --plan --waive "<why>"', code="unanswered")
     row = {
         "revision": own.revisions,
         "approved": False,
@@ -154,18 +151,17 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
     number: the wave as named, None where it is not · kind: SCAFFOLD or BATCH.
     """
     stage.running(state)
-    _policy(state, "loopkit review")
     wave = state.wave
     if wave is None:
-        raise Refused("no wave is open", "its review comes before it is closed")
+        raise Refused("no wave is open", "its review comes before it is closed", code="wrong_state")
     if number not in (None, wave.number):
-        raise Refused(f"wave {number} is not open", f"next: {line(state)}")
+        raise NotYet(f"wave {number} is not open")
     if kind != mode(state):
         what = "scaffold tasks" if kind == BATCH else "no scaffold task"
-        raise Refused(f"wave {wave.number} holds {what}", f"next: {line(state)}")
-    waiting = approval.undecided(state)
+        raise NotYet(f"wave {wave.number} holds {what}")
+    waiting = work.running(state)
     if not waiting:
-        raise Refused(f"every task of wave {wave.number} is decided", "next: loopkit wave close")
+        raise NotYet(f"every task of wave {wave.number} is decided")
     return waiting
 
 
@@ -174,7 +170,7 @@ def at_review(state: LoopState) -> bool:
     if not supervised.is_out(state, trail.REVIEWING):
         return False
     asked = state.supervised.out[trail.REVIEWING]
-    own = [state.tasks[one].evidence for one in approval.undecided(state)]
+    own = [state.tasks[one].evidence for one in work.running(state)]
     return all(one is None or one.line < asked for one in own)
 
 
@@ -243,8 +239,10 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
         if verdicts[task_id] == CHANGES:
             error = _error(rows, about, task_id, broken)
             result = f"the {kind} review wants changes"
-            changes += work.failure(state, state.tasks[task_id], result, error)
-            if changes[-1][0] == "loop_failed":
+            failure = work.failure(state, state.tasks[task_id], result, error)
+            end = work.end(state, state.tasks[task_id], failure)
+            changes += [failure, *end]
+            if end:
                 return changes
     return changes + review.breach(state, rows)
 
@@ -265,22 +263,25 @@ def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> N
     for task_id, verdict in verdicts.items():
         own = [row for row in rows if task_id in about[row["id"]]]
         if verdict == APPROVED:
-            if not approval.proven(state.tasks[task_id]):
+            if not work.proven(state.tasks[task_id]):
                 command = state.tasks[task_id].verify
                 raise Refused(
                     f"{task_id} has no passing check",
                     f"next: loopkit verify {task_id} -- {command}, or ask for changes",
+                    code="not_proven",
                 )
             for row in own:
                 if row["severity"] == review.BLOCKER and len(about[row["id"]]) == 1:
                     raise Refused(
                         f"{task_id} is approved, yet a BLOCKER is about it: {row['issue'][:80]}",
                         "say changes, or lower the severity",
+                        code="contradiction",
                     )
         elif not own:
             raise Refused(
                 f"{task_id} is to be changed and no finding says how",
                 f"add one with task: {task_id}",
+                code="unanswered",
             )
     again = _again(state, rows, about)
     for row in rows:
@@ -290,6 +291,7 @@ def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> N
             raise Refused(
                 f"a BLOCKER and nothing to be changed for it: {row['issue'][:80]}",
                 "say changes for its task, or lower it",
+                code="contradiction",
             )
 
 
@@ -309,18 +311,25 @@ def _verdicts(state: LoopState, value: object, waiting: list[str]) -> dict[str, 
             raise Refused(
                 f"{task.id} is not in wave {state.wave.number if state.wave else 0}",
                 _wants(waiting),
+                code="unknown",
             )
         if task.id in found:
             raise UsageFault(f"{task.id} has two verdicts", "give one")
         if task.id not in waiting:
             if verdict == APPROVED and task.status != tasks.COMPLETED:
-                raise Refused(f"{task.id} is {task.status} and cannot be approved", _wants(waiting))
+                raise Refused(
+                    f"{task.id} is {task.status} and cannot be approved",
+                    _wants(waiting),
+                    code="wrong_state",
+                )
             continue
         found[task.id] = verdict
     left = [one for one in waiting if one not in found]
     if left:
         raise Refused(
-            f"no verdict for {', '.join(left)}", "the whole batch is judged in one review"
+            f"no verdict for {', '.join(left)}",
+            "the whole batch is judged in one review",
+            code="unanswered",
         )
     return {one: found[one] for one in waiting}
 
@@ -342,7 +351,7 @@ def _findings(
         for row in given
     ]
     rows = review.findings(state, plain)
-    batch = approval.undecided(state)
+    batch = work.running(state)
     about: dict[str, list[str]] = {}
     for row, source in zip(rows, given, strict=True):
         if source.get("task"):
@@ -352,7 +361,9 @@ def _findings(
                 and task.status != tasks.COMPLETED
             ):
                 raise Refused(
-                    f"{row['id']} is about {task.id}, which is not in this batch", _wants(batch)
+                    f"{row['id']} is about {task.id}, which is not in this batch",
+                    _wants(batch),
+                    code="unknown",
                 )
             about[row["id"]] = [task.id]
             continue
@@ -409,11 +420,3 @@ def _result(given: dict, name: str) -> str:
 
 def _summary(given: dict) -> str:
     return prose.clean(" ".join(str(given.get("summary") or "").split()), _SUMMARY)
-
-
-def _policy(state: LoopState, what: str) -> None:
-    if state.approval != approval.REVIEW:
-        raise Refused(
-            f"{what} decides in loops with approval = review, this one has {state.approval}",
-            "see loopkit status",
-        )

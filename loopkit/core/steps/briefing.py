@@ -10,15 +10,15 @@ from ..journal import task as tasks
 from ..memory import decisions
 from ..request import clarify
 from ..review import panel
-from . import planning
+from . import kinds, policies
+from .policies import planning
 
 if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
     from ..journal.task import Evidence, Task
-    from .supervision import Step
+    from .kinds import Step
 
-SCAFFOLD = "scaffold"
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
 #: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a
@@ -95,11 +95,11 @@ LONGEST_SUBJECT = 100
 
 def scope(state: LoopState, step: Step) -> str:
     """What a step is about: subtask, task, plan or goal."""
-    if step.task in (supervised.OF_GOAL, supervised.OF_PLAN):
-        return GOAL if step.task == supervised.OF_GOAL else PLAN
-    if step.task is None:
+    if step.subject in (supervised.OF_GOAL, supervised.OF_PLAN):
+        return GOAL if step.subject == supervised.OF_GOAL else PLAN
+    if step.subject is None:
         return PLAN
-    return SUBTASK if state.tasks[step.task].parent in state.tasks else TASK
+    return SUBTASK if state.tasks[step.subject].parent in state.tasks else TASK
 
 
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
@@ -109,18 +109,18 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""), and
     what `extra` brings.
     """
-    about = scope(state, step)
-    name = f"{step.kind} {about}" if step.kind == supervised.VERIFICATION else step.kind
+    about, kind = scope(state, step), asked_as(step)
+    name = f"{kind} {about}" if kind == supervised.VERIFICATION else kind
     row: dict[str, Any] = {
         "loop": state.name,
         "approval": state.approval,
-        "role": role(state, step),
-        "kind": step.kind,
+        "role": step.agent,
+        "kind": kind,
         "scope": about,
-        "target": step.task,
-        "unfit": state.supervised.unfit.get(supervised.key(step.kind, step.task), ""),
+        "target": step.subject,
+        "unfit": state.supervised.unfit.get(kinds.key(step), ""),
     }
-    task = state.tasks.get(step.task or "")
+    task = state.tasks.get(step.subject or "")
     row["check"] = check(task) if task else ""
     for fact in FACTS[name]:
         row[fact] = _GIVEN[fact](state, task)
@@ -132,55 +132,50 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
 
 def number(state: LoopState, step: Step) -> int:
     """How often the step will have been asked for with the next time."""
-    return state.supervised.asked.get(supervised.key(step.kind, step.task), 0) + 1
+    return state.supervised.asked.get(kinds.key(step), 0) + 1
+
+
+def asked_as(step: Step) -> str:
+    """What the journal calls the kind of a step."""
+    return str(kinds.KINDS[step.kind].asked)
 
 
 def asked(state: LoopState, step: Step) -> Change:
     """The journal line that a step is handed out."""
-    row = {
-        "role": role(state, step),
-        "kind": step.kind,
-        "task": step.task,
-        "number": number(state, step),
-    }
-    return ("role_asked", row)
+    return ("role_asked", {**shown(step), "number": number(state, step)})
+
+
+def shown(step: Step) -> dict:
+    """A step as journal and `--json` show it: role, kind, task."""
+    return {"role": step.agent, "kind": asked_as(step), "task": step.subject}
 
 
 def reply(step: Step) -> str:
     """The line that hands the answer to a step over."""
-    return f"loopkit reply {supervised.key(step.kind, step.task)} --file -"
-
-
-def role(state: LoopState, step: Step) -> str:
-    """The agent that does a step: its role, scaffold where a coder lays the ground for all
-    others."""
-    task = state.tasks.get(step.task or "")
-    return (
-        SCAFFOLD
-        if step.kind == supervised.IMPLEMENTATION and task is not None and task.scaffold
-        else step.role
-    )
+    return f"loopkit reply {kinds.key(step)} --file -"
 
 
 def agent(state: LoopState, step: Step, brief: str) -> str:
     """The line that hands a step to a subagent. brief: the path of what it reads."""
-    task = state.tasks.get(step.task or "")
-    what = _DOING.get((step.kind, step.task or "")) or _DOING[step.kind, ""]
+    task = state.tasks.get(step.subject or "")
+    what = _DOING[step.kind]
     if task is not None:
         what = f"{what} {task.id} ({prose.subject(task.subject, LONGEST_SUBJECT)})"
-    return f"agent loop:{role(state, step)}: {what}. Read `{brief}` first."
+    return f"agent loop:{step.agent}: {what}. Read `{brief}` first."
 
 
 _DOING = {
-    ("plan", ""): "Plan the work",
-    ("replan", ""): "Cut into smaller tasks:",
-    ("implementation", ""): "Do",
-    ("fix", ""): "Mend",
-    ("test", ""): "Test",
-    ("verification", ""): "Judge",
-    ("verification", supervised.OF_PLAN): "Review the plan",
-    ("verification", supervised.OF_GOAL): "Judge whether the goal is reached",
-    ("diagnosis", ""): "Diagnose the failure of",
+    kinds.PLAN: "Plan the work",
+    kinds.PLAN_REVIEW: "Review the plan",
+    kinds.PLAN_VERDICT: "Review the plan",
+    kinds.REPLAN: "Cut into smaller tasks:",
+    kinds.IMPLEMENTATION: "Do",
+    kinds.SCAFFOLD: "Do",
+    kinds.FIX: "Mend",
+    kinds.TEST: "Test",
+    kinds.VERDICT: "Judge",
+    kinds.GOAL_VERDICT: "Judge whether the goal is reached",
+    kinds.DIAGNOSIS: "Diagnose the failure of",
 }
 
 
@@ -367,12 +362,9 @@ def _short(state: LoopState, task: Task | None) -> dict | None:
     return state.supervised.goal if supervised.short(state.supervised) else None
 
 
-def _bands(state: LoopState, task: Task | None) -> dict:
-    """Scores from which on work is approved, or revised within the attempt."""
-    return {
-        "approve": settings.of(state, "approval_threshold"),
-        "revise": settings.of(state, "revision_threshold"),
-    }
+def _bands(state: LoopState, task: Task | None) -> dict | None:
+    """Scores from which on work is approved, or revised within the attempt; None without scores."""
+    return policies.of(state).bands(state)
 
 
 def _reasons(state: LoopState, task: Task | None) -> list[str]:

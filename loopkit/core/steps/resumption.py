@@ -9,11 +9,13 @@ from ..journal import limits, pricing, stage, verdict, worktrees
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
 from ..journal.state import INTERRUPTED
-from ..plan import approval
+from ..plan import escalation, impossible
+from . import policies
 
 if TYPE_CHECKING:
     from ..journal.events import Change
     from ..journal.state import LoopState
+    from ..journal.task import Task
 
 
 def reopened(state: LoopState) -> list[Change]:
@@ -24,19 +26,13 @@ def reopened(state: LoopState) -> list[Change]:
     check has passed where that alone completes it, or leads to its review or its merge: only the
     word is missing.
     """
+    policy = policies.of(state)
     apart = {*worktrees.unmerged(state), *worktrees.unchecked(state)}
     parents = {task.parent for task in state.tasks.values()}
     changes: list[Change] = []
     for task in state.tasks.values():
         if task.status == tasks.IN_PROGRESS:
-            passed = (
-                task.evidence is not None and task.evidence.passed and approval.on_evidence(state)
-            )
-            if (
-                not passed
-                and task.id not in apart
-                and not (state.approval == approval.REVIEW and approval.proven(task))
-            ):
+            if not policy.keeps(task) and task.id not in apart:
                 changes.append(("task_reopened", {"id": task.id, "reason": INTERRUPTED}))
         elif task.status == tasks.FAILED:
             changes.append(
@@ -142,3 +138,34 @@ def answered(state: LoopState, text: str) -> list[Change]:
     if state.session.question is None:
         raise Refused("no question is open", "see loopkit status")
     return [("question_answered", {"text": text})]
+
+
+def belated(state: LoopState) -> list[Change]:
+    """What should have been recorded with the line before it: whoever wrote that was killed, or the
+    machine went down.
+
+    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried
+    again, since a person gave them all attempts anew; completions of split tasks with that of their
+    last subtask.
+    """
+    for name in state.open if state.counts[tasks.FAILED] else ():
+        task = state.tasks[name]
+        if task.status == tasks.FAILED and not task.attempts:
+            return [("task_reopened", {"id": name, "reason": "resumed after its failure"})]
+        if task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE:
+            if not policies.of(state).held(state, task):
+                said = task.diagnosis or {}
+                error = str(task.history[-1]["error"]) if task.history else ""
+                words = (said.get("reasoning") or "", said.get("blockers") or ())
+                why = impossible.of_task(state, task, task.attempts, error, *words)
+                return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
+    children: dict[str, list[Task]] = {}
+    for task in state.tasks.values():
+        children.setdefault(task.parent or "", []).append(task)
+    done: dict[str, None] = {}
+    for name in reversed(state.open):  # a parent is older than its subtasks
+        task = state.tasks[name]
+        if task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT and name in children:
+            if all(one.status == tasks.COMPLETED or one.id in done for one in children[name]):
+                done[name] = None
+    return [("task_completed", {"id": name}) for name in done]

@@ -8,10 +8,11 @@ from ..health import monitor, recovery
 from ..journal import score, settings, stage, stages, supervised, worktrees
 from ..journal import task as tasks
 from ..journal.course import FAILED, HELD_UP, PASSED, Batch, Outcome
-from ..journal.errors import NotYet, Refused
+from ..journal.errors import NotYet
 from ..journal.events import Change
-from ..plan import approval, work
+from ..plan import work
 from ..review import panel
+from . import attempts, policies, resumption
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -22,26 +23,32 @@ def choose(state: LoopState, most: int) -> list[Task]:
     """The tasks of the next wave: free ones in ledger order, at most `most`, none naming a file of
     another.
 
-    While a scaffold task is free, only those are taken; where batches are reviewed, while one is
-    open.
+    While a scaffold task is free, only those are taken; by some policies while one is open.
     """
     chosen: list[Task] = []
     taken: set[str] = set()
     scaffold = any(
         state.tasks[one].scaffold and state.is_free(state.tasks[one]) for one in state.open
     )
-    first = state.scaffold_first if state.approval == approval.REVIEW else set()
+    first = policies.of(state).scaffold(state)
     for task_id in state.open:
         task = state.tasks[task_id]
         if len(chosen) == most:
             break
         if first and task_id not in first or scaffold and not task.scaffold:
             continue
-        if not work.startable(state, task) or taken.intersection(task.files):
+        if not attempts.startable(state, task) or taken.intersection(task.files):
             continue
         chosen.append(task)
         taken.update(task.files)
     return chosen
+
+
+def check_recovery(state: LoopState) -> None:
+    """Raises NotYet where a recovery comes before the next wave."""
+    play = policies.of(state).recovery(state)
+    if play is not None:
+        raise NotYet(f"{play.status}: {play.why} before the next wave")
 
 
 def opened(
@@ -49,7 +56,7 @@ def opened(
 ) -> list[Change]:
     """Lines that open a wave with these tasks and start each; the stage follows. `apart`: each in a
     worktree."""
-    recovery.check(state)
+    check_recovery(state)
     number = len(state.waves) + 1
     changes: list[Change] = []
     if state.stage == stages.DECOMPOSE:
@@ -61,14 +68,12 @@ def opened(
     )
     if "tasks" in score.needs(state.shape) and unconfirmed:
         if not state.session.unattended:
-            raise Refused(
-                "the person has not confirmed the task list", "next: loopkit confirm tasks"
-            )
+            raise NotYet("the person has not confirmed the task list", "unconfirmed")
         changes.append(("confirmed", {"what": "tasks", "default": True}))
     if state.stage != stages.EXECUTING:
         changes.append(stage.move(state, stages.EXECUTING))
     if "wave" in score.needs(state.shape) and stage.wave_key(state) not in state.confirmed:
-        raise Refused(f"the person has not confirmed wave {number}", "next: loopkit confirm wave")
+        raise NotYet(f"the person has not confirmed wave {number}", "unconfirmed")
     data = {"wave": number, "tasks": [task.id for task in chosen], "sequential": sequential}
     data.update({"worktrees": True} if apart else {})
     changes.append(("wave_opened", data))
@@ -82,7 +87,8 @@ def lost(state: LoopState) -> list[str]:
 
     One that only waits for its review needs no agent any more.
     """
-    return [one for one in approval.at_work(state) if state.tasks[one].handed < state.idle_at]
+    working = policies.of(state).at_work(state)
+    return [one for one in working if state.tasks[one].handed < state.idle_at]
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
@@ -97,7 +103,7 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     if state.wave is not None:
         again, back = (
             lost(state),
-            [one for one in state.interrupted if work.startable(state, state.tasks[one])],
+            [one for one in state.interrupted if attempts.startable(state, state.tasks[one])],
         )
         for one in (*again, *back):
             stage.check_seen(state, one)
@@ -105,14 +111,14 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
             ("task_started", {"id": one, "wave": state.wave.number}) for one in back
         ]
         return [*changes, ("tasks_handed", {"ids": again})] if again else changes
-    before = work.belated(state) or recovery.settled(state)
+    before = resumption.belated(state) or recovery.settled(state)
     if before:
         return before
-    recovery.check(state)
+    check_recovery(state)
     if state.stage == stages.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
     if not state.open:
-        raise Refused("every task is completed", "next: loopkit review --thorough")
+        raise NotYet("every task is completed")
     chosen = choose(state, settings.MOST_IN_WAVE)
     sequential = sequential or any(
         (panel.advice(state, task.id) or {}).get("sequential") for task in chosen
@@ -131,12 +137,12 @@ def started(state: LoopState, task_id: str) -> list[Change]:
     task = work.find(state, task_id)
     if task.status == tasks.IN_PROGRESS:
         return []
-    work.check_start(state, task)
+    attempts.check_start(state, task)
     wave = state.wave
     if wave is None:
         return opened(state, [task], sequential=False)
     if len([one for one in wave.tasks if one in state.running]) >= settings.MOST_IN_WAVE:
-        raise Refused(f"wave {wave.number} is full", "next: loopkit wave close")
+        raise NotYet(f"wave {wave.number} is full")
     return [("task_started", {"id": task.id, "wave": wave.number})]
 
 
@@ -146,51 +152,50 @@ def closed(state: LoopState) -> list[Change]:
     stage.running(state)
     wave = state.wave
     if wave is None:
-        raise Refused("no wave is open", "next: loopkit wave next")
+        raise NotYet("no wave is open")
     worktrees.check_settled(state)
-    waiting = approval.undecided(state)
+    policy = policies.of(state)
+    waiting = policy.undecided(state)
     if waiting:
         raise NotYet(f"nobody has judged {', '.join(waiting)}")
     changes: list[Change] = []
-    failed, done, held_up = [], [], []
+    done, failed, held_up = [], [], []
     struck = {**state.course.broken, **state.course.struck}
-    for task_id in wave.tasks:
-        task = state.tasks.get(task_id)
-        if task is None:
-            continue
-        if task.status == tasks.COMPLETED:
-            done.append(task_id)
-        elif (
-            task.status == tasks.IN_PROGRESS and task.evidence is not None and task.evidence.passed
-        ):
-            changes += work.completed(
-                state, task
-            )  # the program died between the check and its completion
-            done.append(task_id)
-        elif task.status == tasks.IN_PROGRESS:
-            evidence = task.evidence
-            what = (
-                "no verification ran"
-                if task.fix_cycles == 0
-                else f"verification exits {evidence.exit if evidence else 1}"
-            )
-            changes += work.failure(state, task, "closed without passing evidence", what)
-            failed.append(task_id)
-            struck.setdefault(task_id, what)
-        elif task.status == tasks.BLOCKED and task.block_kind != tasks.SPLIT:
-            held_up.append(task_id)
-        elif task_id in state.course.failed:
-            failed.append(task_id)
-    failed += [
-        one for one in state.course.broken if one in state.open and one not in (*failed, *held_up)
-    ]
-    over = any(change[0] == "loop_failed" for change in changes)
+    for task in (state.tasks[one] for one in wave.tasks if one in state.tasks):
+        running = task.status == tasks.IN_PROGRESS
+        if task.status == tasks.COMPLETED or running and policy.completes(task):
+            # running: the program died between the check and its completion
+            changes += work.completed(state, task) if running else []
+            done.append(task.id)
+        elif running:
+            what = _unproven(task)
+            failure = work.failure(state, task, "closed without passing evidence", what)
+            changes += policy.on_failed(state, task, failure)
+            failed.append(task.id)
+            struck.setdefault(task.id, what)
+        elif tasks.is_held_up(task):
+            held_up.append(task.id)
+        elif task.id in state.course.failed:
+            failed.append(task.id)
+    broken = [one for one in state.course.broken if one in state.open]
+    failed += [one for one in broken if one not in (*failed, *held_up)]
     data = {"wave": wave.number, "completed": done, "failed": failed}
     changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
+    return changes + _to_review(state, changes)
+
+
+def _unproven(task: Task) -> str:
+    """Why a task of a wave that is closed has failed."""
+    if task.fix_cycles == 0:
+        return "no verification ran"
+    return f"verification exits {task.evidence.exit if task.evidence else 1}"
+
+
+def _to_review(state: LoopState, changes: list[Change]) -> list[Change]:
+    """The move to review where a wave leaves nothing open, and the loop goes on."""
     finished = {data["id"] for kind, data in changes if kind == "task_completed"}
-    if not state.open.keys() - finished and not over:
-        changes.append(stage.move(state, stages.REVIEW))
-    return changes
+    over = any(kind == "loop_failed" for kind, _ in changes)
+    return [] if state.open.keys() - finished or over else [stage.move(state, stages.REVIEW)]
 
 
 def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
@@ -203,7 +208,7 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
     for one in failed:
         history = state.tasks[one].history
         known = struck.get(one)
-        if not known and history and history[-1]["error"] != work.NO_ERROR:
+        if not known and history and history[-1]["error"] != attempts.NO_ERROR:
             from ..evidence import (
                 signature,
             )  # its patterns are only paid for where something failed

@@ -10,9 +10,8 @@ from loopkit.core.health import checkpoints
 from loopkit.core.journal import fields
 from loopkit.core.journal.checkpointed import BEFORE
 from loopkit.core.journal.errors import Refused, UsageFault
-from loopkit.core.plan import work
 from loopkit.core.review import gate
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import attempts, nextstep, waves
 from tests.core.kit import Book, outcome, task
 
 
@@ -310,7 +309,7 @@ def test_a_parent_waits_for_its_subtasks_again() -> None:
 
 def test_it_is_a_lesson_that_names_work_reason_and_files(four: Book) -> None:
     four.wave()
-    four.do(work.failed, "T-004", "AssertionError: 3 != 4", None)
+    four.do(attempts.failed, "T-004", "AssertionError: 3 != 4", None)
     four.do(waves.closed)
     goal = four.state.checkpointed.numbers[2]
     changes = four.do(

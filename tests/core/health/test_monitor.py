@@ -14,7 +14,7 @@ from loopkit.core.journal.events import decode, encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.review import review
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from loopkit.render import loopstate
 from tests.core.kit import Book, task
 
@@ -166,7 +166,7 @@ def test_a_closed_wave_records_each_outcome() -> None:
     book.wave()
     book.verify("T-001")
     book.verify("T-002", passed=False, output="ValueError: row 17 of /tmp/x.csv")
-    book.do(work.failed, "T-003", "TypeError: 'x' is 3", None)
+    book.do(attempts.failed, "T-003", "TypeError: 'x' is 3", None)
     book.do(work.blocked, "T-004", "permission", "sign")
     data = closed(book)
     assert data["outcomes"] == {
@@ -188,7 +188,7 @@ def test_the_check_tells_the_error_not_the_one_who_gives_up() -> None:
     book = Book().planned()
     book.wave()
     book.verify("T-001", passed=False, output="ValueError: 3")
-    book.do(work.failed, "T-001", "I have tried everything", None)
+    book.do(attempts.failed, "T-001", "I have tried everything", None)
     assert closed(book)["outcomes"]["T-001"]["signature"] == "valueerror: <n>"
 
 
@@ -197,7 +197,7 @@ def test_failures_without_a_word_are_not_the_same() -> None:
     book.wave()
     for name in ("T-001", "T-002"):
         book.verify(name, passed=False, output="")
-        book.do(work.failed, name, "", None)
+        book.do(attempts.failed, name, "", None)
     marks = {row["signature"] for row in closed(book)["outcomes"].values()}
     assert len(marks) == 2 and "" not in marks
 
@@ -243,7 +243,7 @@ def test_one_that_was_found_broken_and_failed_again_is_counted_once() -> None:
 def test_a_task_that_failed_and_is_blocked_now_is_blocked() -> None:
     book = Book().planned()
     book.wave()
-    book.do(work.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
     book.panel("T-001")
     book.do(waves.started, "T-001")
     book.do(work.blocked, "T-001", "permission", "sign")
@@ -264,7 +264,7 @@ def test_a_flip_flop_of_a_completed_task_is_seen() -> None:
     book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#2"]))
     book.wave()
     book.verify("T-002")
-    book.do(work.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
     book.do(waves.closed)
     book.panel("T-001")
     book.wave()
@@ -307,7 +307,7 @@ def test_a_window_starts_anew_after_a_recovery() -> None:
     for _ in range(2):
         book.wave()
         for name in list(book.state.running):
-            book.do(work.failed, name, "no", None)
+            book.do(attempts.failed, name, "no", None)
         book.do(waves.closed)
         for name in list(book.state.due):
             book.panel(name)
@@ -330,8 +330,8 @@ def test_journals_older_than_outcomes_are_derived_and_go_on() -> None:
     assert [one.outcomes for one in course.batches] == [{"T-001": ("failed", "")}] * 2
     assert course.status == "PROGRESSING" and course.standing == ""
     book.wave()
-    book.do(work.failed, "T-001", "no", None)
-    book.do(work.failed, "T-002", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-002", "no", None)
     assert closed(book)["status"] == "STALLED"
 
 

@@ -14,10 +14,11 @@ from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.review import gate, panel, review
-from loopkit.core.steps import nextstep, stop, supervision, waves
+from loopkit.core.steps import attempts, nextstep, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.render import briefs
 from tests.core.kit import PANEL, Book, outcome, task
+from tests.core.roles import named
 
 ANSWER = 'loopkit answer "<what the person said>"'
 
@@ -28,7 +29,7 @@ def step(book: Book) -> str | None:
 
 def play(book: Book) -> tuple | None:
     due = recovery.due(book.state)
-    return None if due is None else (due.status, due.kind, due.task)
+    return None if due is None else (due.status, due.kind, due.subject)
 
 
 def checkpoint(book: Book) -> None:
@@ -85,7 +86,7 @@ def wave(book: Book, **errors: str) -> None:
         if error is None:
             book.verify(name)
         else:
-            book.do(work.failed, name, error, None)
+            book.do(attempts.failed, name, error, None)
     book.do(waves.closed)
 
 
@@ -182,14 +183,10 @@ def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
 
 @pytest.mark.parametrize("kind", ["implementation", "fix", "replan"])
 def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str) -> None:
-    assert "What the person answered" not in briefs.render(
-        book.state, supervision.step(kind, "T-001"), "f"
-    )
+    assert "What the person answered" not in briefs.render(book.state, named(kind, "T-001"), "f")
     book.state.course.answer = "use the other parser"
-    assert "use the other parser" in briefs.render(book.state, supervision.step(kind, "T-001"), "f")
-    assert "use the other parser" not in briefs.render(
-        book.state, supervision.step("test", "T-001"), "f"
-    )
+    assert "use the other parser" in briefs.render(book.state, named(kind, "T-001"), "f")
+    assert "use the other parser" not in briefs.render(book.state, named("test", "T-001"), "f")
 
 
 def test_a_failed_loop_that_is_resumed_starts_anew(book: Book) -> None:
@@ -229,7 +226,7 @@ def test_an_always_failing_chain_needs_no_person() -> None:
             for name in list(book.state.running):
                 executions += 1
                 book.verify(name, passed=False, output=f"Error{executions}: it fails")
-                book.do(work.failed, name, "no", None)
+                book.do(attempts.failed, name, "no", None)
                 if book.state.session.status == "failed":
                     break
             else:
@@ -253,7 +250,7 @@ def test_an_always_failing_chain_needs_no_person() -> None:
 def test_regressing_rolls_back_to_the_last_good(book: Book) -> None:
     checkpoint(book)
     batch(book, "REGRESSING", T001="failed", T002="passed")
-    assert play(book) == ("REGRESSING", "rollback", None)
+    assert play(book) == ("REGRESSING", "rollback", "last-good")
     assert step(book) == "loopkit rollback last-good"
     with pytest.raises(Refused, match="REGRESSING") as caught:
         book.wave()
@@ -303,16 +300,16 @@ def test_without_a_good_checkpoint_the_person_is_asked(book: Book) -> None:
 def test_what_was_rolled_back_is_not_reviewed(book: Book) -> None:
     checkpoint(book)
     wave(book, T002="no")
-    assert nextstep.unreviewed(book.state)
+    assert policies.of(book.state).offers_review(book.state)
     rolled_back(book)
-    assert not nextstep.unreviewed(book.state)
+    assert not policies.of(book.state).offers_review(book.state)
 
 
 def test_undoing_a_rollback_is_no_recovery(book: Book) -> None:
     checkpoint(book)
     batch(book, "REGRESSING", T001="failed")
     rolled_back(book, undo=3)
-    assert play(book) == ("REGRESSING", "rollback", None)
+    assert play(book) == ("REGRESSING", "rollback", "last-good")
 
 
 def test_a_rollback_by_hand_starts_the_window_anew_and_counts_for_nothing(book: Book) -> None:
@@ -474,8 +471,8 @@ def test_under_a_supervisor_replan_and_diagnosis_are_the_recovery(book: Book) ->
     book.state.approval = "supervisor"
     batch(book, "STALLED", T001="failed")
     assert play(book) == ("STALLED", "panel", "T-001")
-    assert recovery.command(book.state) is None
-    recovery.check(book.state)
+    assert policies.of(book.state).recovery(book.state) is None
+    waves.check_recovery(book.state)
     book.line(
         "task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning="r", blockers=[]
     )
@@ -597,7 +594,7 @@ def advance(book: Book, choose: random.Random, checkpoints: bool) -> None:
             book.verify(
                 name, passed=False, output=choose.choice(["ValueError: 3", "TypeError: x", ""])
             )
-            book.do(work.failed, name, "no", None)
+            book.do(attempts.failed, name, "no", None)
         else:
             book.do(
                 work.blocked,

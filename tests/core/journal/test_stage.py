@@ -12,7 +12,7 @@ from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
 from loopkit.core.request import intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import attempts, nextstep, waves
 from tests.core.kit import GATE, SHAPE, Book, same, task
 
 
@@ -331,9 +331,9 @@ def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
         Refused,
         match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks",
     ):
-        book.do(work.check_verify, "T-001", ["test", "-f", "other"])
+        book.do(attempts.check_verify, "T-001", ["test", "-f", "other"])
     confirm(book, "tasks")
-    assert work.check_verify(book.state, "T-001", ["test", "-f", "other"]).id == "T-001"
+    assert attempts.check_verify(book.state, "T-001", ["test", "-f", "other"]).id == "T-001"
 
 
 def test_work_under_way_goes_on_while_a_waiting_task_gets_another_check() -> None:
@@ -341,7 +341,7 @@ def test_work_under_way_goes_on_while_a_waiting_task_gets_another_check() -> Non
     book.wave()
     book.do(work.changed, "T-002", "test -f other", None, None)
     assert stage.confirmation(book.state) is None and book.of("confirmation_dropped")
-    work.check_verify(book.state, "T-001", ["ls"])
+    attempts.check_verify(book.state, "T-001", ["ls"])
     book.verify("T-001")
     book.do(waves.closed)
     confirm(book, "tasks")
@@ -385,7 +385,7 @@ def test_what_was_dropped_before_the_person_left_is_a_default_then() -> None:
     book.wave()
     book.do(work.changed, "T-001", "test -f other", None, None)
     book.line("owner_changed", session_id="s2", client_pid=1, unattended=True)
-    work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+    attempts.check_verify(book.state, "T-001", ["test", "-f", "other"])
     book.verify("T-001")
     book.do(waves.closed)
     book.wave()
@@ -398,7 +398,7 @@ def test_journals_from_before_fold_as_they_did() -> None:
     book.wave()
     book.line("task_changed", id="T-001", verify="test -f other")
     assert "tasks" in book.state.confirmed and not book.state.new_checks
-    work.check_verify(book.state, "T-001", ["test", "-f", "other"])
+    attempts.check_verify(book.state, "T-001", ["test", "-f", "other"])
 
 
 def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:

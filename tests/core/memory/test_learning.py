@@ -8,6 +8,7 @@ from loopkit.core.journal.events import Event
 from loopkit.core.memory import learned, learning
 from loopkit.core.plan import work
 from loopkit.core.review import review
+from loopkit.core.steps import attempts
 from loopkit.store import tables
 from tests.core.kit import Book, task
 
@@ -27,7 +28,7 @@ def failing(error: str = TRACE, panel: bool = True) -> Book:
         task("Count requests per key", files=["limits.py"]), task("Answer with 429")
     )
     book.wave()
-    book.do(work.failed, "T-001", error, None)
+    book.do(attempts.failed, "T-001", error, None)
     if panel:
         book.panel("T-001")
         book.do(work.split, "T-001", [task("Count them in one place")])

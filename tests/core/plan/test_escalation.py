@@ -7,14 +7,14 @@ import itertools
 import pytest
 
 from loopkit.core.plan import escalation, work
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from tests.core.kit import Book, task
 
 
 def test_every_combination() -> None:
-    for attempts, depth in itertools.product(range(1, 8), range(9)):
-        wanted = "retry" if attempts < 3 else "replan" if depth < 5 else "impossible"
-        assert escalation.clamp(attempts, depth) == wanted
+    for tried, depth in itertools.product(range(1, 8), range(9)):
+        wanted = "retry" if tried < 3 else "replan" if depth < 5 else "impossible"
+        assert escalation.clamp(tried, depth) == wanted
 
 
 def test_an_always_failing_chain_takes_18_executions_and_5_replans() -> None:
@@ -26,7 +26,7 @@ def test_an_always_failing_chain_takes_18_executions_and_5_replans() -> None:
             book.panel(current)
         book.wave()
         executions += 1
-        changes = book.do(work.failed, current, "no", "impossible")
+        changes = book.do(attempts.failed, current, "no", "impossible")
         book.do(waves.closed) if book.state.session.status == "running" else None
         action = changes[0][1]["action"]
         if action == "replan":
@@ -43,7 +43,7 @@ def test_an_always_failing_chain_takes_18_executions_and_5_replans() -> None:
 def test_a_suggestion_never_changes_the_action(suggested: str | None) -> None:
     book = Book().planned()
     book.wave()
-    data = book.do(work.failed, "T-001", "no", suggested)[0][1]
+    data = book.do(attempts.failed, "T-001", "no", suggested)[0][1]
     assert data["action"] == "retry"
     assert data["clamped"] is (suggested not in (None, "retry"))
 
@@ -51,7 +51,7 @@ def test_a_suggestion_never_changes_the_action(suggested: str | None) -> None:
 def test_own_settings_are_kept() -> None:
     book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned()
     book.wave()
-    assert book.do(work.failed, "T-001", "no", None)[0][1]["action"] == "impossible"
+    assert book.do(attempts.failed, "T-001", "no", None)[0][1]["action"] == "impossible"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_evidence_loop_says_as_much_about_its_end() -> None:
     )
     book.wave()
     book.verify("T-002")
-    book.do(work.failed, "T-001", "no token", None)
+    book.do(attempts.failed, "T-001", "no token", None)
     reason = book.state.session.reason
     for words in (
         "goal: add rate limiting",

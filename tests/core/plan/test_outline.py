@@ -10,7 +10,7 @@ from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import outline, work
 from loopkit.core.request import intake
 from loopkit.core.review import panel
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import attempts, nextstep, waves
 from tests.core.kit import SHAPE, Book, task
 
 
@@ -47,7 +47,7 @@ def test_every_decider_takes_it() -> None:
     book.do(work.hand_in, [task("later", blocked_by=["2.2"])])
     assert book.state.tasks["T-006"].blocked_by == ("T-005",)
     book.do(waves.started, "1.1")
-    book.do(work.failed, "1.1", "no", None)
+    book.do(attempts.failed, "1.1", "no", None)
     assert book.state.tasks["T-001"].attempts == 1
     book.do(work.blocked, "2.1", "external", "a key")
     book.do(work.unblocked, "2.1")

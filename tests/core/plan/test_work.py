@@ -6,7 +6,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.plan import work
-from loopkit.core.steps import nextstep, resumption, waves
+from loopkit.core.steps import attempts, nextstep, resumption, waves
 from tests.core.kit import Book, task
 
 
@@ -190,7 +190,7 @@ def test_start_is_refused_while_a_blocker_is_open(executing: Book) -> None:
 
 
 def test_start_is_refused_while_a_panel_is_due(executing: Book) -> None:
-    executing.do(work.failed, "T-001", "no", None)
+    executing.do(attempts.failed, "T-001", "no", None)
     with pytest.raises(Refused, match="no panel has looked") as caught:
         waves.started(executing.state, "T-001")
     assert caught.value.todo == "next: loopkit panel T-001"
@@ -201,7 +201,7 @@ def test_start_is_refused_while_a_panel_is_due(executing: Book) -> None:
 
 def test_a_panel_is_good_for_one_failure(executing: Book) -> None:
     for _ in range(2):
-        executing.do(work.failed, "T-001", "no", None)
+        executing.do(attempts.failed, "T-001", "no", None)
         with pytest.raises(Refused, match="no panel"):
             waves.started(executing.state, "T-001")
         executing.panel("T-001")
@@ -219,15 +219,15 @@ def test_start_without_a_command_is_refused() -> None:
 
 
 def test_only_the_stored_command_verifies(executing: Book) -> None:
-    work.check_verify(executing.state, "T-001", ["ls"])
+    attempts.check_verify(executing.state, "T-001", ["ls"])
     with pytest.raises(Refused, match="not the stored command of T-001") as caught:
-        work.check_verify(executing.state, "T-001", ["ls", "x"])
+        attempts.check_verify(executing.state, "T-001", ["ls", "x"])
     assert caught.value.todo == "next: loopkit verify T-001 -- ls"
 
 
 def test_a_task_that_was_not_started_is_not_verified(executing: Book) -> None:
     with pytest.raises(Refused, match="T-002 is pending"):
-        work.check_verify(executing.state, "T-002", ["ls"])
+        attempts.check_verify(executing.state, "T-002", ["ls"])
 
 
 def test_passing_completes(executing: Book) -> None:
@@ -256,10 +256,10 @@ def test_the_next_attempt_has_its_own_fixes(executing: Book) -> None:
 
 
 def test_what_the_panel_advised_is_the_next_approach(executing: Book) -> None:
-    executing.do(work.failed, "T-001", "no", None)
+    executing.do(attempts.failed, "T-001", "no", None)
     executing.panel("T-001")
     executing.do(waves.started, "T-001")
-    assert executing.do(work.failed, "T-001", "no", None)[0][1]["approach"] == "use path 1"
+    assert executing.do(attempts.failed, "T-001", "no", None)[0][1]["approach"] == "use path 1"
     assert executing.state.tasks["T-001"].history[0]["approach"] == "as described"
 
 

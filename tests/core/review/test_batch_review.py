@@ -10,9 +10,9 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
-from loopkit.core.plan import approval, outline, work
+from loopkit.core.plan import outline, work
 from loopkit.core.review import batch_review, panel
-from loopkit.core.steps import nextstep, resumption, supervision, waves
+from loopkit.core.steps import attempts, due, nextstep, policies, resumption, supervision, waves
 from tests.core.kit import Book, task
 
 FINE = {"build": "passed", "tests": "passed", "lint": "none", "findings": []}
@@ -61,7 +61,7 @@ def begin(book: Book) -> None:
 
 
 def judge(book: Book, kind: str = "batch", **given: Any) -> list:
-    verdicts = dict.fromkeys(approval.undecided(book.state), "approved")
+    verdicts = dict.fromkeys(work.running(book.state), "approved")
     return book.do(batch_review.judged, None, kind, {**FINE, "verdicts": verdicts, **given})
 
 
@@ -102,7 +102,7 @@ def test_any_blocker_needs_a_revision_whatever_the_status_says() -> None:
     assert data["issues"] == ["BLOCKER: the key is a header; do: use the address"] and data[
         "missing"
     ] == ["a test"]
-    assert [one.kind for one in supervision.due(book.state)] == ["plan"]
+    assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
     assert nextstep.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="to be revised first"):
         book.do(batch_review.planned, {"findings": []})
@@ -139,7 +139,7 @@ def test_after_the_last_revision_the_person_is_asked(most: int) -> None:
     )
     assert nextstep.command(book.state) == 'loopkit answer "<what the person said>"'
     book.line("question_answered", text="leave the header out")
-    assert [one.kind for one in supervision.due(book.state)] == ["plan"]
+    assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
 
 
 def test_the_person_lets_a_plan_pass() -> None:
@@ -171,13 +171,10 @@ def test_a_plan_review_that_does_not_fit(given: dict) -> None:
 
 
 def test_reviews_that_decide_belong_to_their_policy() -> None:
-    book = Book().planned()
-    for decide, given in (
-        (batch_review.planned, ({"findings": []},)),
-        (batch_review.judged, (1, "batch", {})),
-    ):
-        with pytest.raises(Refused, match="approval = review, this one has evidence"):
-            book.do(decide, *given)
+    policy = policies.of(Book().state)
+    with pytest.raises(Refused, match="approval = review, this one has evidence"):
+        policy.check_reviews("loopkit review --plan")
+    policies.of(planned().state).check_reviews("loopkit review --plan")
     with pytest.raises(Refused, match="the plan is approved"):
         planned().do(batch_review.planned, {"findings": []})
 
@@ -200,7 +197,9 @@ def test_the_three_moments_of_a_todo() -> None:
     judge(book)
     assert status(book) == "completed" and nextstep.command(book.state) == "loopkit wave close"
     book.do(waves.closed)
-    assert book.state.reviews["wave_1"]["blockers"] == 0 and not nextstep.unreviewed(book.state)
+    assert book.state.reviews["wave_1"]["blockers"] == 0 and not policies.of(
+        book.state
+    ).offers_review(book.state)
 
 
 def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
@@ -267,7 +266,7 @@ def test_a_check_of_an_earlier_attempt_proves_nothing() -> None:
     book.panel("T-001")
     book.wave()
     assert (
-        approval.at_work(book.state) == ["T-001"]
+        policies.of(book.state).at_work(book.state) == ["T-001"]
         and nextstep.command(book.state) == "loopkit wave next"
     )
     with pytest.raises(Refused, match="no passing check"):
@@ -525,7 +524,7 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
         assert len(seen) < 40, seen
         if step == "loopkit review --plan":
             book.do(batch_review.planned, {"findings": [] if len(seen) > 1 else [blocker()]})
-        elif step == "loopkit wave next" and supervision.due(book.state):
+        elif step == "loopkit wave next" and due.undispatched(book.state):
             book.do(
                 work.replaced,
                 [task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"])],
@@ -537,7 +536,7 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
             kind = "scaffold" if "scaffold" in step else "batch"
             changes = kind == "batch" and not refused
             refused = refused or changes
-            waiting = approval.undecided(book.state)
+            waiting = work.running(book.state)
             judge(
                 book,
                 kind,
@@ -602,7 +601,7 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
     words = step.split()
     if step == "loopkit review --plan":
         book.do(batch_review.planned, {"findings": [blocker()] if dice.random() < 0.4 else []})
-    elif step == "loopkit wave next" and supervision.due(book.state):
+    elif step == "loopkit wave next" and due.undispatched(book.state):
         rows = [
             task(
                 f"t{place}",
@@ -613,21 +612,21 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
         ]
         book.do(work.replaced, rows, {})
     elif step == "loopkit wave next":
-        if not approval.at_work(book.state):
+        if not policies.of(book.state).at_work(book.state):
             book.wave()
-        for task_id in approval.at_work(book.state):
+        for task_id in policies.of(book.state).at_work(book.state):
             fate = dice.random()
             if fate < 0.7:
                 book.verify(task_id, passed=fate < 0.5)
             elif fate < 0.8:
-                book.do(work.failed, task_id, "no way", None)
+                book.do(attempts.failed, task_id, "no way", None)
             elif fate < 0.85:
                 book.do(work.blocked, task_id, dice.choice(("external", "dependency")), "a key")
             if book.state.session.status != "running":
                 return
     elif words[1] == "review" and "--thorough" not in words:
         kind = "scaffold" if "--scaffold" in words else "batch"
-        verdicts = dict.fromkeys(approval.undecided(book.state), "approved")
+        verdicts = dict.fromkeys(work.running(book.state), "approved")
         verdicts.update((one, "changes") for one in verdicts if dice.random() < 0.3)
         rows = [blocker(task=one) for one, verdict in verdicts.items() if verdict == "changes"]
         judge(

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused
-from loopkit.core.plan import work
 from loopkit.core.review import panel
 from loopkit.core.review.panel import Profile
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from tests.core.kit import PANEL, Book, task
 
 
@@ -77,7 +76,7 @@ def test_topics_of_a_text() -> None:
 
 @pytest.fixture
 def stuck(executing: Book) -> Book:
-    executing.do(work.failed, "T-001", "it says no", None)
+    executing.do(attempts.failed, "T-001", "it says no", None)
     return executing
 
 
@@ -195,7 +194,7 @@ def test_confidence_is_computed_and_caps_what_is_claimed(stuck: Book) -> None:
 def test_who_may_not_speak(names: tuple, words: str) -> None:
     book = Book(settings={"blocklist": ["banned"]}).planned(task("a"))
     book.wave()
-    book.do(work.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
     with pytest.raises(Refused, match=words):
         panel.recorded(book.state, "T-001", asked(*names), KNOWN)
     assert "banned" not in [one.name for one in panel.allowed(KNOWN, book.state)]
@@ -215,7 +214,7 @@ def test_what_failed_is_not_advised_again(stuck: Book) -> None:
     stuck.do(panel.recorded, "T-001", PANEL)  # the same failure: it may be written again
     stuck.do(waves.closed)
     stuck.wave()
-    stuck.do(work.failed, "T-001", "again", None)
+    stuck.do(attempts.failed, "T-001", "again", None)
     with pytest.raises(Refused, match="this consensus stood before attempt 2, which failed"):
         panel.recorded(stuck.state, "T-001", {**PANEL, "consensus": "Use the  other path."})
     stuck.do(panel.recorded, "T-001", {**PANEL, "consensus": "something else", "dissent": "b: no"})

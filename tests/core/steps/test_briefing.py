@@ -7,16 +7,16 @@ import pytest
 from loopkit.core.journal import supervised
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.steps import briefing, supervision
-from loopkit.core.steps.supervision import Step
+from loopkit.core.steps import answers, attempts, briefing, policies
 from tests.core.kit import Book, task
+from tests.core.roles import named
 
 GOAL = "Limit requests to 100 a minute"
-IMPLEMENT, FIX = Step("coder", "implementation", "T-001"), Step("coder", "fix", "T-001")
-TEST, JUDGE = Step("tester", "test", "T-001"), Step("supervisor", "verification", "T-001")
-DIAGNOSE, REPLAN = Step("supervisor", "diagnosis", "T-001"), Step("planner", "replan", "T-001")
-PLAN, REVIEW = Step("planner", "plan", None), Step("plan-review", "verification", "plan")
-GOAL_REACHED = Step("supervisor", "verification", "goal")
+IMPLEMENT, FIX = named("implementation", "T-001"), named("fix", "T-001")
+TEST, JUDGE = named("test", "T-001"), named("verification", "T-001")
+DIAGNOSE, REPLAN = named("diagnosis", "T-001"), named("replan", "T-001")
+PLAN, REVIEW = named("plan", None), named("verification", "plan")
+GOAL_REACHED = named("verification", "goal")
 
 
 def book(*rows: dict) -> Book:
@@ -33,12 +33,12 @@ def with_subtask() -> Book:
     ("step", "has", "lacks"),
     [
         (
-            JUDGE._replace(task="T-003"),
+            JUDGE._replace(subject="T-003"),
             {"item", "parent", "work"},
             {"goal", "success", "plan_tasks", "done", "must_nots"},
         ),
         (
-            JUDGE._replace(task="T-002"),
+            JUDGE._replace(subject="T-002"),
             {"item", "goal", "work"},
             {"parent", "success", "plan_tasks", "done"},
         ),
@@ -57,9 +57,9 @@ def test_a_verification_is_given_what_its_scope_has_and_nothing_else(step, has, 
 
 def test_a_subtask_is_one_by_its_own_parent():
     state = with_subtask().state
-    assert briefing.scope(state, JUDGE._replace(task="T-003")) == briefing.SUBTASK
+    assert briefing.scope(state, JUDGE._replace(subject="T-003")) == briefing.SUBTASK
     assert briefing.scope(state, JUDGE) == briefing.TASK
-    parent = briefing.values(state, JUDGE._replace(task="T-003"))["parent"]
+    parent = briefing.values(state, JUDGE._replace(subject="T-003"))["parent"]
     assert (parent["id"], parent["description"]) == ("T-001", "the whole of alpha")
     assert parent["criteria"] == [("C1", state.criteria["C1"].text)]
 
@@ -76,7 +76,7 @@ def test_a_diagnosis_gets_everything_that_happened():
     one = book()
     for number in (1, 2):
         one.line("task_started", id="T-001", wave=1)
-        one.do(work.failed, "T-001", f"boom {number}", None)
+        one.do(attempts.failed, "T-001", f"boom {number}", None)
         assert briefing.values(one.state, DIAGNOSE)["late"] == (number > 1)
     values = briefing.values(one.state, DIAGNOSE)
     assert [entry["error"] for entry in values["history"]] == ["boom 1", "boom 2"]
@@ -132,7 +132,7 @@ def test_settings_of_the_loop_reach_the_brief():
 
 def test_an_answer_that_did_not_fit_is_told_until_a_better_one_is_in():
     one = Book(approval="supervisor").shaped()
-    one.do(supervision.answered, "plan", None, None, "tasks: is missing", "no idea")
+    one.do(answers.answered, "plan", None, None, "tasks: is missing", "no idea")
     assert "tasks: is missing" in briefing.values(one.state, PLAN)["unfit"]
     assert briefing.values(one.state, REVIEW)["unfit"] == ""
 
@@ -152,7 +152,7 @@ def test_reasons_are_those_that_touch_the_files_of_the_task():
     )
     assert len(briefing.values(one.state, IMPLEMENT)["reasons"]) == 2
     assert "the address" in briefing.values(one.state, IMPLEMENT)["reasons"][0]
-    assert briefing.values(one.state, IMPLEMENT._replace(task="T-002"))["reasons"] == []
+    assert briefing.values(one.state, IMPLEMENT._replace(subject="T-002"))["reasons"] == []
     assert len(briefing.values(one.state, REVIEW)["reasons"]) == 2
 
 
@@ -160,7 +160,7 @@ def test_the_check_is_quoted_whole_or_not_at_all():
     long = "grep " + "x" * 2000
     one = book(task("Alpha", verify="pytest -q"), task("Beta", verify=long))
     assert briefing.values(one.state, TEST)["check"] == "loopkit verify T-001 -- pytest -q"
-    assert briefing.values(one.state, TEST._replace(task="T-002"))["check"].startswith(
+    assert briefing.values(one.state, TEST._replace(subject="T-002"))["check"].startswith(
         "loopkit task show T-002"
     )
 
@@ -172,12 +172,14 @@ def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
         step: briefing.agent(one.state, step, brief)
         for step in (PLAN, REVIEW, IMPLEMENT, FIX, TEST, JUDGE)
     }
+    work = policies.of(one.state).work
     assert lines[TEST] == f"agent loop:tester: Test T-001 (Alpha). Read `{brief}` first."
-    assert lines[IMPLEMENT].startswith("agent loop:scaffold: Do T-001 (Alpha).")
+    first = briefing.agent(one.state, work(one.state.tasks["T-001"]), brief)
+    assert first.startswith("agent loop:scaffold: Do T-001 (Alpha).")
     assert lines[FIX].startswith("agent loop:coder: Mend T-001 (Alpha).")
     assert lines[PLAN].startswith("agent loop:planner: Plan the work.")
     assert lines[REVIEW].startswith("agent loop:plan-review: Review the plan.")
-    other = briefing.agent(one.state, TEST._replace(task="T-002"), brief)
+    other = briefing.agent(one.state, TEST._replace(subject="T-002"), brief)
     assert "\u202e" not in other and len(other) < 220
     third = book(task("x). Read `.loop/other.md` first. ("))
     assert briefing.agent(third.state, TEST, brief).count("`") == 2

@@ -11,7 +11,7 @@ from loopkit.core.journal import score
 from loopkit.core.plan import work
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import attempts, nextstep, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 REVIEW = "loopkit review --wave 1 --score <0-10> --issues <n> --blockers <n> --experts <a,b>"
@@ -59,7 +59,7 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     light(book)
     assert step(book) == "loopkit wave next"
     book.wave()
-    book.do(work.failed, "T-002", "no", None)
+    book.do(attempts.failed, "T-002", "no", None)
     assert step(book) == "loopkit wave close"
     book.do(waves.closed)
     assert step(book) == "loopkit panel T-002"
@@ -181,7 +181,7 @@ def settle(book: Book) -> None:
     for name in list(book.state.running):
         one = book.state.tasks[name]
         if one.attempts < 3 and one.depth == 0:
-            book.do(work.failed, name, "no", None)
+            book.do(attempts.failed, name, "no", None)
         else:
             book.verify(name)
     book.do(waves.closed)

@@ -7,7 +7,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
-from loopkit.core.steps import nextstep, snapshot, supervision, waves
+from loopkit.core.steps import answers, due, nextstep, snapshot, supervision, waves
 from tests.core.kit import Book, task
 from tests.core.roles import Roles, diagnosis, piece, pieces, plan, replan, scored
 
@@ -29,7 +29,7 @@ def unfit(
     return [
         one
         for one, _ in book.do(
-            supervision.answered, kind, target, None, "it is no record", text, instead
+            answers.answered, kind, target, None, "it is no record", text, instead
         )
     ]
 
@@ -57,7 +57,7 @@ def test_two_and_nine_to_fifteen_are_taken_with_a_warning(book: Roles, count: in
 def test_one_and_sixteen_are_refused_and_asked_for_again(book: Roles, count: int) -> None:
     book.ask()
     assert book.kinds("plan", None, plan(*pieces(count))) == ["reply_unfit"]
-    assert book.state.tasks == {} and [one.kind for one in supervision.due(book.state)] == ["plan"]
+    assert book.state.tasks == {} and [one.kind for one in due.undispatched(book.state)] == ["plan"]
     assert f"at least 2 and at most 15, not {count}" in book.state.supervised.unfit["plan"]
     book.reply("plan", None, plan())
     assert len(book.state.tasks) == 3 and book.state.supervised.unfit == {}
@@ -177,7 +177,7 @@ def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -
     ]
     assert book.state.session.question == "Which table?\nHow many?" and book.wanted == []
     book.line("question_answered", text="the new one, 100")
-    assert [one.kind for one in supervision.due(book.state)] == ["plan"]
+    assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
     assert book.state.supervised.questions == [
         {"question": "Which table?\nHow many?", "answer": "the new one, 100"}
     ]

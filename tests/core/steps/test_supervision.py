@@ -17,16 +17,28 @@ from loopkit.core.journal import events
 from loopkit.core.journal.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import escalation, work
-from loopkit.core.steps import nextstep, resumption, stop, supervision, waves
+from loopkit.core.steps import (
+    answers,
+    attempts,
+    due,
+    nextstep,
+    policies,
+    resumption,
+    stop,
+    supervision,
+    waves,
+)
 from loopkit.core.steps import snapshot as snapshots
-from loopkit.core.steps.supervision import Step
+from loopkit.core.steps.policies import supervisor
 from tests.core.kit import Book, task
 from tests.core.roles import (
+    Asked,
     Roles,
     diagnosis,
     fixed,
     good,
     implemented,
+    named,
     piece,
     plan,
     replan,
@@ -53,8 +65,8 @@ def again(book: Roles) -> LoopState:
 def test_four_roles_and_four_phases_in_order() -> None:
     book, phases = Roles(), []
 
-    def answer(one: Step) -> dict:
-        phases.append(supervision.phase(book.state))
+    def answer(one: Asked) -> dict:
+        phases.append(policies.of(book.state).phase(book.state))
         return good(one)
 
     book.drive(answer)
@@ -76,7 +88,7 @@ def test_the_example_of_an_export() -> None:
     rows = [piece("writer"), piece("quotes"), piece("large", complexity="complex"), piece("menu")]
     book, seen = Roles(), {}
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         seen[one.kind, one.task] = count = seen.get((one.kind, one.task), 0) + 1
         if one.kind == "plan":
             return plan(*rows)
@@ -186,7 +198,7 @@ def test_the_tester_runs_after_every_fix_and_the_fourth_failure_fails_the_attemp
 def test_an_attempt_has_at_most_seven_coder_calls() -> None:
     book = Roles()
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         task = book.state.tasks.get(one.task)
         if one.kind == "test" and task.fixes < 3:
             return saw("failed")
@@ -425,7 +437,7 @@ def test_every_cell_of_the_clamp_table(
         lines = book.reply("diagnosis", name, diagnosis(known, blockers=["no token"]))
     else:
         book.do(
-            supervision.answered,
+            answers.answered,
             "diagnosis",
             name,
             None,
@@ -433,7 +445,7 @@ def test_every_cell_of_the_clamp_table(
             str(suggested or ""),
         )
         lines = book.do(
-            supervision.answered,
+            answers.answered,
             "diagnosis",
             name,
             None,
@@ -482,7 +494,7 @@ def test_a_diagnosis_that_says_something_takes_the_place_of_the_panel() -> None:
 def test_after_an_unknown_diagnosis_a_panel_is_due() -> None:
     book, name = failing(1, 0)
     for _ in range(2):
-        book.do(supervision.answered, "diagnosis", name, None, "no record", "hm")
+        book.do(answers.answered, "diagnosis", name, None, "no record", "hm")
     assert (
         book.state.tasks[name].panel_due and nextstep.command(book.state) == "loopkit panel T-001"
     )
@@ -510,7 +522,7 @@ def hopeless(book: Roles) -> dict[str, int]:
     """Drive a loop whose first task always fails; what was done, counted."""
     count = {"executions": 0, "replans": 0, "goal": 0}
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         if one.kind == "plan":
             return plan(FALSE, piece("waits", dependencies=[0]))
         if one.kind == "replan":
@@ -623,7 +635,7 @@ def test_a_branch_that_was_deep_and_succeeded_takes_no_chance_from_another() -> 
     book = Roles(settings={"max_fix_cycles": 0})
     actions: list[tuple] = []
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         if one.kind == "plan":
             return plan(piece("deep"), piece("other", dependencies=[0]))
         task = book.state.tasks.get(one.task)
@@ -714,7 +726,7 @@ def test_a_complex_task_that_waits_is_split_when_it_is_free() -> None:
 def test_parents_complete_with_their_children_over_four_levels() -> None:
     book = Roles(settings={"max_fix_cycles": 0})
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         if one.kind == "plan":
             return plan(piece("large", complexity="complex"), piece("b"))
         if one.kind == "replan":
@@ -748,9 +760,9 @@ def completed(book: Roles) -> Roles:
 def test_the_goal_is_judged_before_the_thorough_review() -> None:
     book = completed(Roles().approved())
     book.seen()
-    assert book.wanted == ["verification goal"] and not supervision.achieved(book.state)
+    assert book.wanted == ["verification goal"] and not supervisor.achieved(book.state)
     book.reply("verification", "goal", scored(70))
-    assert supervision.achieved(book.state) and book.wanted == []
+    assert supervisor.achieved(book.state) and book.wanted == []
     assert nextstep.command(book.state) == "loopkit review --thorough"
 
 
@@ -758,14 +770,14 @@ def test_a_goal_under_the_threshold_adds_tasks_and_counts_as_a_plan_revision() -
     book = completed(Roles().approved())
     book.reply("verification", "goal", scored(69, missingElements=["the header"]))
     assert book.wanted == ["plan"] and book.state.supervised.goal["missing"] == ["the header"]
-    assert not supervision.achieved(book.state)
+    assert not supervisor.achieved(book.state)
     book.reply("plan", None, plan(piece("the header")))
     assert len(book.state.tasks) == 4 and book.state.supervised.revisions == 1
     assert book.state.stage == "executing" and book.wanted == []
     completed(book)
     assert book.wanted == ["verification goal"]
     book.reply("verification", "goal", scored(88))
-    assert supervision.achieved(book.state)
+    assert supervisor.achieved(book.state)
 
 
 def test_a_goal_that_is_never_reached_ends_as_impossible_when_the_revisions_are_used_up() -> None:
@@ -792,7 +804,7 @@ def test_remediation_of_the_review_does_not_ask_for_the_goal_again() -> None:
     name = list(book.state.tasks)[-1]
     assert book.state.tasks[name].kind == "remediation"
     completed(book)
-    assert supervision.achieved(book.state) and "verification goal" not in book.wanted
+    assert supervisor.achieved(book.state) and "verification goal" not in book.wanted
 
 
 # -- replies
@@ -800,30 +812,30 @@ def test_remediation_of_the_review_does_not_ask_for_the_goal_again() -> None:
 
 def test_a_reply_is_awaited_by_whoever_is_to_answer(book: Roles) -> None:
     with pytest.raises(Refused, match="no plan is awaited"):
-        supervision.find(book.state, "plan", None)
+        answers.find(book.state, "plan", None)
     with pytest.raises(
         Refused, match="no test T-001 is awaited, but implementation T-001"
     ) as caught:
-        supervision.find(book.state, "test", "t-1")
+        answers.find(book.state, "test", "t-1")
     assert caught.value.todo == "next: loopkit reply implementation T-001 --file -"
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
     with pytest.raises(Refused, match="but implementation T-001") as caught:
-        supervision.find(book.state, "test", "t-1")
+        answers.find(book.state, "test", "t-1")
     assert caught.value.todo == "next: loopkit wave next"  # whoever had it is gone
     for kind, target in (("praise", None), ("test", None), ("plan", "T-001")):
         with pytest.raises(UsageFault):
-            supervision.find(book.state, kind, target)
-    assert supervision.find(book.state, "implementation", "t-1").task == "T-001"
+            answers.find(book.state, kind, target)
+    assert answers.find(book.state, "implementation", "t-1").subject == "T-001"
 
 
 def test_what_is_out_is_not_handed_out_again_unless_it_is_lost(book: Roles) -> None:
-    assert supervision.due(book.state) == [] and len(supervision.outstanding(book.state)) == 3
+    assert due.undispatched(book.state) == [] and len(due.outstanding(book.state)) == 3
     book.reply("implementation", "T-001", implemented())
-    assert [one.kind for one in supervision.due(book.state)] == ["test"]
+    assert [one.kind for one in due.undispatched(book.state)] == ["test"]
     book.line(
         "iteration_ended", "hook", decision="hold", fingerprint="f"
     )  # the session has stopped: agents are gone
-    assert len(supervision.due(book.state)) == 3 and supervision.outstanding(book.state) == []
+    assert len(due.undispatched(book.state)) == 3 and due.outstanding(book.state) == []
     book.reply("implementation", "T-002", implemented())  # one had answered all the same
 
 
@@ -837,13 +849,13 @@ def test_reports_that_are_on_their_way_survive_one_stop(book: Roles) -> None:
     between two of them."""
     ended(book, "a", "b", "c")
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
-    assert supervision.due(book.state) == [] and len(supervision.outstanding(book.state)) == 3
+    assert due.undispatched(book.state) == [] and len(due.outstanding(book.state)) == 3
     book.reply("implementation", "T-001", implemented())
-    assert [one.task for one in supervision.outstanding(book.state)] == ["T-002", "T-003"]
+    assert [one.subject for one in due.outstanding(book.state)] == ["T-002", "T-003"]
     book.line(
         "iteration_ended", "hook", decision="hold", fingerprint="f"
     )  # not handed over by then: lost
-    assert len(supervision.due(book.state)) == 3 and supervision.outstanding(book.state) == []
+    assert len(due.undispatched(book.state)) == 3 and due.outstanding(book.state) == []
 
 
 def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_lost(
@@ -851,21 +863,21 @@ def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_
 ) -> None:
     ended(book, "a", "b", "b")
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
-    assert len(supervision.due(book.state)) == 3
+    assert len(due.undispatched(book.state)) == 3
     other = Roles().executing()
     ended(other, "a", "b", "c")
     other.line("owner_changed", session_id="session-two")
-    assert len(supervision.due(other.state)) == 3
+    assert len(due.undispatched(other.state)) == 3
 
 
 def unfit(book: Roles, kind: str, target: str | None, text: str = "all fine") -> list:
-    return book.do(supervision.answered, kind, target, None, "it is no record", text)
+    return book.do(answers.answered, kind, target, None, "it is no record", text)
 
 
 def test_an_unfit_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(book: Roles) -> None:
     assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == ["reply_unfit"]
     assert book.state.supervised.unfit == {"implementation T-001": "it is no record"}
-    assert supervision.due(book.state)[0] == Step("coder", "implementation", "T-001")
+    assert due.undispatched(book.state)[0] == named("implementation", "T-001")
     assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == [
         "reply_unfit",
         "task_coded",
@@ -875,7 +887,7 @@ def test_an_unfit_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(b
 
 def test_a_judgement_names_its_task_in_any_way_of_writing(book: Roles) -> None:
     book.to_judge("T-001")
-    assert supervision.find(book.state, "verification", "t-1").task == "T-001"
+    assert answers.find(book.state, "verification", "t-1").subject == "T-001"
 
 
 def test_an_unfit_test_or_judgement_counts_as_failed(book: Roles) -> None:
@@ -928,10 +940,10 @@ def test_the_level_is_told_with_each_judgement(book: Roles) -> None:
     assert any("level critical" in one for one in supervision.lines(book.state))
 
 
-def at_random(book: Roles, draw: random.Random) -> Callable[[Step], dict]:
+def at_random(book: Roles, draw: random.Random) -> Callable[[Asked], dict]:
     """Roles that answer anything."""
 
-    def answer(one: Step) -> dict:
+    def answer(one: Asked) -> dict:
         if draw.random() < 0.1:
             return {"unfit": "what was asked?"}
         if one.kind == "plan":
@@ -983,7 +995,7 @@ class Unruly(Roles):
                 lambda: self.line("iteration_ended", "hook", decision="hold", fingerprint="f"),
                 lambda: (self.line("paused", reason="by hand"), self.line("resumed")),
                 lambda: self.do(
-                    work.failed, self.draw.choice(list(self.state.running)), "given up", None
+                    attempts.failed, self.draw.choice(list(self.state.running)), "given up", None
                 ),
                 lambda: self.do(
                     work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"
@@ -1073,7 +1085,7 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
         patch.setattr(
             work, "completed", lambda state, task, before=(): completed(state, task, before)[:1]
         )
-        patch.setattr(work, "belated", lambda state: [])
+        patch.setattr(resumption, "belated", lambda state: [])
         with pytest.raises(AssertionError, match="loopkit status"):
             book.drive(good)
     assert [one.status for one in book.state.tasks.values()][:3] == [
@@ -1091,13 +1103,13 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
 def test_an_end_that_was_never_written_is_written_by_the_next_wave(policy: str) -> None:
     if policy == "supervisor":
         book, name = failing(3, 5)
-        changes = supervision.answered(
+        changes = answers.answered(
             book.state, "diagnosis", name, diagnosis("retry", "no way", blockers=["a wall"])
         )
     else:
         book = Book(settings={"max_step_attempts": 1, "max_replan_depth": 0}).planned(task("a"))
         book.wave()
-        name, changes = "T-001", work.failed(book.state, "T-001", "no", None)
+        name, changes = "T-001", attempts.failed(book.state, "T-001", "no", None)
     assert [kind for kind, _ in changes][-1] == "loop_failed"
     for kind, data in changes[:-1]:
         book.line(kind, **data)

@@ -6,7 +6,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
-from loopkit.core.steps import waves
+from loopkit.core.steps import attempts, waves
 from tests.core.kit import Book, task
 
 
@@ -62,7 +62,7 @@ def test_tasks_with_a_panel_due_or_without_a_command_stay_behind() -> None:
     book.line("task_added", task={"id": "T-003", "subject": "native"})
     book.line("task_changed", id="T-003", verify="ls")
     book.wave()
-    book.do(work.failed, "T-001", "no", None)
+    book.do(attempts.failed, "T-001", "no", None)
     book.do(waves.closed)
     book.line("task_added", task={"id": "T-004", "subject": "native"})
     book.line("task_added", task={"id": "T-005", "subject": "good", "verify": "ls"})
@@ -70,7 +70,7 @@ def test_tasks_with_a_panel_due_or_without_a_command_stay_behind() -> None:
 
 
 def test_nothing_ready_names_the_next_step(executing: Book) -> None:
-    executing.do(work.failed, "T-001", "no", None)
+    executing.do(attempts.failed, "T-001", "no", None)
     executing.do(waves.closed)
     with pytest.raises(Refused, match=r"no task is ready \(2 open\)") as caught:
         executing.wave()
@@ -117,7 +117,7 @@ def test_closing_with_the_last_such_task_leads_to_review() -> None:
 
 
 def test_a_failure_is_counted_once(executing: Book) -> None:
-    executing.do(work.failed, "T-001", "no", None)
+    executing.do(attempts.failed, "T-001", "no", None)
     changes = executing.do(waves.closed)
     assert [kind for kind, _ in changes] == ["wave_closed"]
     assert changes[0][1]["failed"] == ["T-001"]

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, settings, stages, supervised, verdict
-from ..journal.errors import Refused, UsageFault
-from ..journal.events import Change
-from ..memory import decisions
-from ..plan import impossible, work
+from ...journal import prose, settings, stages, supervised, verdict
+from ...journal.errors import Refused, UsageFault
+from ...journal.events import Change
+from ...memory import decisions
+from ...plan import impossible, work
 from .attempt import Misfit, judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..journal.state import LoopState
-    from ..journal.task import Task
+    from ...journal.state import LoopState
+    from ...journal.task import Task
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, settings, supervised, verdict
-from ..journal.errors import Refused
-from ..journal.events import Change
-from ..plan import escalation, impossible, work
+from ...journal import prose, settings, supervised, verdict
+from ...journal.errors import Refused
+from ...journal.events import Change
+from ...plan import escalation, impossible, work
 
 if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from ..journal.task import Task
+    from ...journal.state import LoopState
+    from ...journal.task import Task
 
 
 class Misfit(Exception):
@@ -25,12 +25,20 @@ class Misfit(Exception):
     these words."""
 
 
-def coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
-    """The coder's report. One that is blocked has failed: the chain of attempts comes to an end
-    without a person."""
+def implemented(state: LoopState, task: Task, reply: dict) -> list[Change]:
+    """The coder's report of a first go at a task, or of a revision after its judgement."""
+    kind = supervised.IMPLEMENTATION if task.judged is None else "revision"
+    return _coded(state, task, kind, reply)
+
+
+def fixed(state: LoopState, task: Task, reply: dict) -> list[Change]:
+    """The coder's report after a failed test."""
+    return _coded(state, task, supervised.FIX, reply)
+
+
+def _coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
+    """A report that is blocked has failed: the chain of attempts ends without a person."""
     status, reason = reply["status"], reply.get("blockReason") or ""
-    if kind == supervised.IMPLEMENTATION and task.judged is not None:
-        kind = "revision"
     data = {
         "id": task.id,
         "kind": kind,
@@ -41,10 +49,8 @@ def coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
     }
     changes: list[Change] = [("task_coded", data)]
     if status in ("blocked", "needs_clarification"):
-        said = {"approach": reply["summary"][:500]}
-        changes += work.failure(
-            state, task, f"the coder answers {status}", reason or reply["summary"], **said
-        )
+        error, said = reason or reply["summary"], {"approach": reply["summary"][:500]}
+        changes.append(work.failure(state, task, f"the coder answers {status}", error, **said))
     return changes
 
 
@@ -72,6 +78,7 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
         raise Refused(
             f"passed, it says, but the check of {task.id} has not run since the coder's reply",
             _check(task),
+            code="not_proven",
         )
     passed = status == "passed" and verified is True
     if status == "passed" and not passed and task.evidence is not None:
@@ -98,12 +105,11 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_tested", data)]
     if status == "blocked":
         why = reply.get("blockReason") or data["fix_plan"] or "no reason given"
-        return changes + work.failure(state, task, "the tester answers blocked", why)
+        return [*changes, work.failure(state, task, "the tester answers blocked", why)]
     if not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
         fixes = prose.count(task.fixes, "fix", "fixes")
-        changes += work.failure(
-            state, task, f"not passed after {fixes}", _errors(failures, data["fix_plan"])
-        )
+        error = _errors(failures, data["fix_plan"])
+        changes.append(work.failure(state, task, f"not passed after {fixes}", error))
     return changes
 
 
@@ -138,7 +144,9 @@ def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
     if band == escalation.APPROVE:
         if not is_verified(task):
             raise Refused(
-                f"the check of {task.id} has not passed since the coder's reply", _check(task)
+                f"the check of {task.id} has not passed since the coder's reply",
+                _check(task),
+                code="not_proven",
             )
         return changes + work.completed(state, task)
     said = {key: data[key] for key in ("score", "feedback", "level")}
@@ -147,10 +155,10 @@ def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
     )
     score = "without a score" if data["score"] is None else f"with {data['score']}"
     if band == escalation.REJECT:
-        return changes + work.failure(state, task, f"rejected {score}", error, **said)
+        return [*changes, work.failure(state, task, f"rejected {score}", error, **said)]
     if task.revisions >= settings.of(state, "max_fix_cycles"):
-        count = prose.count(task.revisions, "revision")
-        return changes + work.failure(state, task, f"judged {score} after {count}", error, **said)
+        result = f"judged {score} after {prose.count(task.revisions, 'revision')}"
+        return [*changes, work.failure(state, task, result, error, **said)]
     return changes
 
 

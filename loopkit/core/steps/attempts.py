@@ -1,0 +1,141 @@
+"""When a task may start, what follows a check that ran, and an attempt that came to nothing.
+Deciders: (state, input) → journal lines; refusals raise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..evidence import command, tiers
+from ..journal import stage, stages, worktrees
+from ..journal import task as tasks
+from ..journal.errors import NotYet, Refused
+from ..journal.events import Change
+from ..plan import work
+from . import kinds, policies
+
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+    from ..journal.task import Task
+
+#: The error of an attempt that was given up without one.
+NO_ERROR = "no error given"
+
+
+def startable(state: LoopState, task: Task) -> bool:
+    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
+    command."""
+    return state.is_free(task) and not _wants(state, task)
+
+
+def _wants(state: LoopState, task: Task) -> tuple[str, str] | None:
+    """(why, kind of the step that comes first) of a task that may not start though nothing blocks
+    it."""
+    held = policies.of(state).held(state, task)
+    if held:
+        return held, kinds.OPEN_WAVE
+    if task.id in state.narrow:
+        return f"{task.id} has used up its attempts", kinds.SPLIT
+    if task.panel_due:
+        return f"{task.id} failed and no panel has looked at it", kinds.PANEL
+    return None if task.verify else (f"{task.id} has no verification command", kinds.SET_CHECK)
+
+
+def check_start(state: LoopState, task: Task) -> None:
+    """Raises Refused where a task may not start."""
+    tasks.moved(task, tasks.IN_PROGRESS)
+    open_blockers = [one for one in task.blocked_by if one in state.open]
+    if open_blockers:
+        raise NotYet(f"{task.id} waits for {', '.join(open_blockers)}")
+    wants = _wants(state, task)
+    if wants:
+        why, kind = wants
+        raise Refused(why, "next: " + kinds.KINDS[kind].command.format(subject=task.id))
+    stage.check_seen(state, task.id)
+
+
+def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
+    """The task that a verification is about. Refused unless it runs (or is looked at again) with
+    its own command."""
+    stage.running(state)
+    task = work.find(state, task_id)
+    late = task.id in state.interrupted  # its agent was not gone after all
+    if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
+        raise NotYet(f"{task.id} is {task.status}, not in progress")
+    if not command.same(task.verify, given):
+        raise Refused(
+            f"not the stored command of {task.id}",
+            f"next: loopkit verify {task.id} -- {task.verify}",
+            code="other_command",
+        )
+    stage.check_seen(state, task.id)
+    return task
+
+
+def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
+    """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
+    output (last lines).
+
+    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it
+    is merged.
+    """
+    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
+    row = {
+        "id": task.id,
+        "run": task.runs + 1,
+        "command": task.verify,
+        "tier": tiers.due(task.failing),
+        **data,
+    }
+    mark = {} if outcome["passed"] else {"signature": _signature(outcome)}
+    apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
+    changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
+    if task.id in state.interrupted:
+        changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
+    if task.status != tasks.COMPLETED:
+        return changes + policies.of(state).on_verified(state, task, outcome)
+    if not outcome["passed"]:
+        why = f"verification now exits {outcome['exit']}"
+        changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
+        changes += work.waiting_again(state, [task.id])
+        if state.stage == stages.REVIEW:
+            changes.append(stage.move(state, stages.EXECUTING))
+    return changes
+
+
+def _signature(outcome: dict) -> str:
+    from ..evidence import signature  # its patterns are only paid for where something failed
+
+    return outcome.get("signature") or signature.of(outcome["output"])
+
+
+def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
+    """`task fail`: the attempt is given up."""
+    stage.running(state)
+    task = work.find(state, task_id)
+    tasks.moved(task, tasks.FAILED)
+    return _lost(state, task, "given up", error or NO_ERROR, suggested)
+
+
+def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
+    """A result that began at another commit than it was given: one attempt, both commits named."""
+    error = (
+        f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
+    )
+    return _lost(state, task, "began at another commit than it was given", error)
+
+
+def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
+    """A result that contradicts what others have done meanwhile: one attempt, the paths as its
+    error."""
+    error = (
+        f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of "
+        "what is there now"
+    )
+    return _lost(state, task, "cannot be merged", error)
+
+
+def _lost(
+    state: LoopState, task: Task, result: str, error: str, suggested: str | None = None
+) -> list[Change]:
+    failure = work.failure(state, task, result, error, suggested)
+    return policies.of(state).on_failed(state, task, failure)

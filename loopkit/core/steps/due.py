@@ -1,0 +1,174 @@
+"""What a loop waits for now: the one answer that the next line, status, refusals and drivers ask
+for.
+
+Each rule imports what only it needs: a check that passes waits for none of the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..journal import course, stage, stages, supervised, verdict, worktrees
+from ..journal import task as tasks
+from . import attempts, kinds, policies
+from .kinds import step
+
+if TYPE_CHECKING:
+    from ..health.recovery import Play
+    from ..journal.state import LoopState
+    from .kinds import Step
+    from .policies.policy import Policy
+
+
+def due(state: LoopState) -> list[Step]:
+    """All steps that can be worked side by side now, those already dispatched included; nothing
+    where the loop is over. The first rule that waits for anything counts."""
+    if state.session.status in verdict.FINAL:
+        return []
+    policy = policies.of(state)
+    for rule in _RULES:
+        steps = rule(state, policy)
+        if steps:
+            return steps
+    return [step(kinds.LOOK)]
+
+
+def briefed(state: LoopState) -> list[Step]:
+    """The steps whose agents are asked with a prompt of their own, dispatched or not; of these also
+    what is not at the front."""
+    session = state.session
+    if session.status != verdict.RUNNING or session.question is not None:
+        return []
+    return [] if stage.confirmation(state) else policies.of(state).briefed(state)
+
+
+def is_out(state: LoopState, one: Step) -> bool:
+    """It was dispatched, is not lost, and has no reply yet."""
+    return supervised.is_out(state, kinds.key(one))
+
+
+def undispatched(state: LoopState) -> list[Step]:
+    """What can be dispatched now."""
+    return [one for one in briefed(state) if not is_out(state, one)]
+
+
+def outstanding(state: LoopState) -> list[Step]:
+    """What was dispatched and has no reply yet."""
+    return [one for one in briefed(state) if is_out(state, one)]
+
+
+# -- the rules, in the order of precedence
+
+
+def _person(state: LoopState, policy: Policy) -> list[Step]:
+    if state.session.status == verdict.PAUSED:
+        return [step(kinds.RESUME)]
+    if state.session.question is not None:
+        return [step(kinds.ANSWER)]
+    confirm = stage.confirmation(state)
+    return [step(kinds.CONFIRM, confirm)] if confirm else []
+
+
+def _request(state: LoopState, policy: Policy) -> list[Step]:
+    if state.stage == stages.INTENT:
+        from ..request import clarify
+
+        return [step(kinds.CLARIFY if clarify.due(state) else kinds.SCORE)]
+    return [step(kinds.SHAPE)] if state.stage == stages.SHAPE else []
+
+
+def _plan(state: LoopState, policy: Policy) -> list[Step]:
+    return policy.planning(state) if state.stage == stages.DECOMPOSE else []
+
+
+def _wave(state: LoopState, policy: Policy) -> list[Step]:
+    """The open wave: results are brought together once nobody works any more; whose attempt was cut
+    short can be started again, or waits for another by now."""
+    if state.wave is None:
+        return []
+    if worktrees.used(state) and not policy.at_work(state):
+        together = worktrees.unchecked(state), worktrees.unmerged(state)
+        if any(together):
+            kind, names = (kinds.CHECK if together[0] else kinds.MERGE), together[0] or together[1]
+            return [step(kind, one) for one in names]
+    steps = policy.in_wave(state) + [policy.work(one) for one in _back(state)]
+    return steps or [policy.closing(state)]
+
+
+def _back(state: LoopState) -> list[tasks.Task]:
+    cut = [state.tasks[one] for one in state.interrupted]
+    return [one for one in cut if attempts.startable(state, one)]
+
+
+def _recovery(state: LoopState, policy: Policy) -> list[Step]:
+    play = policy.recovery(state) if state.open else None
+    return [of_play(play)] if play else []
+
+
+def of_play(play: Play) -> Step:
+    """The step that a recovery is done by."""
+    kind = _PLAYS.get(play.kind)
+    return step(kind, play.subject) if kind else step(kinds.RECOVER)
+
+
+#: Plays that somebody else does than loopkit itself.
+_PLAYS = {course.ROLLBACK: kinds.ROLLBACK, course.SPLIT: kinds.SPLIT, course.PANEL: kinds.PANEL}
+
+
+def _between(state: LoopState, policy: Policy) -> list[Step]:
+    return policy.between_waves(state)
+
+
+def _tasks(state: LoopState, policy: Policy) -> list[Step]:
+    """Open tasks: what one of them needs first, then the next wave, then what they wait for."""
+    if not state.open and state.stage != stages.DECOMPOSE:
+        return []
+    first = (
+        [_failed(state.tasks[one]) for one in state.open if _is_failed(state.tasks[one])]
+        or [step(kinds.SPLIT, one) for one in state.narrow]
+        or [step(kinds.SET_CHECK, one) for one in state.bare]
+        or [step(kinds.PANEL, one) for one in state.due]
+    )
+    if first:
+        return first
+    if state.ready or state.counts[tasks.IN_PROGRESS]:
+        return [step(kinds.OPEN_WAVE, len(state.waves) + 1)]
+    outside = [one for one in state.open if tasks.is_held_up(state.tasks[one])]
+    if outside:
+        return [step(kinds.UNBLOCK, one) for one in outside]
+    from . import resumption
+
+    return [step(kinds.BELATED if resumption.belated(state) else kinds.LOOK)]
+
+
+def _is_failed(task: tasks.Task) -> bool:
+    return task.status == tasks.FAILED
+
+
+def _failed(task: tasks.Task) -> Step:
+    """The loop's end or the way back, where the line that says so is missing; else a split."""
+    from ..plan import escalation
+
+    if task.action == escalation.IMPOSSIBLE or not task.attempts:
+        return step(kinds.BELATED, task.id)
+    return step(kinds.SPLIT, task.id)
+
+
+def _end(state: LoopState, policy: Policy) -> list[Step]:
+    from ..review import review
+
+    again = state.thorough is None or review.needs_new_round(state)
+    if state.stage == stages.EXECUTING or again:
+        return [step(kinds.THOROUGH_REVIEW)]
+    left = [one for one in state.findings.values() if review.unsettled(one, state)]
+    if left:
+        return [step(kinds.RESOLVE, one.id) for one in left]
+    gate = state.gate
+    if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
+        return [step(kinds.GATE)]
+    # RESEARCH does not complete: more has to be found out, then the gate is answered anew
+    more = gate.get("card") == verdict.RESEARCH
+    return [step(kinds.GATE_AGAIN if more else kinds.COMPLETE)]
+
+
+_RULES = (_person, _request, _plan, _wave, _recovery, _between, _tasks, _end)

@@ -1,0 +1,107 @@
+"""The kinds of steps: who does one, which reply answers it, which prompt an agent works from.
+
+A step is what a loop waits for. Its kind is a row of KINDS, a closed table.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..journal import score, supervised, trail
+
+#: kind: a key of KINDS · subject: a task's id, "plan", "goal", the id of a criterion, decision or
+#: finding, the number of a wave, what a person confirms, where a rollback goes; None where the kind
+#: says all · agent: the file of the subagent that does it, "" where no agent does.
+Step = namedtuple("Step", "kind subject agent", defaults=(None, ""))
+
+#: Who does a step: loopkit itself, a subagent, the session in a form, the person.
+PROGRAM, AGENT, FORM, PERSON = "program", "agent", "form", "person"
+
+#: who: one of these four · reply: the name of the schema that answers it, "" where none does ·
+#: agent: the subagent's file, without `.md` · prompt: its template below `templates/prompts/` ·
+#: asked: what `role_asked` calls it · command: the line that does it or asks for it, "" where that
+#: needs the state (core/steps/nextstep.py).
+Kind = namedtuple("Kind", "who reply agent prompt asked command", defaults=("", "", "", "", ""))
+
+RESUME, ANSWER, CONFIRM = "resume", "answer", "confirm"
+CLARIFY, SCORE, SHAPE, TASKS = "clarify", "score", "shape", "tasks"
+PLAN, PLAN_REVIEW, PLAN_VERDICT = "plan", "plan_review", "plan_verdict"
+IMPLEMENTATION, SCAFFOLD, FIX, TEST = "implementation", "scaffold", "fix", "test"
+VERDICT, GOAL_VERDICT, DIAGNOSIS, REPLAN = "verdict", "goal_verdict", "diagnosis", "replan"
+OPEN_WAVE, CLOSE_WAVE, MERGE, CHECK = "open_wave", "close_wave", "merge", "check"
+WAVE_REVIEW, BATCH_REVIEW, THOROUGH_REVIEW = "wave_review", "batch_review", "thorough_review"
+PANEL, SPLIT, SET_CHECK, UNBLOCK = "panel", "split", "set_check", "unblock"
+RECOVER, ROLLBACK, BELATED = "recover", "rollback", "belated"
+RESOLVE, GATE, GATE_AGAIN, COMPLETE, LOOK = "resolve", "gate", "gate_again", "complete", "look"
+
+#: Dispatches whatever agents have to do, and does what loopkit does by itself between waves.
+WAVE_NEXT = "loopkit wave next"
+_SCORE = "loopkit score " + " ".join(f"--{name} <0-2>" for name in score.DIMENSIONS)
+
+
+def _agent(reply: str, agent: str, prompt: str) -> Kind:
+    """A kind that `wave next` dispatches and `loopkit reply` answers."""
+    return Kind(AGENT, reply, agent, prompt, reply, WAVE_NEXT)
+
+
+KINDS: dict[str, Kind] = {
+    # the person's
+    RESUME: Kind(PERSON),
+    ANSWER: Kind(PERSON, command='loopkit answer "<what the person said>"'),
+    CONFIRM: Kind(PERSON, command="loopkit confirm {subject}"),
+    ROLLBACK: Kind(PERSON, command="loopkit rollback {subject}"),
+    UNBLOCK: Kind(PERSON, command="loopkit task unblock {subject}"),
+    # request and plan
+    CLARIFY: Kind(FORM, "clarify", command="loopkit clarify"),
+    SCORE: Kind(FORM, "score", command=_SCORE),
+    SHAPE: Kind(FORM, "shape", command="loopkit shape --accept -"),
+    TASKS: Kind(FORM, "tasks", command="loopkit task add --file -"),
+    PLAN: _agent(supervised.PLAN, "planner", "planner/plan.md"),
+    PLAN_VERDICT: _agent(supervised.VERIFICATION, "plan-review", "plan-review/review.md"),
+    PLAN_REVIEW: Kind(
+        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", supervised.VERIFICATION),
+        "loopkit review --plan",
+    ),
+    # tasks
+    IMPLEMENTATION: _agent(supervised.IMPLEMENTATION, "coder", "coder/implement.md"),
+    SCAFFOLD: _agent(supervised.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),
+    FIX: _agent(supervised.FIX, "coder", "coder/fix.md"),
+    TEST: _agent(supervised.TEST, "tester", "tester/test.md"),
+    VERDICT: _agent(supervised.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    DIAGNOSIS: _agent(supervised.DIAGNOSIS, "supervisor", "supervisor/diagnose.md"),
+    REPLAN: _agent(supervised.REPLAN, "planner", "planner/replan.md"),
+    GOAL_VERDICT: _agent(supervised.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    SPLIT: Kind(FORM, "tasks", command="loopkit task split {subject} --file -"),
+    SET_CHECK: Kind(FORM, command='loopkit task set {subject} --verify "<command>"'),
+    PANEL: Kind(FORM, "panel", command="loopkit panel {subject}"),
+    # waves
+    OPEN_WAVE: Kind(PROGRAM, command=WAVE_NEXT),
+    CLOSE_WAVE: Kind(PROGRAM, command="loopkit wave close"),
+    MERGE: Kind(PROGRAM, command="loopkit wave merge {subject}"),
+    CHECK: Kind(PROGRAM),
+    RECOVER: Kind(PROGRAM, command=WAVE_NEXT),
+    BELATED: Kind(PROGRAM, command=WAVE_NEXT),
+    # reviews and the end
+    WAVE_REVIEW: Kind(
+        *(FORM, "wave_review"),
+        command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
+        "--experts <a,b>",
+    ),
+    BATCH_REVIEW: Kind(AGENT, "batch_review", "review", asked=trail.REVIEWING),
+    THOROUGH_REVIEW: Kind(AGENT, "thorough_review", "review", command="loopkit review --thorough"),
+    RESOLVE: Kind(FORM, "resolution"),
+    GATE: Kind(FORM, "gate", command="loopkit gate"),
+    GATE_AGAIN: Kind(FORM, "gate", command="loopkit gate --file -"),
+    COMPLETE: Kind(PROGRAM, command="loopkit complete"),
+    LOOK: Kind(PROGRAM, command="loopkit status"),
+}
+
+
+def step(kind: str, subject: str | int | None = None) -> Step:
+    """A step of this kind, with the agent that does it."""
+    return Step(kind, subject, KINDS[kind].agent)
+
+
+def key(one: Step) -> str:
+    """The name under which the journal counts what is asked of an agent: `test T-001`, `plan`."""
+    return supervised.key(KINDS[one.kind].asked, one.subject)

@@ -1,0 +1,198 @@
+"""What every policy answers; the answers here are those of a loop in which nothing more is
+asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...journal import settings, stages, supervised, worktrees
+from ...journal.errors import NotYet, Refused
+from ...plan import work
+from .. import kinds
+from ..kinds import step
+
+if TYPE_CHECKING:
+    from ...health.recovery import Play
+    from ...journal.events import Change
+    from ...journal.state import LoopState
+    from ...journal.task import Task
+    from ..kinds import Step
+
+
+class Policy:
+    """A strategy. Its methods look at a folded state and change nothing."""
+
+    name = ""
+    #: Whether a check that fails counts towards the end of its attempt.
+    check_counts = True
+    #: Whether judgements give scores, with levels.
+    scores = False
+    #: Whether the batch of a wave is reviewed, with a verdict for each task.
+    reviews_batches = False
+
+    # -- steps
+
+    def steps(self, state: LoopState) -> list[Step]:
+        """What the loop waits for by its policy, dispatched or not: of its plan, its open wave, or
+        between two waves."""
+        if state.stage == stages.DECOMPOSE:
+            planning = self.planning(state)
+            if planning:
+                return planning
+        return self.in_wave(state) if state.wave is not None else self.between_waves(state)
+
+    def planning(self, state: LoopState) -> list[Step]:
+        """Steps until the tasks may be worked on; none once they may."""
+        if state.tasks and supervised.planned(state):
+            return []
+        if not state.tasks or state.supervised.standing == supervised.REVISE:
+            return [step(kinds.PLAN)]
+        return [self.plan_review]
+
+    #: The step that looks at a plan.
+    plan_review = step(kinds.PLAN_REVIEW, supervised.OF_PLAN)
+
+    def in_wave(self, state: LoopState) -> list[Step]:
+        """What agents are at work on in the open wave."""
+        return [self.work(state.tasks[one]) for one in self.at_work(state)]
+
+    def work(self, task: Task) -> Step:
+        """The step that does a task."""
+        return step(kinds.SCAFFOLD if task.scaffold else kinds.IMPLEMENTATION, task.id)
+
+    def closing(self, state: LoopState) -> Step:
+        """What follows once nobody is at work in the open wave."""
+        return step(kinds.CLOSE_WAVE, state.wave.number if state.wave else None)
+
+    def between_waves(self, state: LoopState) -> list[Step]:
+        """What comes before the next wave, or before the end."""
+        return self.checks(state)
+
+    def checks(self, state: LoopState) -> list[Step]:
+        """Checks that are due once after each wave: mustNots and decisions that a command shows."""
+        if not brought(state):
+            return []
+        names = [
+            one.id
+            for one in state.must_nots
+            if one.command
+            and (
+                one.id not in state.criterion_evidence
+                or state.criterion_evidence[one.id].line < state.wave_closed_line
+            )
+        ]
+        if state.trail.checks:
+            from ...memory import decisions
+
+            names += [f"D{number}" for number, _ in decisions.due(state)]
+        return [step(kinds.CHECK, one) for one in names]
+
+    def briefed(self, state: LoopState) -> list[Step]:
+        """Those of its steps whose agents are asked with a prompt of their own."""
+        asked = self.planning(state) if state.stage == stages.DECOMPOSE else []
+        return [one for one in asked if one.kind == kinds.PLAN]
+
+    def offers_review(self, state: LoopState) -> bool:
+        """Whether a light review of the newest wave is offered; it never blocks."""
+        return False
+
+    def recovery(self, state: LoopState) -> Play | None:
+        """The recovery that comes before the next wave."""
+        from ...health import recovery
+
+        return recovery.due(state)
+
+    # -- rules
+
+    def completes(self, task: Task) -> bool:
+        """Whether a task is completed by what its check says now."""
+        return False
+
+    def keeps(self, task: Task) -> bool:
+        """Whether a running task stays as it is when its session ends: only a word is missing."""
+        return self.completes(task)
+
+    def at_work(self, state: LoopState) -> list[str]:
+        """Running tasks of the open wave that somebody works on; nobody does on what waits to be
+        merged, or was."""
+        waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
+        return [one for one in work.running(state) if one not in waiting]
+
+    def undecided(self, state: LoopState) -> list[str]:
+        """Tasks that keep the open wave from being closed, since nobody has judged them."""
+        return work.running(state)
+
+    def scaffold(self, state: LoopState) -> set[str]:
+        """The tasks beside which no other is begun."""
+        return state.scaffold_first if state.terms.scaffold_first else set()
+
+    def held(self, state: LoopState, task: Task) -> str:
+        """Why a task waits though nothing blocks it, or ""."""
+        return ""
+
+    def check_worktrees(self) -> None:
+        """Raises Refused where a wave cannot work in worktrees."""
+
+    def check_reviews(self, command: str) -> None:
+        """Raises Refused where reviews do not decide; `command` is the one that was called."""
+        raise Refused(
+            f"{command} decides in loops with approval = {settings.REVIEW}, this one has "
+            f"{self.name}",
+            "see loopkit status",
+        )
+
+    def check_replies(self) -> None:
+        """Raises Refused where no agent's reply is taken."""
+
+    # -- deciding
+
+    def on_verified(self, state: LoopState, task: Task, outcome: dict) -> list[Change]:
+        """What follows a check of a running task, beside its line. `outcome` as `verified` has it
+        (core/steps/attempts.py)."""
+        if outcome["passed"] or not self.check_counts:
+            return []
+        fixes = task.fix_cycles
+        if fixes < settings.of(state, "max_fix_cycles"):
+            return []
+        result = f"verification exits {outcome['exit']} after {fixes} fixes"
+        failure = work.failure(state, task, result, outcome["output"])
+        return self.on_failed(state, task, failure)
+
+    def on_failed(self, state: LoopState, task: Task, failure: Change) -> list[Change]:
+        """The line of a failed attempt, and the end of the loop where nothing else is left."""
+        return [failure, *work.end(state, task, failure)]
+
+    def on_reply(self, state: LoopState, one: Step, reply: dict) -> list[Change]:
+        """What an agent's reply to a step changes. Raises NotYet where nobody waits for it."""
+        if one.kind == kinds.PLAN:
+            from . import planning
+
+            return planning.planned(state, reply)
+        raise NotYet(f"no {kinds.key(one)} is awaited")
+
+    # -- telling
+
+    def phase(self, state: LoopState) -> str:
+        """planning, plan_review, execution or verification; "" where evidence alone completes."""
+        if state.stage in (stages.INTENT, stages.SHAPE):
+            return "planning"
+        if state.stage in (stages.REVIEW, stages.COMPLETE):
+            return "verification"
+        if state.stage != stages.DECOMPOSE or supervised.planned(state) and state.tasks:
+            return "execution"
+        revise = state.supervised.standing == supervised.REVISE
+        return "plan_review" if state.tasks and not revise else "planning"
+
+    def bands(self, state: LoopState) -> dict | None:
+        """Scores from which on work is approved, or revised; None where a review decides."""
+        return None
+
+
+def brought(state: LoopState) -> bool:
+    """The newest wave is closed, something of it stands, and no thorough review has looked at
+    that."""
+    if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
+        return False
+    wave = state.waves[-1]
+    undone = state.course.undone  # what is no longer there is not looked at
+    return wave.closed and bool(wave.completed) and not undone

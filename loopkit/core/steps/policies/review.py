@@ -1,0 +1,51 @@
+"""The policy `review`: plan, scaffold and every batch are reviewed, and a verdict completes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...journal import settings
+from ...plan import work
+from .. import kinds
+from ..kinds import step
+from .policy import Policy
+
+if TYPE_CHECKING:
+    from ...journal.events import Change
+    from ...journal.state import LoopState
+    from ...journal.task import Task
+    from ..kinds import Step
+
+
+class Review(Policy):
+    """A planner drafts the tasks; nothing is begun beside an open scaffold task; who has passed the
+    check waits for the review of the whole batch."""
+
+    name = settings.REVIEW
+    reviews_batches = True
+
+    def closing(self, state: LoopState) -> Step:
+        if state.wave is not None and state.running:
+            return step(kinds.BATCH_REVIEW, state.wave.number)
+        return super().closing(state)
+
+    def keeps(self, task: Task) -> bool:
+        return work.proven(task)
+
+    def at_work(self, state: LoopState) -> list[str]:
+        return [one for one in super().at_work(state) if not work.proven(state.tasks[one])]
+
+    def check_reviews(self, command: str) -> None:
+        pass
+
+    def on_reply(self, state: LoopState, one: Step, reply: dict) -> list[Change]:
+        from ...review import batch_review
+
+        if one.kind == kinds.PLAN_REVIEW:
+            return batch_review.planned(state, reply)
+        if one.kind == kinds.BATCH_REVIEW:
+            return batch_review.judged(state, one.subject, batch_review.mode(state), reply)
+        return super().on_reply(state, one, reply)
+
+
+POLICY = Review()
