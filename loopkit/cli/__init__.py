@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import json
 import os
 import sys
 
 import click
 
-from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError
+from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError, UsageFault
 
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
@@ -133,6 +134,7 @@ def _run(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    as_json = "--json" in _own(sys.argv[1:] if arguments is None else arguments)
     try:
         code = cli.main(arguments, prog_name="loopkit", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -143,9 +145,11 @@ def _run(arguments: list[str] | None) -> int:
         return EXIT_USAGE
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "loopkit"
-        return _say(f"{error.format_message().rstrip('.')}; see {where} --help", EXIT_USAGE)
+        return _refuse(
+            UsageFault(error.format_message().rstrip("."), f"see {where} --help"), as_json
+        )
     except LoopError as error:
-        return _say(str(error), error.exit_code)
+        return _refuse(error, as_json)
     except (KeyboardInterrupt, click.Abort):
         return 130
     except Exception as error:
@@ -154,6 +158,19 @@ def _run(arguments: list[str] | None) -> int:
             return _unprinted(error)
         what = f"{type(error).__name__}: {error}; please report it{_keep_traceback()}"
         return _say(what, EXIT_DAMAGED)
+
+
+def _own(arguments: list[str]) -> list[str]:
+    """What is said to loopkit itself: without the command that a check consists of."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _refuse(error: LoopError, as_json: bool) -> int:
+    """One line on standard error; with --json the same for programs on standard output."""
+    if as_json:
+        row = {"code": error.code, "what": error.what, "todo": error.todo}
+        click.echo(json.dumps({"refused": row}, ensure_ascii=False))
+    return _say(str(error), error.exit_code)
 
 
 def _say(text: str, code: int) -> int:

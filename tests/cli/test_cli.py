@@ -305,3 +305,34 @@ def test_looking_imports_nothing_heavy(project: Project, data: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, ""), done
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "end"),
+    [
+        (("wave", "close"), "no_loop", 1),
+        (("wave", "--json"), "usage", 2),
+        (("task", "show", "T-9x"), "no_loop", 1),
+    ],
+)
+def test_a_refusal_is_a_json_object_too(
+    project: Project, words: tuple, code: str, end: int
+) -> None:
+    answer = project.lk(*words, "--json")
+    assert answer.exit == end and answer.err.startswith("loopkit: ")
+    row = answer.json["refused"]
+    assert row["code"] == code and set(row) == {"code", "what", "todo"}
+    assert row["what"] in answer.err and row["todo"] in answer.err
+    if "--json" not in words:
+        assert project.lk(*words).out == ""
+
+
+def test_a_refusal_with_a_next_step_names_it_in_json(project: Project) -> None:
+    project.start()
+    answer = project.lk("wave", "next", "--json")
+    assert answer.json["refused"]["code"] == "not_yet"
+    assert answer.json["refused"]["todo"].startswith("next: loopkit score ")
+
+
+def test_what_a_check_says_is_not_taken_for_a_wish_of_json(project: Project) -> None:
+    assert project.lk("verify", "T-001", "--", "tool", "--json").out == ""
