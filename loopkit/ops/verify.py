@@ -10,7 +10,7 @@ import os
 from ..core.evidence import tiers
 from ..core.journal import settings, stages, verdict, worktrees
 from ..core.journal import task as tasks
-from ..core.journal.errors import NotYet, Refused, UsageFault
+from ..core.journal.errors import NotYet, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline
