@@ -3,8 +3,8 @@ agree.
 
     .venv/bin/python benchmarks/judgement.py
 
-The scores are by the rubric, by hand (tests/data/requests.yaml); the rest is worked out from the
-text. No time is measured here.
+The scores are by the rubric, topics and kind of work from their lists, both by hand
+(tests/data/requests.yaml); the rest is worked out from these. No time is measured here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
             found["spec"],
             found["fit"],
             found["shape"] or "blocked",
-            found["kind"],
+            row["kind"],
         ]
         cells += [", ".join(found[name]) for name in ("aspects", "panel", "proofs")]
         print("| " + " | ".join(map(str, cells)) + " |")

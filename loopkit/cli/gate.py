@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..core.journal import prose
+from ..core.journal import prose, score
 from ..core.journal.errors import Refused
-from ..core.request import aspects
+from ..core.request import topics
 from ..core.review import gate
 from ..ops.gate import digests, lost
 from ..store.loop import Loop
@@ -91,10 +91,11 @@ def command(call: app.App, source: str | None) -> int:
         raise Refused(
             f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
         )
-    kind = aspects.kind_of(loop.state.text)
-    lines = [f"every check is there; this looks like a {kind}: try its four points"]
+    named = topics.kind_of(loop.state)
+    kind = named if named in gate.POINTS else score.BUILD
+    lines = [f"every check is there; try the four points of a {kind}"]
     for other, points in gate.POINTS.items():
-        if other != kind:
+        if other != kind and not named:
             lines.append(
                 f"if it is a {other}: "
                 + ", ".join(f"{name} ({text})" for name, text in points.items())

@@ -135,7 +135,7 @@ def _stuck(state: LoopState, task_id: str) -> tuple[list[str], list[str]]:
         if one.get("task") == task.id and one.get("attempt", 0) < task.attempts
     ]
     lines += [f"failed, not again: {prose.clean(one['consensus'], 160)}" for one in earlier[-3:]]
-    return lines, panel.stuck_topics(task)
+    return lines, panel.stuck_topics(state, task)
 
 
 def _clarify(state: LoopState, dimension: str) -> tuple[list[str], list[str]]:

@@ -11,7 +11,7 @@ from ..core.evidence import proofs
 from ..core.journal import prose, stages, verdict
 from ..core.journal.errors import Damaged
 from ..core.journal.state import LoopState
-from ..core.request import aspects, clarify, intake, shape
+from ..core.request import aspects, intake, shape
 from ..core.review import settling
 from ..ops import workspace
 from ..ops.shape import brief
@@ -68,7 +68,7 @@ def _show(call: app.App) -> None:
     if call.as_json:
         row: dict = {"types": proofs.TYPES, "form": shape.FORM}
         if state is not None:
-            row["aspects"] = aspects.chosen(clarify.words(state))
+            row["aspects"] = aspects.chosen(state)
             row["commands"] = [one._asdict() for one in project.checks(call.work_folder(state))]
         click.echo(json.dumps(row, ensure_ascii=False))
         return

@@ -9,43 +9,13 @@ from ..core.review import panel, review
 from ..store import place, profiles
 
 LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
-#: What the ending of a path says about its topic, where its words do not.
-_ENDINGS = {
-    ".md": "documentation",
-    ".rst": "documentation",
-    ".sql": "data",
-    ".css": "ui",
-    ".html": "ui",
-}
-
-
-def touched(state: LoopState, wave: int | None) -> list[str]:
-    """The topics of a wave's tasks, or (None) of the whole loop."""
-    if wave is None:
-        chosen = list(state.tasks.values())
-    else:
-        names = next((one.tasks for one in state.waves if one.number == wave), ())
-        chosen = [state.tasks[name] for name in names if name in state.tasks]
-    words, always = [] if wave is not None else [state.text], []
-    for task in chosen[:50]:
-        served = [state.criteria[name].text for name in task.criteria if name in state.criteria]
-        words += [task.subject, task.description[:2000], *task.files, *served]
-        always += [
-            topic for path in task.files for end, topic in _ENDINGS.items() if path.endswith(end)
-        ]
-    found = panel.topics_in("\n".join(words), *(state.aspects if wave is None else ()), *always)
-    return (
-        found
-        if len(found) > 1 and wave is not None
-        else list(dict.fromkeys([*found, "testing", "simplicity"]))
-    )
 
 
 def chosen(
     state: LoopState, bounds: tuple[int, int], wave: int | None = None
 ) -> list[tuple[panel.Profile, str, int]]:
     """(profile, question, confidence) of each expert; the more topics, the more experts."""
-    topics = touched(state, wave)
+    topics = panel.review_topics(state, wave)
     free = panel.allowed(profiles.read(place.plugin_root()), state)
     count = bounds[1] if len(topics) >= bounds[1] else bounds[0]
     rows: list[tuple[panel.Profile, str, int]] = []

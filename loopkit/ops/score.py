@@ -16,9 +16,9 @@ def values(name: str) -> str:
 
 
 def score_request(
-    workspace: Workspace, given: dict[str, int | None], overrule: str | None = None
+    workspace: Workspace, given: dict[str, int | str | None], overrule: str | None = None
 ) -> Result:
-    """Record values of dimensions or an overrule; without either show the scores."""
+    """Record values of dimensions, topics and kind, or an overrule; without these show the scores."""
     loop = workspace.own_loop()
     some = any(value is not None for value in given.values())
     if overrule is not None and some:

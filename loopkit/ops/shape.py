@@ -18,7 +18,7 @@ def brief(workspace: Workspace, state: LoopState | None) -> list[str]:
     """What a shape is made from: aspects, commands of the project, types, the form."""
     lines, form = [], shape.FORM
     if state is not None:
-        named = state.aspects or aspects.chosen(clarify.words(state))
+        named = aspects.chosen(state)
         known = {one.name: one for one in panel.allowed(profiles.read(place.plugin_root()), state)}
         lines.append(
             "aspects of the request (others, if these miss it), each with its view and its usual "

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..core.journal import clock, limits, prose, score, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.settings import POLICIES
+from ..core.request.topics import TOPICS
 from ..core.review import review
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
@@ -321,4 +322,5 @@ def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> li
         lines.append("learnt before (skill hope:recall: what applies here?):")
         lines += ["  " + line for line in recall.lines(learnt)]
     rubric = [f"  {name}: {scoring.values(name)}" for name in score.DIMENSIONS]
-    return [*lines, "score the request, 0 to 2 each:", *rubric]
+    known = "topics, main one first: " + ", ".join(TOPICS)
+    return [*lines, "score the request, 0 to 2 each:", *rubric, known]

@@ -12,7 +12,7 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     for name in ("C1", "M2"):
         assert project.verify(name).exit == 0
     said = project.ok("gate").out
-    assert "this looks like a build" in said
+    assert "try the four points of a build" in said
     assert '  runs: "<it runs: PASS how you know | FAIL what is wrong>"' in said
     assert "if it is a debug: root_cause (the root cause, with evidence)" in said
     assert "mustNot M1 (the thorough review looked at it): The signature" in said
@@ -23,7 +23,8 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
 def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
     project.write("limiter.txt")
     project.start("fix the crash of the limiter")
-    assert project.score().exit == 0
+    project.score(2, 0, 0, 0, 0)
+    project.ok("score", "--scope=2", "--constraints=2", "--success=2", "--done=2", "--kind=debug")
     project.ok("shape", "--accept", "-", given=SHAPE)
     project.ok("task", "add", "--file", "-", given=[task()])
     project.ok("wave", "next")
@@ -32,7 +33,8 @@ def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
     project.review([])
     for name in ("C1", "M2"):
         assert project.verify(name).exit == 0
-    assert "  root_cause: " in project.ok("gate").out
+    said = project.ok("gate").out
+    assert "  root_cause: " in said and "if it is a" not in said
 
 
 def test_a_refusal_makes_a_task_that_is_asked_for_its_command(project: Project) -> None:

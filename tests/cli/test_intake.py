@@ -147,11 +147,26 @@ def test_fit_under_25_stays_also_overruled(project: Project) -> None:
         (1, ("--overrule", "x"), "not scored yet"),
         (1, ("--overrule", " "), "no reason given"),
         (2, (), "--outcome is None"),
+        (2, ("--kind", "feature"), "unknown kind of work 'feature'; use build, debug, refactor"),
+        (2, ("--topics", "api,login"), "unknown topic 'login'; use data, api, ui, auth"),
     ],
 )
 def test_scores_that_cannot_be_taken(project: Project, code: int, words: tuple, says: str) -> None:
     project.start()
     project.refused(code, "score", *words, says=says)
+
+
+def test_topics_choose_aspects_and_experts(project: Project) -> None:
+    assert "topics, main one first: data, api, ui, auth" in project.start().out
+    words = ("--outcome=2", "--scope=2", "--constraints=2", "--success=2", "--done=2")
+    said = project.ok("score", *words, "--kind=refactor", "--topics=auth,ui").out
+    assert "aspects: auth, testing, ui" in said
+    assert project.of("scored")[0]["topics"] == ["auth", "ui"]
+    assert project.of("scored")[0]["kind"] == "refactor"
+    project.ok("shape", "--accept", "-", given=SHAPE)
+    project.ok("task", "add", "--file", "-", given=[task()])
+    said = project.ok("panel", "--wave").out
+    assert "identity-engineer" in said
 
 
 def test_a_scored_loop_is_not_scored_again(project: Project) -> None:

@@ -21,7 +21,7 @@ def test_a_start_records_task_owner_limits_and_prints_them(project: Project) -> 
     assert "limits: 25 iterations, $25, 2 h" in answer.out
     assert answer.steps == [
         "loopkit score --outcome <0-2> --scope <0-2> --constraints <0-2> --success <0-2> --done "
-        "<0-2>"
+        "<0-2> --kind <build|debug|refactor> --topics <a,b>"
     ]
     first = project.of("loop_started")[0]
     assert first["task"] == 'add "limits" $(x) `y` & co\nand more'

@@ -9,26 +9,28 @@ from pathlib import Path
 import yaml
 
 from loopkit.core.journal import score
-from loopkit.core.request import aspects, topics
+from loopkit.core.request import aspects, intake, topics
 from loopkit.core.review import panel
 from loopkit.store import profiles
+from tests.core.kit import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = yaml.safe_load((ROOT / "tests" / "data" / "requests.yaml").read_text(encoding="utf-8"))
 
 
 def judged(row: dict) -> dict:
-    """Spec, fit, shape, kind of work, aspects, panel and types of proof of one request, from its
-    text and scores."""
-    text = row["text"]
-    scores = score.score(dict(zip(score.DIMENSIONS, row["scores"], strict=True)), 0)
-    chosen = aspects.chosen(text)
-    asked = panel.choose(profiles.read(str(ROOT)), topics.topics_in(text, *chosen))
+    """Spec, fit, shape, aspects, panel and types of proof of one request, from its scores, topics
+    and kind of work."""
+    book = Book(task=row["text"])
+    values = dict(zip(score.DIMENSIONS, row["scores"], strict=True))
+    book.do(intake.scored, {**values, "kind": row["kind"], "topics": ", ".join(row["topics"])})
+    scores, chosen = book.state.scores or {}, aspects.chosen(book.state)
+    named = topics.ranked(topics.of_loop(book.state), topics.kind_of(book.state), ())
+    asked = panel.choose(profiles.read(str(ROOT)), list(dict.fromkeys([*named, *topics.GENERAL])))
     return {
-        "spec": scores.spec,
-        "fit": scores.fit,
-        "shape": scores.shape,
-        "kind": aspects.kind_of(text),
+        "spec": scores["spec"],
+        "fit": scores["fit"],
+        "shape": scores["shape"],
         "aspects": chosen,
         "panel": [one.name for one in asked],
         "questions": [one.asks[0] for one in asked],

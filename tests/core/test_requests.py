@@ -15,7 +15,7 @@ from loopkit.core.journal import score
 from loopkit.core.request import aspects
 from tests.core import judge
 
-HELD = ("spec", "fit", "shape", "kind", "aspects", "panel", "proofs")
+HELD = ("spec", "fit", "shape", "aspects", "panel", "proofs")
 
 
 @pytest.mark.parametrize("row", judge.REQUESTS, ids=lambda row: row["text"][:30])

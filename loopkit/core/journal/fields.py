@@ -250,6 +250,8 @@ _LINES = {
             "spec": _count_or_none,
             "fit": _count_or_none,
             "shape": _text_or_none,
+            "topics": _texts_or_none,
+            "kind": _text_or_none,
         }
     ),
     "spec_overruled": _record({"why": _text}),

@@ -14,6 +14,8 @@ RUBRIC = {
     "success": ("none", "one way to check", "several ways"),
     "done": ("implied", "vague end", "an end that can be observed"),
 }
+#: The kinds of work, one of which is chosen with the scores.
+BUILD, DEBUG, REFACTOR = KINDS = ("build", "debug", "refactor")
 SPEC_MINIMUM = 5
 TOOL, TOOL_REVIEW, COLLEAGUE = "tool", "tool-review", "colleague"
 FIT_TOOL, FIT_TOOL_REVIEW, FIT_COLLEAGUE = 40, 30, 25

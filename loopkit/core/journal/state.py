@@ -205,7 +205,8 @@ class LoopState:
         ]
 
     def _on_scored(self, data: dict, event: Event) -> None:
-        self.scores = {key: data.get(key) for key in ("values", "spec", "fit", "shape")}
+        keys = ("values", "spec", "fit", "shape", "topics", "kind")
+        self.scores = {key: data.get(key) for key in keys}
         self.scored_line = self.lines
 
     def _on_clarified(self, data: dict, event: Event) -> None:

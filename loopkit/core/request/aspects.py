@@ -3,16 +3,18 @@ it (rule: Shape)."""
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
+from typing import TYPE_CHECKING
 
 from ..evidence import proofs
 from . import topics
 
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+
 LEAST, MOST = 2, 5
 #: What wins where two aspects ask for opposite things, first first (rule: Shape).
 CONFLICTS = ("simplicity", "changeability", "fewer dependencies")
-BUILD, DEBUG, REFACTOR = "build", "debug", "refactor"
 
 #: anchor: the expert profile whose view the aspect is seen from; proof: the strongest verification
 #: type that is usually within reach; brings: the aspect that always comes with it.
@@ -35,43 +37,22 @@ ASPECTS = {
         Aspect("documentation", "technical-writer", proofs.OBSERVATION, None),
     )
 }
-#: What is looked at where a request names too few sides of itself.
+#: What is looked at where too few aspects are named.
 _ALWAYS = ("testing", "error")
 
-#: Words of a request within which its kind is looked for; later ones name conditions.
-_TELLING = 10
-_KINDS = {
-    BUILD: "add build create write implement introduce support provide send deploy",
-    DEBUG: "fix fixes bug bugs debug crash crashes broken breaks fail fails failing flaky hang "
-    "hangs leak leaks leaking "
-    "regression wrong wrongly why kaputt исправь behebe beheben repariere fehler corrige corriger "
-    "arregla 修正 修复 直す",
-    REFACTOR: "refactor restructure rename extract inline deduplicate simplify cleanup clean "
-    "untangle decouple split merge "
-    "move reorganise reorganize refaktoriere umbenennen renommer refactorise refactoriza "
-    "重构 リファクタ",
-}
 
-
-def chosen(text: str) -> list[str]:
-    """The 2 to 5 aspects of a request: those it names most and first, each with the one it brings.
-
-    A request that names too few gets testing and error beside them. The same text gives the same
-    choice.
-    """
-    named = {name: places for name, places in topics.mentions(text).items() if name in ASPECTS}
-    ranked = sorted(
-        named, key=lambda name: (-len(named[name]), named[name][0], topics.TOPICS.index(name))
-    )
+def chosen(state: LoopState) -> list[str]:
+    """The 2 to 5 aspects of a loop: of its shape, else those among its topics, each with the one it
+    brings, filled up with testing and error."""
+    if state.aspects:
+        return list(state.aspects)
     found: list[str] = []
-    for name in ranked:
+    for name in (one for one in topics.of_loop(state) if one in ASPECTS):
         more = [one for one in (name, ASPECTS[name].brings) if one and one not in found]
         if len(found) + len(more) <= MOST:
             found += more
-    for name in _ALWAYS:
-        if len(found) < LEAST and name not in found:
-            found.append(name)
-    return found
+    missing = [name for name in _ALWAYS if name not in found]
+    return found + missing[: max(0, LEAST - len(found))]
 
 
 def faults(names: list[str]) -> list[str]:
@@ -90,24 +71,3 @@ def faults(names: list[str]) -> list[str]:
         if brings and brings not in names:
             wrong.append(f"{name} brings {brings}")
     return wrong
-
-
-def kind_of(text: str) -> str:
-    """The kind of work a request asks for, by the first word of its beginning that tells: build,
-    debug or refactor.
-
-    Where none tells it is a build, or a refactoring if what is there has to stay as it is.
-    """
-    plain = " ".join(text.lower().split()[:_TELLING])
-    best: tuple[int, str] = (len(plain), BUILD)
-    for kind, words in _KINDS.items():
-        for word in words.split():
-            pattern = rf"\b{word}\b" if word.isascii() else word
-            found = re.search(pattern, plain)
-            if found:
-                best = min(best, (found.start(), kind))
-    if best[1] == BUILD and re.search(
-        r"\bunchanged\b|\bas they are\b|\bsame behaviou?r\b", text.lower()
-    ):
-        return REFACTOR
-    return best[1]

@@ -47,16 +47,6 @@ def assumed(state: LoopState) -> dict:
     return (state.clarified or {}).get("assumptions") or {}
 
 
-def words(state: LoopState) -> str:
-    """The request with what its clarification made of it: what aspects and experts are chosen
-    by."""
-    told = state.clarified or {}
-    answers = (told.get("answers") or {}).values()
-    return "\n".join(
-        [state.text, *(told[name] for name in ("echo", "task") if told.get(name)), *answers]
-    )
-
-
 def told(state: LoopState) -> list[tuple[str, str]]:
     """(what, words) of the clarification that a shape has to keep to; empty where nothing had to be
     clarified."""

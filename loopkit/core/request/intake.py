@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..journal import score, stage, stages, verdict
 from ..journal.errors import Refused
 from ..journal.events import Change
-from . import aspects, clarify, shape
+from . import aspects, clarify, shape, topics
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -32,19 +32,23 @@ def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list
 
 
 def scored(state: LoopState, values: dict) -> list[Change]:
-    """Scores of the request; the loop goes on to shape where spec and fit suffice."""
+    """Scores of the request; the loop goes on to shape where spec and fit suffice.
+
+    values: a score for each dimension, `topics` (`api, auth`) and `kind` of work. What was given
+    before stands unless it is given again.
+    """
     stage.running(state)
     stage.require(state, stages.INTENT, doing="scoring")
-    known = (state.scores or {}).get(
-        "values"
-    ) or {}  # what was scored before stands unless it is given again
+    named = topics.topics(values.get("topics") or "") or topics.of_loop(state)
+    kind = topics.kind(values["kind"]) if values.get("kind") else topics.kind_of(state)
+    known = (state.scores or {}).get("values") or {}
     values = {
         name: known.get(name) if values.get(name) is None else values[name]
         for name in score.DIMENSIONS
     }
     clarify.check_scores(state, values)
     result = score.score(values, len(state.recall_surfaced))
-    row = {"values": result.values, "spec": result.spec, "fit": result.fit, "shape": result.shape}
+    row = {**result._asdict(), "topics": named, "kind": kind}
     changes: list[Change] = [("scored", row)]
     try:
         stage.check_leave_intent(row, state.overruled)
@@ -85,7 +89,7 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     stage.running(state)
     parsed = shape.parse(text)
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
-    row["aspects"] = parsed["aspects"] or state.aspects or aspects.chosen(clarify.words(state))
+    row["aspects"] = parsed["aspects"] or aspects.chosen(state)
     if state.tasks and state.stage in (stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW):
         return [
             ("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})

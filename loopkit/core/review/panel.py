@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..journal import prose, score, stage, stages
 from ..journal.errors import Refused, UsageFault
 from ..plan import work
-from ..request.topics import topics_in
+from ..request.topics import GENERAL, kind_of, of_loop, ranked
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -45,38 +46,33 @@ def standing(value: int) -> str:
 
 
 def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
-    """The experts for these topics, the most important topic first: those who know it best, those
-    that add a topic of their own before those that repeat one, nobody who would have to be silent.
-    The same input gives the same panel.
+    """The experts for these topics, the most important topic first: for each the one who knows it
+    best in depth, then for each that is still open who knows it at all, then who fits best.
+
+    Nobody who would have to be silent; the same input gives the same panel.
     """
 
-    def rank(one: Profile) -> tuple:
-        """A topic known in depth weighs more than two at the edge, the first topic more than the
-        second, and the one that a profile names first is its own field."""
-        fit = 0.0
-        for place, topic in enumerate(topics, 1):
-            if topic in one.depth:
-                fit += (4 - min(one.depth.index(topic), 2) / 2) / place
-            fit += ((topic in one.core) + (topic in one.current) / 2) / place
-        return (-fit, -confidence(one, topics), one.name)
+    def fit(one: Profile, topic: str) -> float:
+        """3 and more: in depth, most where the profile names it first."""
+        if topic in one.depth:
+            return 4 - min(one.depth.index(topic), 2) / 2
+        return (topic in one.core) + (topic in one.current) / 2
 
-    own = {
-        one.name: {name for name in topics if name in (*one.depth, *one.core, *one.current)}
-        for one in profiles
-    }
-    ranked = sorted(profiles, key=rank)
+    def overall(one: Profile) -> tuple:
+        total = sum(fit(one, topic) / place for place, topic in enumerate(topics, 1))
+        return (-total, -confidence(one, topics), one.name)
+
+    left = [one for one in profiles if standing(confidence(one, topics)) != "silent"]
+    left.sort(key=overall)
     chosen: list = []
-    covered: set = set()
-    for fresh in (True, False):
-        for one in ranked:
-            if len(chosen) == count:
-                return chosen
-            if standing(confidence(one, topics)) == "silent" or one in chosen:
-                continue
-            if not fresh or own[one.name] - covered:
-                chosen.append(one)
-                covered |= own[one.name]
-    return chosen
+    for least in (3, 0.5):
+        for topic in topics:
+            best = max(left, key=lambda one: fit(one, topic), default=None)
+            open_yet = all(fit(one, topic) < least for one in chosen)
+            if best and open_yet and fit(best, topic) >= least and len(chosen) < count:
+                chosen.append(best)
+                left.remove(best)
+    return [*chosen, *left][:count]
 
 
 def allowed(profiles: list, state: LoopState) -> list:
@@ -90,24 +86,33 @@ def allowed(profiles: list, state: LoopState) -> list:
 # review.py's)
 
 
-def stuck_topics(task: Task) -> list:
+def stuck_topics(state: LoopState, task: Task) -> list[str]:
     """What a panel on a failed task is about."""
-    error = task.history[-1]["error"] if task.history else ""
-    return topics_in(f"{task.subject} {task.description} {error}", "debugging")
+    return _about(state, task.files, "debugging")
 
 
-def clarify_topics(state: LoopState) -> list:
+def clarify_topics(state: LoopState) -> list[str]:
     """What a panel on an unclear dimension of the request is about."""
-    return topics_in(state.text, "requirements")
+    return _about(state, (), "requirements")
 
 
-def wave_topics(state: LoopState) -> list:
+def wave_topics(state: LoopState) -> list[str]:
     """What a panel on the strategy of the next wave is about."""
-    return topics_in(
-        " ".join(state.tasks[one].subject for one in list(state.open)[:20]),
-        "concurrency",
-        "simplicity",
-    )
+    files = [path for one in list(state.open)[:20] for path in state.tasks[one].files]
+    return _about(state, files, "concurrency", "simplicity")
+
+
+def _about(state: LoopState, files: Iterable[str], *first: str) -> list[str]:
+    return ranked(of_loop(state), kind_of(state), files, *first)
+
+
+def review_topics(state: LoopState, wave: int | None) -> list[str]:
+    """What a review of a wave, or (None) of the whole loop, is about."""
+    names = next((one.tasks for one in state.waves if one.number == wave), ())
+    work_of = [one for one in state.tasks.values() if wave is None or one.id in names]
+    found = _about(state, [path for one in work_of for path in one.files])
+    general = GENERAL if wave is None or len(found) < LEAST else ()
+    return list(dict.fromkeys([*found, *general]))
 
 
 def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None = None) -> list:
@@ -119,7 +124,7 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
     """
     stage.running(state)
     task = work.find(state, task_id)
-    data = _record(state, given, profiles, stuck_topics(task))
+    data = _record(state, given, profiles, stuck_topics(state, task))
     for earlier in state.panels:
         if earlier.get("task") == task.id and earlier.get("attempt", 0) < task.attempts:
             if _plain(earlier.get("consensus", "")) == _plain(data["consensus"]):

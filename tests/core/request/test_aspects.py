@@ -1,4 +1,4 @@
-"""Aspects: two to five, chosen by the request, forced pairs included; the kind of work."""
+"""Aspects: two to five, chosen by the topics, forced pairs included."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core.evidence import proofs
-from loopkit.core.request import aspects, topics
+from loopkit.core.journal import score
+from loopkit.core.request import aspects, intake, topics
+from tests.core.kit import SHAPE, Book
 from tests.plugin.bundle import PROFILES, split
 
 ALL = (
@@ -37,34 +39,43 @@ def test_each_has_an_anchor_that_knows_it_in_depth_and_a_proof(name: str) -> Non
     assert one.proof in proofs.TYPES and one.proof not in proofs.UNSEEN
 
 
+def chosen(*named: str) -> list[str]:
+    book = Book()
+    book.do(intake.scored, {**dict.fromkeys(score.DIMENSIONS, 2), "topics": ",".join(named)})
+    return aspects.chosen(book.state)
+
+
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("named", "found"),
     [
-        ("Add rate limiting to the API", ["api", "documentation"]),
-        ("Make it better", ["testing", "error"]),
-        ("Test it better", ["testing", "error"]),
-        ("Log in with a password", ["auth", "testing"]),
-        ("Move the database to Postgres: migrate the tables", ["data", "migration", "deployment"]),
-        ("Speed up the page; the page is slow on the phone", ["performance", "ui"]),
+        (("api",), ["api", "documentation"]),
+        ((), ["testing", "error"]),
+        (("testing", "cost"), ["testing", "error"]),
+        (("migration", "data"), ["migration", "deployment", "data"]),
+        (("performance", "ui"), ["performance", "ui"]),
         # the pair does not fit any more: what would be the sixth is left out with the one that
         # brings it
-        ("data page slow error migrate api", ["data", "ui", "performance", "error"]),
-        ("auth api migrate", ["auth", "testing", "api", "documentation"]),
+        (
+            ("data", "ui", "error", "integration", "migration"),
+            ["data", "ui", "error", "integration"],
+        ),
+        (("auth", "api", "migration"), ["auth", "testing", "api", "documentation"]),
     ],
 )
-def test_chosen_by_the_request(text: str, found: list) -> None:
-    assert aspects.chosen(text) == found
+def test_chosen_by_the_topics(named: tuple, found: list) -> None:
+    assert chosen(*named) == found
 
 
-@given(
-    some.lists(some.sampled_from([*ALL, "login", "slow", "migrate", "x"]), max_size=20).map(
-        " ".join
-    )
-)
-def test_two_to_five_with_their_pairs_and_always_the_same(text: str) -> None:
-    found = aspects.chosen(text)
-    assert aspects.faults(found) == []
-    assert aspects.chosen(text) == found
+@given(some.lists(some.sampled_from(topics.TOPICS), max_size=8))
+def test_two_to_five_with_their_pairs(named: list) -> None:
+    assert aspects.faults(chosen(*named)) == []
+
+
+def test_those_of_the_shape_stand() -> None:
+    book = Book().shaped(text=SHAPE.replace("criteria:", "aspects: data, ui\ncriteria:", 1))
+    assert aspects.chosen(book.state) == ["data", "ui"]
+    book.do(intake.shaped, SHAPE)
+    assert book.state.aspects == ["data", "ui"]
 
 
 def test_faults_of_a_choice() -> None:
@@ -75,25 +86,3 @@ def test_faults_of_a_choice() -> None:
         ["data", "ui", "error", "testing", "performance", "data"]
     )
     assert aspects.faults(["auth", "ui"]) == ["auth brings testing"]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("Add a button", "build"),
-        ("", "build"),
-        ("Fix the crash when the file is empty", "debug"),
-        ("Why does the job hang?", "debug"),
-        ("Rename utils to text; fix its imports", "refactor"),
-        ("Extract the parser", "refactor"),
-        ("Behebe den Absturz", "debug"),
-        ("Add a prefix", "build"),
-        ("Add a button to move items between lists", "build"),
-        ("Build a CSV importer that skips wrong rows", "build"),
-        ("Write a leak detector", "build"),
-        ("Die Anmeldung ist kaputt", "debug"),
-        ("ログインのバグを直す", "debug"),
-    ],
-)
-def test_kind_of_work(text: str, kind: str) -> None:
-    assert aspects.kind_of(text) == kind

@@ -182,7 +182,7 @@ def test_only_in_the_stage_intent() -> None:
 
 def test_what_was_clarified_reaches_the_shape() -> None:
     book = low()
-    assert clarify.told(book.state) == [] and clarify.words(book.state) == book.state.text
+    assert clarify.told(book.state) == []
     given = {
         **GIVEN,
         "echo": "Bring GET /search under 200 ms",
@@ -201,4 +201,3 @@ def test_what_was_clarified_reaches_the_shape() -> None:
     ]
     assert ("answered, done", "A)") in told
     assert ("must not", "m") in told and ("stop conditions", "x") in told
-    assert "GET /search" in clarify.words(book.state)

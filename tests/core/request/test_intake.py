@@ -6,7 +6,7 @@ import pytest
 
 from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LimitReached, Refused, UsageFault
-from loopkit.core.request import aspects, intake
+from loopkit.core.request import intake
 from tests.core.kit import SHAPE, Book
 
 TITLES = ["a", "b", "c", "d", "e"]
@@ -103,13 +103,6 @@ def test_after_the_tasks_only_a_proof_may_grow_stronger() -> None:
     book.do(intake.shaped, SHAPE + "| M1 | execution output | make api-check |\n")
     assert book.state.criteria["M1"].command == "make api-check"
     assert book.state.tasks and book.state.stage == "decompose"
-
-
-def test_the_aspects_of_a_shape_are_those_it_names_or_those_of_the_request() -> None:
-    book = Book().shaped()
-    assert book.state.aspects == aspects.chosen(book.state.text)
-    book.do(intake.shaped, SHAPE.replace("\ncriteria", "\naspects: data, ui\ncriteria"))
-    assert book.state.aspects == ["data", "ui"]
 
 
 def test_a_shape_can_be_handed_in_again_before_the_tasks() -> None:

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.journal import score
 from loopkit.core.journal.errors import LoopError, Refused
+from loopkit.core.request import topics
 from loopkit.core.review import panel
 from loopkit.core.review.panel import Profile
 from loopkit.core.steps import attempts, waves
+from loopkit.store import profiles
+from tests.core.judge import ROOT
 from tests.core.kit import PANEL, Book, task
 
 
@@ -62,13 +66,28 @@ def test_there_may_be_fewer_than_wanted() -> None:
     assert panel.choose([], ["api"]) == []
 
 
-def test_topics_of_a_text() -> None:
-    assert panel.topics_in("The API is slow in testing", "debugging") == [
-        "debugging",
-        "api",
-        "performance",
-        "testing",
+EXPERTS = profiles.read(str(ROOT))
+
+
+@pytest.mark.parametrize("named", [(), *((one,) for one in topics.TOPICS), ("auth", "api")])
+@pytest.mark.parametrize("kind", score.KINDS)
+def test_tests_among_the_files_bring_a_tester(named: tuple, kind: str) -> None:
+    ranked = topics.ranked(list(named), kind, ["app/a.py", "tests/test_a.py"])
+    assert any("testing" in one.depth for one in panel.choose(EXPERTS, ranked))
+    first = panel.choose(EXPERTS, ranked, 2)[0]
+    assert not named or named[0] in first.depth, "the first topic has the first expert"
+
+
+def test_what_each_call_is_about() -> None:
+    book = Book().planned(task("a", files=["a.md"]), task("b", files=["tests/b.py"]))
+    assert panel.clarify_topics(book.state) == ["requirements", "testing", "error"]
+    assert panel.wave_topics(book.state)[:2] == ["concurrency", "simplicity"]
+    assert panel.stuck_topics(book.state, book.state.tasks["T-001"]) == [
+        *["debugging", "testing", "documentation", "error"]
     ]
+    assert panel.review_topics(book.state, None)[-1] == "simplicity"
+    book.wave()
+    assert panel.review_topics(book.state, 1) == ["testing", "documentation", "error"]
 
 
 # -- the record
@@ -143,20 +162,10 @@ def test_an_unknown_task(stuck: Book) -> None:
         panel.recorded(stuck.state, "T-009", PANEL)
 
 
-def test_a_topic_is_named_by_a_whole_word() -> None:
-    assert panel.topics_in("Build a rapid, required boat", "debugging") == ["debugging"]
-    assert panel.topics_in("The login page of the APIs is slow") == [
-        "api",
-        "ui",
-        "auth",
-        "performance",
-    ]
-
-
 # -- experts are those of the profiles; what they may claim is computed
 
 KNOWN = [
-    profile("debugger", depth=("debugging",), core=("error",)),
+    profile("debugger", depth=("debugging",)),
     profile("tester", depth=("testing",), core=("debugging",)),
     profile("gardener", depth=("ui",)),
     profile("banned", depth=("debugging",)),
