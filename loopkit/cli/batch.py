@@ -31,7 +31,7 @@ lint: <passed | failed | none>
 verdicts:
 {verdicts}
 findings:
-""" + forms.finding("violates", "alternative", "verify")
+""" + forms.finding("violates", "alternative", "verify", "reverses", "repeats")
 PLAN_REPLY = "loopkit review --plan --file -"
 #: Characters of a task's subject, tasks whose attempts are told.
 _SUBJECT = 100

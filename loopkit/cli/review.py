@@ -10,7 +10,7 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import Refused, UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.review import review, settling
+from ..core.review import convergence, review
 from ..core.steps import kinds, nextstep, policies
 from ..ops import experts
 from ..store import place, profiles, sizes
@@ -130,7 +130,11 @@ def _said(loop: Loop, data: dict, thorough: bool) -> list[str]:
     ]
     for row in data["findings"]:
         task = f" → {row['task']}" if row.get("task") else ""
-        done = " (decided)" if (row.get("resolution") or {}).get("how") == "decided" else ""
+        settled = row.get("resolution") or {}
+        done = {
+            convergence.DECIDED: " (decided)",
+            convergence.REPEATED: f" (repeats {settled.get('text')})",
+        }.get(settled.get("how", ""), "")
         lines.append(f"{row['id']} {row['severity']}{task}{done}: {prose.clean(row['issue'], 120)}")
         if row.get("replaced"):
             lines.append(
@@ -240,7 +244,7 @@ def _context(state: LoopState) -> list[str]:
         if one.severity == "BLOCKER"
         and one.source not in ("thorough", "decision")
         and not one.resolution
-        if not settling.mended(state, one)
+        if not convergence.mended(state, one)
     ]
     return lines + reasons(state, experts.files(state))
 
@@ -251,7 +255,7 @@ def reasons(state: LoopState, files: list[str]) -> list[str]:
     rows = decisions.in_view(state, files)
     lines = []
     for one in rows[:MOST_REASONS]:
-        if one.get("kind") in settling.KINDS:
+        if one.get("kind") in convergence.KINDS:
             lines.append(f"  decided, not raised again: {_decided(one)}")
         else:
             lines.append(
@@ -300,18 +304,14 @@ def _for_expert(state: LoopState, wave: int | None, name: str) -> list[str]:
         "changed files: " + (", ".join(changed[:MOST_FILES]) + more if changed else "see git diff")
     )
     lines += [
-        f"settled earlier: {one.id} {_cut(one.issue, 100)} "
+        f"settled earlier: {one.id} ({one.category}) {one.place} {_cut(one.issue, 100)} "
         f"({(one.resolution or {}).get('how') or 'mended'})"
         for one in list(state.findings.values())[-12:]
         if one.source == "thorough"
         and not review.unsettled(one, state)
         and one.severity != "SUGGESTION"
     ]
-    lines.append(
-        "A BLOCKER says in breaks: which criterion or mustNot it misses; a finding that takes "
-        "back an earlier one says "
-        "reverses: <F-001>."
-    )
+    lines.append("A BLOCKER says in breaks: which criterion or mustNot it misses.")
     lines.append(
         "Answer with your findings in this form, what does not apply left out, or with: findings: "
         "[]\n" + FINDING

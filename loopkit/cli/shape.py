@@ -12,7 +12,7 @@ from ..core.journal import prose, stages, verdict
 from ..core.journal.errors import Damaged
 from ..core.journal.state import LoopState
 from ..core.request import aspects, intake, shape
-from ..core.review import settling
+from ..core.review import convergence
 from ..ops import workspace
 from ..ops.shape import brief
 from ..store import atomic, project
@@ -88,7 +88,7 @@ def _said(state: LoopState, data: dict) -> str:
     weak = [row["id"] for row in rows if row["type"] in proofs.UNSEEN and not row["must_not"]]
     if weak:
         said += f"\n{', '.join(weak)} rests on nothing that can be seen: that will block completion"
-    if settling.growing(state.shape_rounds):
+    if convergence.growing(state.shape_rounds):
         said += (
             "\nit has grown again and no goal is another: longer is not better; keep what changes "
             "the outcome"

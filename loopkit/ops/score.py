@@ -18,7 +18,7 @@ def values(name: str) -> str:
 def score_request(
     workspace: Workspace, given: dict[str, int | str | None], overrule: str | None = None
 ) -> Result:
-    """Record values of dimensions, topics and kind, or an overrule; without these show the scores."""
+    """Record scores, topics and kind, or an overrule; without either show the scores."""
     loop = workspace.own_loop()
     some = any(value is not None for value in given.values())
     if overrule is not None and some:

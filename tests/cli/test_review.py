@@ -204,18 +204,6 @@ def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended
     )
 
 
-def test_an_alternative_is_looked_at_like_guidance(project: Project) -> None:
-    project.worked()
-    finding = {
-        **WARNING,
-        "guidance": "change it",
-        "violates": ["M1"],
-        "alternative": "a runtime dependency is added",
-    }
-    given = {"experts": ["a", "b", "c"], "findings": [finding]}
-    project.refused(1, "review", "--thorough", "--file", "-", given=given, says="sounds like M2")
-
-
 def test_several_findings_are_settled_at_once(project: Project) -> None:
     project.reviewed(findings=[WARNING, {**WARNING, "issue": "b"}])
     project.refused(
@@ -238,9 +226,17 @@ def test_several_findings_are_settled_at_once(project: Project) -> None:
 
 def test_tabs_and_spaces(project: Project) -> None:  # case I1
     project.worked()
-    project.review([{**BLOCKER, "issue": "tabs at a.py:3", "verify": "test -f a.py"}])
+    tabs = {**BLOCKER, "issue": "tabs at a.py:3", "verify": "test -f a.py", "category": "style"}
+    project.review([tabs])
     mended(project, "T-002", "a.py")
-    answer = project.review([{**BLOCKER, "issue": "spaces at a.py:3", "verify": "test -f b.py"}])
+    brief = project.ok("review", "--thorough", "--brief", "simplifier").out
+    assert "settled earlier: F-001 (style) a.py:3 tabs at a.py:3 (mended)" in brief
+    spaces = {**tabs, "issue": "spaces at a.py:3", "verify": "test -f b.py"}
+    given = {"experts": ["a", "b", "c"], "findings": [spaces]}
+    project.refused(
+        1, "review", "--thorough", "--file", "-", given=given, says="say reverses: F-001 where"
+    )
+    answer = project.review([{**spaces, "reverses": "F-001"}])
     assert "F-002 BLOCKER (decided): spaces at a.py:3" in answer.out and "passed" in answer.out
     assert (
         "decided, not raised again: decision 002 (reversal): it stays as F-001 left it"
@@ -258,10 +254,8 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
         and "**Status**: DECISION" in text
         and len(text.splitlines()) < 30
     )
-    for issue in ("tabs at a.py:3", "spaces at a.py:3"):
-        assert (
-            "passed" in project.review([{**BLOCKER, "issue": issue, "verify": "test -f b.py"}]).out
-        )
+    for row in (tabs, spaces):
+        assert "passed" in project.review([row]).out
     assert len(project.of("decision_recorded")) == 1
     assert "decided, not raised again: decision 002" in project.ok("review", "--thorough").out
     assert (
@@ -272,15 +266,24 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
 
 def test_a_decision_that_is_gone_comes_back_with_the_next_one(project: Project) -> None:
     project.worked()
-    for number, issue in enumerate(("tabs at a.py:3", "spaces at a.py:3")):
-        project.review([{**WARNING, "issue": issue, "guidance": ""}])
-        if not number:
-            project.ok("review", "resolve", "F-001", "--approve")
+    project.review([{**WARNING, "issue": "tabs at a.py:3", "guidance": ""}])
+    project.ok("review", "resolve", "F-001", "--approve")
+    project.review([{**WARNING, "issue": "spaces", "guidance": "", "reverses": "F-001"}])
     (file,) = (project.root / project.name / "learnings").iterdir()
     text = file.read_text(encoding="utf-8")
     file.unlink()
     project.review([])
     assert file.read_text(encoding="utf-8") == text
+
+
+def test_what_the_person_let_pass_is_said_to_come_back(project: Project) -> None:
+    project.worked()
+    row = {**WARNING, "issue": "a.py:3 it is long", "category": "style"}
+    project.review([row])
+    project.ok("review", "resolve", "F-001", "--skip", "known")
+    answer = project.review([row])
+    assert "F-002 WARNING (repeats F-001, settled (skip)): a.py:3 it is long" in answer.out
+    assert "for the person" not in answer.out and "passed" in answer.out
 
 
 @pytest.mark.parametrize(("score", "ends"), [(7, True), (None, True)])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: a short read.
 LONGEST_TITLE, LONGEST, MOST_ALTERNATIVES = 120, 600, 10
 #: How a decision that was handed in is marked; those that reviews make have other kinds
-#: (core/settling).
+#: (core/review/convergence).
 CHOICE = "choice"
 SOURCES = ("review", "plan-review", "implement-fix", "rollback")
 KEYS = frozenset(
@@ -209,11 +209,7 @@ def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) 
     changes: list[Change] = []
     for row in rows:
         kind = row.get("category") or "other"
-        if (
-            row["severity"] != "BLOCKER"
-            or kind in kinds
-            or (row.get("resolution") or {}).get("how") == "decided"
-        ):
+        if row["severity"] != "BLOCKER" or kind in kinds or row.get("resolution"):
             continue
         kinds.add(kind)
         place = row.get("place", "").partition(":")[0]

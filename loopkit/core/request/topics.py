@@ -13,38 +13,14 @@ if TYPE_CHECKING:
     from ..journal.state import LoopState
 
 #: The aspects of a shape (rule: Shape), then the topics that go across them.
-TOPICS = (
-    "data",
-    "api",
-    "ui",
-    "auth",
-    "performance",
-    "error",
-    "testing",
-    "migration",
-    "integration",
-    "deployment",
-    "observability",
-    "documentation",
-    "debugging",
-    "simplicity",
-    "refactoring",
-    "concurrency",
-    "distribution",
-    "data-modelling",
-    "release",
-    "security",
-    "privacy",
-    "accessibility",
-    "localisation",
-    "dependencies",
-    "compatibility",
-    "command-line",
-    "configuration",
-    "cost",
-    "statistics",
-    "types",
-    "requirements",
+TOPICS = tuple(
+    (
+        "data api ui auth performance error testing migration integration deployment observability "
+        "documentation "
+        "debugging simplicity refactoring concurrency distribution data-modelling release security "
+        "privacy accessibility localisation dependencies compatibility command-line configuration "
+        "cost statistics types requirements"
+    ).split()
 )
 ASPECT_COUNT = 12
 #: What a loop is about where nothing says more, and what is asked about everything.

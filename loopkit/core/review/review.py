@@ -12,7 +12,7 @@ from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..memory import decisions
 from ..plan import drafts, work
-from . import settling
+from . import convergence
 
 if TYPE_CHECKING:
     from ..journal.reviewed import Finding
@@ -25,29 +25,14 @@ READ_AS = {"CRITICAL": BLOCKER, "MAJOR": BLOCKER, "MINOR": WARNING}
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 
 
-#: What findings are about, with words that tell; the most hits count, then the order.
-CATEGORIES = {
-    "security": "security injection secret token password auth escape escaping xss csrf forge "
-    "forged spoof spoofed permission "
-    "credential vulnerable vulnerability leak leaks",
-    "performance": "performance slow latency memory quadratic speed throughput n+1 cache cached",
-    "tests": "test tests untested coverage assertion mock fixture",
-    "docs": "doc docs documentation docstring readme comment comments changelog undocumented",
-    "naming": "name names naming named rename renamed misnamed",
-    "style": "style tab tabs space spaces indent indentation format formatting lint quotes "
-    "whitespace trailing idiom idiomatic",
-    "structure": "extract inline split duplicate duplicated duplication long module class "
-    "coupling layer abstraction structure "
-    "refactor nested",
-    "dependencies": "dependency dependencies package packages library libraries pinned lockfile",
-    "correctness": "wrong crash crashes bug fails error errors incorrect race off-by-one "
-    "exception loses lost missing raises "
-    "breaks broken",
-}
-OTHER = "other"
+#: What findings are about; one that does not say is `other`.
+CATEGORIES = (
+    *("security", "performance", "tests", "docs", "naming", "style", "structure"),
+    *("dependencies", "correctness", convergence.OTHER),
+)
 _KEYS = frozenset(
     "severity issue place reason guidance alternative violates breaks contradicts category verify "
-    "files reverses expert".split()
+    "files reverses repeats expert".split()
 )
 #: A file with a line, or a file; compiled where it is first looked for, since most commands never
 #: do.
@@ -63,16 +48,6 @@ def place_in(text: str) -> str:
     """The first `file:line`, else the first file, that a text names; "" where it names none."""
     found = sorted(re.finditer(_PLACE, text), key=lambda one: one[2] is None)
     return "" if not found else f"{found[0][1]}:{found[0][2]}" if found[0][2] else found[0][3]
-
-
-def category_of(text: str) -> str:
-    """The category whose words a finding uses most; `other` where it uses none."""
-    words = re.findall(r"[\w+-]+", text.lower())
-    hits = {
-        name: sum(word in known.split() for word in words) for name, known in CATEGORIES.items()
-    }
-    best = max(hits, key=lambda name: hits[name])
-    return best if hits[best] else OTHER
 
 
 def findings(state: LoopState, rows: object) -> list[dict]:
@@ -108,12 +83,10 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
             f"{what} says that {', '.join(breaks)} is broken, as {severity}",
             "a broken mustNot is a BLOCKER",
         )
-    category = str(
-        row.get("category") or category_of(f"{texts['issue']} {texts['guidance']}")
-    ).lower()
-    if category not in (*CATEGORIES, OTHER):
+    category = str(row.get("category") or convergence.OTHER).lower()
+    if category not in CATEGORIES:
         raise UsageFault(
-            f"{what} has category {row.get('category')!r}", "use " + ", ".join((*CATEGORIES, OTHER))
+            f"{what} has category {row.get('category')!r}", "use " + ", ".join(CATEGORIES)
         )
     found = (
         str(row.get("place") or "").strip()
@@ -136,9 +109,14 @@ def _finding(state: LoopState, row: object, place: int) -> dict:
     against = decisions.contradicted(state, row.get("contradicts"), severity, what)
     if against:
         result["contradicts"] = against
-    if row.get("reverses"):
-        result["reverses"] = _reversed(state, str(row["reverses"]), what)
-    return {**result, **_allowed(state, row, result, texts["alternative"], what)}
+    for key in ("reverses", "repeats"):
+        if row.get(key):
+            result[key] = _earlier(state, str(row[key]).strip(), f"{key} of {what}")
+    if result.get("reverses") and not convergence.mended(state, state.findings[result["reverses"]]):
+        raise Refused(
+            f"reverses of {what}: {result['reverses']} has not been mended", "leave reverses out"
+        )
+    return {**result, **_allowed(result, texts["alternative"], what)}
 
 
 def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> list[str]:
@@ -152,18 +130,16 @@ def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> 
     return names
 
 
-def _reversed(state: LoopState, name: str, what: str) -> str:
-    finding = state.findings.get(name.strip().upper())
-    if finding is None:
-        raise Refused(
-            f"reverses of {what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}"
-        )
-    if not settling.mended(state, finding):
-        raise Refused(f"reverses of {what}: {finding.id} has not been mended", "leave reverses out")
-    return finding.id
+def _earlier(state: LoopState, name: str, what: str) -> str:
+    """The id of an earlier finding, "" for `none`."""
+    if name.lower() == "none":
+        return ""
+    if name.upper() not in state.findings:
+        raise Refused(f"{what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}")
+    return name.upper()
 
 
-def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what: str) -> dict:
+def _allowed(finding: dict, alternative: str, what: str) -> dict:
     """The constraint check: guidance that would break a mustNot is replaced by the alternative, or
     refused."""
     guidance, broken = finding["guidance"], finding["violates"]
@@ -172,13 +148,6 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
             f"{what} has an alternative but violates nothing",
             "say violates: [M1], or put it into guidance",
         )
-    if row.get("violates") is None:
-        for one in state.must_nots:
-            if settling.shares_most(guidance, one.text):
-                raise Refused(
-                    f"the guidance of {what} sounds like {one.id} ({prose.clean(one.text, 80)})",
-                    f"say violates: [{one.id}] with alternative:, or violates: []",
-                )
     if not broken or not guidance:
         return {"guidance": guidance or alternative}
     if not alternative or alternative == guidance:
@@ -186,12 +155,6 @@ def _allowed(state: LoopState, row: dict, finding: dict, alternative: str, what:
             f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}",
             "give an alternative: that does not",
         )
-    for one in state.must_nots:
-        if settling.shares_most(alternative, one.text):
-            raise Refused(
-                f"the alternative of {what} sounds like {one.id} ({prose.clean(one.text, 80)})",
-                "give one that breaks nothing",
-            )
     return {"guidance": alternative, "replaced": guidance}
 
 
@@ -381,7 +344,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
         raise UsageFault("findings is missing", "give findings: [] where there is nothing")
     rows = findings(state, given["findings"])
     score = None if given.get("score") is None else score_of(given["score"])
-    changes: list = settling.settle(state, rows, size, score)
+    changes: list = convergence.settle(state, rows, size, score)
     made = 0
     for row in rows:
         if "resolution" in row:

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from loopkit.core.journal import fields
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
-from loopkit.core.review import review, settling
+from loopkit.core.review import convergence, review
 from loopkit.core.steps import nextstep, waves
 from tests.core.kit import Book, outcome, task
 
@@ -41,7 +41,7 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
     book = Book().worked()
     decided(book)
     book.do(decisions.avoided, LESSON)
-    rows = [
+    rows: list[dict] = [
         {"severity": "BLOCKER", "issue": f"{word} at a.py:3", "verify": "ls"}
         for word in ("tabs", "spaces")
     ]
@@ -50,14 +50,17 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
     book.verify("T-002")
     book.do(waves.closed)
     book.review(
-        [rows[1], {**rows[1], "issue": "no test in b.py", "category": "tests"}]
+        [
+            {**rows[1], "reverses": "F-001"},
+            {**rows[1], "issue": "no test in b.py", "category": "tests"},
+        ]
     )  # a decision, then an anti-pattern
     assert numbers(book.state.decisions) == [1, 4] and numbers(book.state.trail.anti_patterns) == [
         2,
         3,
         5,
     ]
-    assert book.state.decisions[1]["kind"] in settling.KINDS
+    assert book.state.decisions[1]["kind"] in convergence.KINDS
 
 
 def test_a_number_that_a_journal_left_out_is_not_given_again() -> None:

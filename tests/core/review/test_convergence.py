@@ -1,5 +1,5 @@
-"""Reviews that do not settle: going back, the same again and growth are recognised, decided once,
-not raised again."""
+"""Reviews that do not converge: going back, the same again and growth are recognised, decided
+once, not raised again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import work
-from loopkit.core.review import review, settling
+from loopkit.core.review import convergence, review
 from loopkit.core.steps import waves
 from tests.core.kit import Book
 
@@ -48,127 +48,146 @@ def how(book: Book, name: str) -> str | None:
 
 # -- a reversal of our own change
 
+TABS = finding("tabs at a.py:3", "use spaces", category="style")
+SPACES = finding("spaces at a.py:4", "use tabs", category="style")
+
+
+def blocker(row: dict, **fields: Any) -> dict:
+    return {**row, "severity": "BLOCKER", "verify": "ls", **fields}
+
 
 def test_tabs_then_spaces_is_decided_once_and_not_changed_back() -> None:  # case I1
-    book = rounds(
-        finding("tabs at a.py:3", severity="BLOCKER"),
-        finding("spaces at a.py:3", severity="BLOCKER"),
-    )
+    book = rounds(blocker(TABS))
+    with pytest.raises(
+        Refused, match=r"F-002 is at a.py:4, where F-001 \(style\) was mended; say reverses: F-001"
+    ):
+        book.review([blocker(SPACES)])
+    book.review([blocker(SPACES, reverses="f-001")])
     assert [one.kind for one in book.state.tasks.values()] == ["work", "remediation"], (
         "no task to change it back"
     )
     assert (how(book, "F-002"), review.passed(book.state)) == ("decided", True)
     (decision,) = book.state.decisions
     assert (decision["number"], decision["kind"], decision["findings"]) == (
-        2,
-        "reversal",
+        *(2, "reversal"),
         ["F-001", "F-002"],
     )
     assert decision["alternatives"] and decision["source"] == "review"
-    for issue in ("tabs at a.py:3", "spaces at a.py:4"):
-        book.review([finding(issue, severity="BLOCKER")])
+    for row in (TABS, SPACES, finding("z.py:9 hm", reverses="F-001")):
+        book.review([blocker(row)])
         assert review.passed(book.state)
     assert len(book.state.decisions) == 1 and book.state.session.stage == "review"
 
 
-OLD = ("tabs in a.py:3", "use spaces")
-BACK = [
-    (OLD, ("a.py:3 is indented with spaces", "use tabs, as the rest of the project")),
-    (
-        ("a.py:10 the helper is repeated", "extract the helper"),
-        ("a.py:12 one helper for one call", "inline the helper"),
-    ),
-    (
-        ("a.py:3 no docstring", "add a docstring"),
-        ("a.py:3 the docstring says nothing", "remove the docstring"),
-    ),
-    (
-        ("a.py:3 blocking read", "read it asynchronously"),
-        ("a.py:5 async for one file", "read it synchronously"),
-    ),
-    (
-        ("a.py:3 the parser knows the printer", "split parser and printer into two modules"),
-        ("a.py:3 two modules for twenty lines", "merge parser and printer"),
-    ),
-    (
-        ("a.py:3 lookups are slow", "keep results in a module-level dictionary"),
-        ("a.py:4 a module-level dictionary of results is overkill", "drop it"),
-    ),
-    (
-        ("a.py the flag is public", "make the flag private"),
-        ("a.py the flag is private", "make the flag public"),
-    ),
-]
+def test_a_warning_that_takes_back_what_was_approved_is_decided() -> None:
+    book = rounds(TABS, {**SPACES, "reverses": "F-001"})
+    assert how(book, "F-002") == "decided" and "approved" in book.state.decisions[0]["context"]
 
 
-@pytest.mark.parametrize(("old", "new"), BACK)
-@pytest.mark.parametrize("severity", ["WARNING", "BLOCKER"])
-def test_the_way_back(old: tuple, new: tuple, severity: str) -> None:
-    book = rounds(finding(*old, severity=severity), finding(*new, severity=severity))
-    assert how(book, "F-002") == "decided"
-    assert len(book.state.tasks) == (2 if severity == "BLOCKER" else 1)
+def test_the_same_again_is_mended_again_and_decided_the_third_time() -> None:
+    book = rounds(blocker(TABS), blocker(TABS, repeats="F-001"))
+    assert how(book, "F-002") is None and len(book.state.tasks) == 3
+    book.review([blocker(TABS, repeats="F-002")])
+    assert how(book, "F-003") == "decided" and len(book.state.tasks) == 3
+    assert book.state.decisions[0]["findings"] == ["F-002", "F-003"]
 
 
-ON = [
-    (OLD, ("tabs are still in a.py:4", "use spaces there too")),
-    (OLD, ("a.py:3 tabs", "spaces, please")),
-    (OLD, ("a.py:90 spaces in the table", "use tabs")),
-    (OLD, ("b.py:3 spaces", "use tabs")),
-    (OLD, ("spaces somewhere", "use tabs")),
-    (("a.py:3 no docstring", "add a docstring"), ("a.py:3 no type hints", "add type hints")),
-    (
-        ("a.py:3 no docstring", "add a docstring"),
-        ("a.py:3 the debug print is needless", "remove the debug print"),
-    ),
-    (
-        ("a.py:3 the docstring is short", "say units in the docstring"),
-        ("a.py:3 the docstring lacks units", "add units"),
-    ),
-    (
-        ("a.py:3 key is a header", "use the address of the connection"),
-        ("a.py:3 IPv6 address crashes it", "parse it"),
-    ),
-    (
-        ("a.py:3 lookups are slow", "cache the lookups"),
-        ("a.py:3 the cached lookups never expire", "expire them"),
-    ),
-]
-
-
-@pytest.mark.parametrize(("old", "new"), ON)
-def test_what_is_no_way_back(old: tuple, new: tuple) -> None:
-    book = Book().worked()
-    book.review([finding(*old)])
-    book.do(review.resolved, "F-001", "approve", "", "")
-    book.review([finding(*new)])
+@pytest.mark.parametrize(
+    "row",
+    [
+        blocker(TABS, repeats="none"),
+        blocker(TABS, category="tests"),
+        blocker(TABS, issue="tabs at a.py:9"),
+        blocker(TABS, issue="tabs at b.py:3"),
+        blocker(TABS, issue="tabs"),
+        blocker(TABS, breaks=["C1"]),
+        blocker(TABS, breaks=["C1"], reverses="F-001"),
+        TABS,
+    ],
+)
+def test_what_is_something_else_needs_no_name(row: dict) -> None:
+    book = rounds(blocker(TABS))
+    book.review([row])
     assert how(book, "F-002") is None and not book.state.decisions
 
 
-def test_what_nobody_did_cannot_be_taken_back() -> None:
+def test_what_was_not_done_cannot_be_taken_back_and_a_name_must_be_known() -> None:
     book = Book().worked()
-    book.review([finding(*OLD)])
+    book.review([TABS])
     book.do(review.resolved, "F-001", "skip", "later", "")
-    book.review([finding("spaces in a.py:3", "use tabs")])
-    assert not book.state.decisions
+    with pytest.raises(Refused, match="reverses of finding 1: F-001 has not been mended"):
+        book.review([{**SPACES, "reverses": "F-001"}])
+    for key in ("reverses", "repeats"):
+        with pytest.raises(Refused, match=f"{key} of finding 1: there is no F-009; there are: F-0"):
+            book.review([{**SPACES, key: "F-009"}])
 
 
-def test_a_finding_that_says_so_itself() -> None:
-    book = rounds(finding("a.py:3 unclear", "say more"))
-    book.review([finding("z.py: now it is long", "say less", reverses="f-001")])
-    assert how(book, "F-002") == "decided" and book.state.decisions[0]["findings"] == [
-        "F-001",
-        "F-002",
-    ]
-    with pytest.raises(Refused, match="there is no F-009"):
-        book.review([finding("x", reverses="F-009")])
-    with pytest.raises(Refused, match="F-002 has not been mended"):
-        book.review([finding("x", reverses="F-002")])
+# -- what the person has settled
+
+
+def settled(row: dict, word: str) -> Book:
+    """A finding of the first review, settled by the person without work."""
+    book = Book().worked()
+    book.review([row])
+    if book.state.session.status == "paused":
+        book.line("resumed")
+    book.do(review.resolved, "F-001", word, "known", "")
+    for task in list(book.state.open):
+        book.do(work.removed, task)
+    return book
+
+
+WAIVED = blocker(finding("a.py:30 no lock", category="correctness"))
+
+
+@pytest.mark.parametrize(
+    ("old", "word", "new"),
+    [
+        (WAIVED, "waive", WAIVED),
+        (WAIVED, "waive", {**WAIVED, "issue": "a.py:33 a race", "severity": "WARNING"}),
+        (WAIVED, "waive", blocker(finding("no lock"), repeats="F-001")),
+        (TABS, "approve", TABS),
+        (TABS, "skip", SPACES),
+        (TABS, "discuss", TABS),
+        (
+            blocker(finding("a.py drops it"), breaks=["C1"]),
+            "waive",
+            blocker(finding("a.py loses it"), breaks=["C1"]),
+        ),
+    ],
+)
+def test_it_does_not_come_back(old: dict, word: str, new: dict) -> None:
+    book = settled(old, word)
+    book.review([new])
+    assert how(book, "F-002") == "repeats" and review.passed(book.state)
+    resolution = book.state.findings["F-002"].resolution
+    assert resolution is not None and resolution["text"] == f"F-001, settled ({word})"
+    book.review([{**new, "repeats": "F-002"}])
+    assert how(book, "F-003") == "repeats" and len(book.state.tasks) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "word", "new"),
+    [
+        (TABS, "skip", blocker(TABS)),
+        (WAIVED, "waive", {**WAIVED, "breaks": ["C1"]}),
+        (WAIVED, "waive", {**WAIVED, "issue": "a.py:40 no lock"}),
+        (WAIVED, "waive", {**WAIVED, "category": "security"}),
+        (WAIVED, "waive", {**WAIVED, "repeats": "none"}),
+        ({**WAIVED, "category": "other"}, "waive", {**WAIVED, "category": "other"}),
+        ({**WAIVED, "breaks": ["M1"]}, "waive", {**WAIVED, "breaks": ["M1"]}),
+    ],
+)
+def test_what_is_graver_or_another_point_blocks(old: dict, word: str, new: dict) -> None:
+    book = settled(old, word)
+    book.review([new])
+    assert how(book, "F-002") is None and not review.passed(book.state)
 
 
 @pytest.mark.parametrize("name", ["C1", "M1"])
 def test_what_changes_the_outcome_blocks_all_the_same(name: str) -> None:
-    book = rounds(finding(*OLD, severity="BLOCKER"))
-    book.review([finding("spaces in a.py:3", "use tabs", severity="BLOCKER", breaks=[name])])
+    book = rounds(blocker(TABS))
+    book.review([blocker(SPACES, reverses="F-001", breaks=[name])])
     assert not book.state.decisions and book.state.tasks["T-003"].kind == "remediation"
 
 
@@ -177,7 +196,7 @@ def test_what_changes_the_outcome_blocks_all_the_same(name: str) -> None:
 
 def test_the_same_category_in_the_third_round() -> None:
     kinds = [
-        finding(f"{where} badly named", severity="BLOCKER")
+        finding(f"{where} badly named", severity="BLOCKER", category="naming")
         for where in ("a.py:1", "b.py:2", "c.py:3", "d.py:4")
     ]
     book = rounds(*kinds)
@@ -195,14 +214,19 @@ def test_the_same_category_in_the_third_round() -> None:
 
 
 @pytest.mark.parametrize(
-    "second", [finding("b.py:2 slow"), finding("b.py:2 badly named", severity="SUGGESTION"), None]
+    "second",
+    [
+        finding("b.py:2 slow", category="performance"),
+        finding("b.py:2 badly named", severity="SUGGESTION", category="naming"),
+        None,
+    ],
 )
 def test_running_means_round_after_round(second: dict | None) -> None:
-    book = rounds(finding("a.py:1 badly named"))
+    book = rounds(finding("a.py:1 badly named", category="naming"))
     book.review([second] if second else [])
     for one in list(book.state.findings.values())[1:]:
         book.do(review.resolved, one.id, "approve", "", "")
-    book.review([finding("c.py:3 badly named")])
+    book.review([finding("c.py:3 badly named", category="naming")])
     assert not book.state.decisions
 
 
@@ -233,7 +257,7 @@ def round_of(size: int, score: int | None = 7, goals: tuple = (("C1", "x"),)) ->
     ],
 )
 def test_growth_without_gain(given: list, wanted: bool) -> None:
-    assert settling.growing(given) is wanted
+    assert convergence.growing(given) is wanted
 
 
 def grown(book: Book, size: int, *findings: dict, score: int | None = 7) -> None:
@@ -273,24 +297,6 @@ def test_growth_with_a_better_score_is_gain() -> None:
 def test_the_score_of_a_review_is_checked() -> None:
     with pytest.raises(UsageFault, match="score is 11"):
         grown(Book().worked(), 1, score=11)
-
-
-# -- words
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "wanted"),
-    [
-        ("a.py:3", "a.py:8", True),
-        ("a.py:3", "a.py:9", False),
-        ("a.py", "a.py:900", True),
-        ("a.py", "b.py", False),
-        ("", "", False),
-        ("a.py:3:7", "a.py:3", True),
-    ],
-)
-def test_places(one: str, other: str, wanted: bool) -> None:
-    assert settling.same_place(one, other) is wanted
 
 
 def test_old_journals_fold_without_the_new_fields() -> None:
