@@ -98,7 +98,8 @@ def light_review(turn: Turn, _count: int) -> str:
 
 
 ANSWERS = {
-    r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2",
+    r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2 "
+    "--kind build --topics localisation,ui",
     r"^loopkit shape --accept": SHAPE,
     r"^loopkit task add --file": TASKS,
     r"^loopkit review --wave .*--score": light_review,
