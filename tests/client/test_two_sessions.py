@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.kit import Project, task
 from tests.client.harness import EVERYTHING, Sandbox, Told, wait_for
 from tests.client.model import Reply, Text, Tool, Turn, bash
 from tests.client.scenarios import REQUEST, SHAPE, greetings
@@ -228,15 +229,11 @@ def test_handed_over_by_resume_fork_worktree_and_move(place) -> None:
 
 def armed(here: Sandbox) -> None:
     """A loop of session ONE with one open task, made without a model."""
-    task = '- {subject: "write the limiter", verify: "test -f limiter.txt"}\n'
-    for words, given in (
-        ("start --task-file -", REQUEST),
-        ("score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2", ""),
-        ("shape --accept -", SHAPE),
-        ("task add --file -", task),
-    ):
-        done = here.loopkit(*words.split(), session=ONE, given=given)
-        assert done.returncode == 0, done.stderr
+    project = Project(here.project, here.environment())
+    project.start(REQUEST, session=ONE)
+    assert project.score(session=ONE).exit == 0
+    project.ok("shape", "--accept", "-", given=SHAPE, session=ONE)
+    project.ok("task", "add", "--file", "-", given=[task()], session=ONE)
 
 
 @pytest.mark.parametrize(

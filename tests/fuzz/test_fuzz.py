@@ -30,7 +30,7 @@ INPUTS = {
     "shape_file": 150,
     "native_list": 100,
     "usage": 400,
-    "record": 40,
+    "record": 20,
     "reply": 60,
 }
 FILES = [
