@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 
 from loopkit.core.journal import clock
 from loopkit.engine import process
+from tests.waiting import gone, wait_for
 
 from .kit import S2, Project, task
 
@@ -182,8 +182,5 @@ def test_a_verification_ends_with_the_command_that_runs_it(project: Project, dat
     assert running.wait() == 143
     running.communicate()
     number = int(mark.read_text())
-    assert (
-        not Path(f"/proc/{number}").exists()
-        or subprocess.run(["kill", "-0", str(number)]).returncode != 0
-    )
+    wait_for("the check's end", lambda: gone(number))
     assert not project.of("task_verified")

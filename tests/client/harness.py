@@ -16,17 +16,16 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.client.model import Model, Scenario
+from tests.waiting import DEADLINE, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 KEY = "scripted"
-DEADLINE = 600.0  # seconds; only a broken run comes near it, on a busy machine too
 # What is allowed beside the commands' own rules, so that the scripted model is asked nothing. Never
 # advice to a person: rules this wide let every command run (loopkit/core/evidence/permissions.py).
 APPROVED = ("Bash(loopkit verify *)", "Write", "Edit")
@@ -38,24 +37,6 @@ def find_client() -> Path | None:
     it is not there."""
     given = os.environ.get("LOOPKIT_TEST_CLIENT")
     return Path(given) if given and os.access(given, os.X_OK) else None
-
-
-def wait_for(
-    what: str, look: Callable[[], Any], deadline: float = DEADLINE, also: Callable[[], str] = str
-) -> Any:
-    """Poll `look` until it gives something true, and give that; AssertionError naming `what` after
-    `deadline` seconds.
-
-    `also` adds words to the failure (a screen, a story).
-    """
-    end = time.monotonic() + deadline
-    while True:
-        found = look()
-        if found:
-            return found
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {deadline:.0f} s for {what}\n{also()}")
-        time.sleep(0.1)
 
 
 def processes_with(marker: str) -> list[int]:

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tests.waiting import DEADLINE
+
 OVER = "(script over)"
 NEXT_LINE = re.compile(r"^[ \t]*next: ((?:loopkit|agent) .+?)[ \t]*$")
 ANNOUNCED = re.compile(r"\[LOOP RESUME\].*?^Next: (loopkit .+?)$", re.M | re.S)
@@ -262,7 +264,7 @@ class Pause:
     def __init__(self, when: Callable[[Turn, Reply], bool]):
         self.when, self.reached, self.released = when, threading.Event(), threading.Event()
 
-    def wait(self, deadline: float = 600.0) -> None:
+    def wait(self, deadline: float = DEADLINE) -> None:
         """Wait until the answer is being kept back; AssertionError after `deadline` seconds."""
         assert self.reached.wait(deadline), (
             "the model never came to the point where it was to pause"

@@ -17,6 +17,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError
 from loopkit.engine import checkpoints, git
+from tests.waiting import gone, wait_for
 
 LARGE = checkpoints.LARGEST + 1
 
@@ -443,20 +444,7 @@ def test_a_git_that_waits_is_stopped_by_name_with_all_it_started(
     with pytest.raises(checkpoints.Late, match=r"git rev-parse did not end within 0\.5 s"):
         repo.take()
     child = int(started.read_text())
-    assert gone(child)
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended, or is about to."""
-    for _ in range(200):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+    wait_for("the end of git's child", lambda: gone(child))
 
 
 def test_whoever_runs_us_chooses_no_folder(repo: Repo, tmp_path: Path) -> None:

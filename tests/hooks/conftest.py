@@ -155,7 +155,7 @@ class Project:
             return Answer(0, said, b"")
         argv = [shell or "sh", str(self.launcher), event]
         done = subprocess.run(
-            argv, input=raw, env=merged, cwd=cwd or self.folder, capture_output=True, timeout=60
+            argv, input=raw, env=merged, cwd=cwd or self.folder, capture_output=True, timeout=300
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 

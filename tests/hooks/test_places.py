@@ -188,7 +188,7 @@ def test_closed_and_full_streams(project: Project, closed: str, python: str) -> 
     line = f'sh "$0" stop {closed}; echo $? >"$1"'
     argv = ["sh", "-c", line, str(project.launcher), str(project.folder.parent / "code")]
     done = subprocess.run(
-        argv, input=turn(project), env=env, cwd=project.folder, capture_output=True, timeout=60
+        argv, input=turn(project), env=env, cwd=project.folder, capture_output=True, timeout=300
     )
     assert (project.folder.parent / "code").read_text() == "0\n" and done.stderr == b""
     held = (
@@ -441,7 +441,7 @@ def test_events_at_once_leave_whole_marks_and_one_environment(
         for event in events
     ]  # fmt: skip
     for hook in running:
-        _, err = hook.communicate(turn(project), timeout=60)
+        _, err = hook.communicate(turn(project), timeout=300)
         assert (hook.returncode, err) == (0, b"")
     assert [json.loads(line)["type"] for line in project.ledger.read_text().splitlines()]
     for mark in (project.data / "beats").iterdir():

@@ -471,7 +471,11 @@ def test_no_stdin_and_no_stdout_are_no_trouble(project: Project) -> None:
     for close in ("<&-", ">&-", "<&- >&- 2>&-"):
         line = f'exec sh "{project.launcher}" session_start {close}'
         done = subprocess.run(
-            ["sh", "-c", line], env=project.env, cwd=project.folder, capture_output=True, timeout=20
+            ["sh", "-c", line],
+            env=project.env,
+            cwd=project.folder,
+            capture_output=True,
+            timeout=300,
         )
         assert done.returncode == 0 and done.stdout == b""
 

@@ -30,7 +30,7 @@ def lk(
         input=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -321,26 +322,42 @@ def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
 # -- locks
 
 
-def test_a_standing_lock_is_waited_for(tmp_path: Path) -> None:
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits for locks, each over at once; by the clock of whoever waits they take their time."""
+    taken: list[float] = []
+    times = {"monotonic": lambda: sum(taken), "sleep": taken.append, "time": time.time}
+    monkeypatch.setattr(native, "time", SimpleNamespace(**times))
+    return taken
+
+
+def test_a_standing_lock_is_waited_for(
+    tmp_path: Path, naps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(tmp_path, "T-001")
     (tmp_path / "T-001.json.lock").mkdir()
-    timer = threading.Timer(0.2, os.rmdir, [tmp_path / "T-001.json.lock"])
-    timer.start()
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            (tmp_path / "T-001.json.lock").rmdir()
+
+    monkeypatch.setattr(native.time, "sleep", nap)
     assert native.sync([mirrored("T-001")], str(tmp_path), LOOP).pushed == 1
-    timer.join()
-    assert files(tmp_path) == ["T-001.json"]
+    assert len(naps) == 3 and files(tmp_path) == ["T-001.json"]
 
 
-def test_a_lock_that_stays_costs_its_time_once_and_the_files_are_left(tmp_path: Path) -> None:
+def test_a_lock_that_stays_costs_its_time_once_and_the_files_are_left(
+    tmp_path: Path, naps: list[float]
+) -> None:
     for number in range(1, 6):
         put(tmp_path, f"T-00{number}")
         (tmp_path / f"T-00{number}.json.lock").mkdir()
-    began = time.monotonic()
     result = native.sync(
         [mirrored(f"T-00{number}") for number in range(1, 7)], str(tmp_path), LOOP, patience=0.2
     )
     assert (result.pushed, result.skipped) == (1, 5), "the free one is written"
-    assert time.monotonic() - began < 2
+    assert 0.2 <= sum(naps) <= 0.2 + native.STEP
     assert read(tmp_path, "T-001")["subject"] == "task T-001"
     assert len([name for name in files(tmp_path) if name.endswith(".lock")]) == 5, (
         "somebody else's lock is not ours to remove"
