@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kit import ROOT, Project
-from tests.cli.test_doctor import compiled, examine, found, healthy, installed
+from tests.cli.test_doctor import examine, found, healthy, installed
 
-__all__ = ["compiled", "healthy", "installed"]
+__all__ = ["healthy", "installed"]
 
 
 def lock_is_a_folder(project: Project) -> None:
