@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import loopkit.cli
 from loopkit.store import loops
+from tests.waiting import DEADLINE
 
 ROOT = Path(__file__).resolve().parents[2]
 S1, S2 = "session-one", "session-two"
@@ -78,10 +79,6 @@ def surroundings(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         os.chdir(kept[1])
 
 
-#: Seconds after which a call that never ends is ended.
-LONGEST = 300
-
-
 def at_once(*actions: Callable[[], Any]) -> list:
     """Do each in a process of its own, all let go together; gives what each gave."""
     gate, go = os.pipe()
@@ -91,7 +88,7 @@ def at_once(*actions: Callable[[], Any]) -> list:
         child = os.fork()
         if not child:
             os.close(go)
-            signal.alarm(LONGEST)
+            signal.alarm(int(DEADLINE))  # nobody waits for ever
             os.read(gate, 1)
             try:
                 given = True, action()

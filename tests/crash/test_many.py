@@ -24,8 +24,8 @@ from tests.cli.kit import S1, S2, Project, at_once, task
 from tests.crash import kit
 from tests.crash.test_kill import hook, native, stop
 
-#: Writers at once, and what each of them records.
-WRITERS, UPDATES = 20, 200
+#: Writers at once, and what each of them records; every writer reads what all of them wrote.
+WRITERS, UPDATES = 20, 200 if os.environ.get("LOOPKIT_TEST_LONG") else 100
 
 
 def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) -> None:
