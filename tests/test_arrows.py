@@ -124,12 +124,13 @@ FOR_COMMANDS = (
     "core.journal.errors",
     "core.journal.score",
     "core.journal.settings",
+    "core.journal.supervised",
     "render.words",
 )
 #: Commands whose use cases do not stand in ops yet.
 NOT_YET = (
-    *("batch", "clarify", "decide", "demo", "forms", "gate", "handout", "learn", "panel", "reply"),
-    *("report", "review", "shape", "task", "wave"),
+    *("batch", "clarify", "decide", "demo", "forms", "gate", "learn", "panel"),
+    *("report", "review", "shape", "task"),
 )
 
 

@@ -11,6 +11,7 @@ from ..core.memory import decisions
 from ..core.plan import work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
+from ..ops import dispatch
 from ..store.loop import Loop
 from . import app, decide, forms
 
@@ -87,24 +88,13 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
 
 
 def _ask_plan(call: app.App, loop: Loop) -> None:
-    from ..render import briefs as render
-    from ..store import briefs
-    from ..store.loop import unwritable
-    from .handout import shown
-
     batch_review.check_plan(loop.state)
     step = kinds.step(kinds.PLAN_REVIEW, supervised.OF_PLAN)
     if due.is_out(loop.state, step):
         said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
         call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])
         return
-    text = render.render(
-        loop.state, step, shown(call, loop.folder), reply=PLAN_REPLY, form=PLAN_FORM
-    )
-    try:
-        path = shown(call, briefs.write(loop.folder, step, briefing.number(loop.state, step), text))
-    except OSError as error:
-        raise unwritable(loop.folder, error) from None
+    path = dispatch.write(call, loop, step, PLAN_REPLY, PLAN_FORM)
 
     def asked(state: LoopState) -> list:
         batch_review.check_plan(state)

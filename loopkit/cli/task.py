@@ -17,6 +17,7 @@ from ..core.request import clarify
 from ..core.review import panel
 from ..core.steps import attempts
 from ..core.steps.waves import started
+from ..ops.reply import weighed
 from . import app
 
 #: Decisions and anti-patterns that a task shows at the most, the oldest first.
@@ -267,14 +268,6 @@ def fail(
         loop, f"{task.id} failed, attempt {task.attempts}: {data['action']}{weighed(data)}", row
     )
     return int(loop.state.session.status == verdict.FAILED)
-
-
-def weighed(data: dict) -> str:
-    """What the rule made of a suggestion, in words; nothing where it agrees or there was none."""
-    if data.get("clamped") or data.get("raised"):
-        how = "clamped" if data["clamped"] else "raised"
-        return f" ({how}, {data['suggested']} was suggested)"
-    return ""
 
 
 @_add("block", "loopkit task block T-003 --kind permission --reason 'needs a signature'")

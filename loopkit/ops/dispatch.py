@@ -1,0 +1,86 @@
+"""Dispatching steps to agents: recorded, a prompt written for each, an agent line and a reply line
+for each."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..core.journal import prose
+from ..core.steps import briefing, due, kinds
+from ..render import briefs as render
+from ..store import briefs
+from ..store.loop import Loop, unwritable
+from .workspace import Result, Workspace
+
+if TYPE_CHECKING:
+    from ..core.journal.events import Change
+    from ..core.journal.state import LoopState
+    from ..core.steps.kinds import Step
+
+
+def dispatch(workspace: Workspace, loop: Loop, said: str = "", data: dict | None = None) -> Result:
+    """The agent lines of all that is due, then a line for each reply; where all is out, the replies
+    that are. said, data: what was recorded before, for people and as a record."""
+    waiting, out = due.undispatched(loop.state), due.outstanding(loop.state)
+    steps = lines(workspace, loop, waiting)
+    if not steps:  # all is out, or another command has dispatched it just now
+        # what is derived follows, should whoever dispatched it have died
+        workspace.change(loop, lambda state: [])
+        out = due.outstanding(loop.state)
+        still = prose.count(len(out), "reply is", "replies are")
+        text = f"{still} still out; wait, end the turn if need be"
+        return Result(loop, text, {"out": _rows(out)}, [briefing.reply(one) for one in out])
+    head, *rest = (said or f"{prose.count(len(waiting), 'step')} handed out").split("\n")
+    if len(waiting) > 1:
+        head += ", to be done side by side"
+    if out:
+        head += f"; still out: {', '.join(kinds.key(one) for one in out)}"
+    row = {**(data or {}), "handed": _rows(waiting), "out": _rows(out)}
+    return Result(loop, "\n".join([head, *rest]), row, steps)
+
+
+def _rows(steps: list[Step]) -> list[dict]:
+    return [briefing.shown(one) for one in steps]
+
+
+def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
+    """Ask these steps of their agents: the agent lines, then a line for each reply. No step: no
+    line.
+
+    The prompts are written before anything is recorded, so that no line names a file that is not
+    there. What another command has dispatched meanwhile is left to it. Raises Damaged where a
+    prompt cannot be written.
+    """
+    if not steps:
+        return []
+    paths = {step: write(workspace, loop, step, briefing.reply(step)) for step in steps}
+    recorded = {(data["kind"], data["task"]) for _, data in workspace.change(loop, _asked, steps)}
+    handed = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
+    agents = [briefing.agent(loop.state, step, paths[step]) for step in handed]
+    return [*agents, *[briefing.reply(step) for step in handed]]
+
+
+def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
+    now = due.undispatched(state)
+    return [briefing.asked(state, step) for step in steps if step in now]
+
+
+def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
+    """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
+    over · form: another one than the reply's own."""
+    text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
+    try:
+        number = briefing.number(loop.state, step)
+        return shown(workspace, briefs.write(loop.folder, step, number, text))
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
+
+
+def shown(workspace: Workspace, path: str) -> str:
+    """A path as agents are told it: relative where they stand at the project's root, else whole."""
+    if os.path.realpath(workspace.folder) == os.path.realpath(workspace.project):
+        near = os.path.relpath(os.path.realpath(path), os.path.realpath(workspace.folder))
+        if not near.startswith(os.pardir):
+            return near
+    return path

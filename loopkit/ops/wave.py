@@ -1,0 +1,120 @@
+"""Waves: the next one is opened, or whatever agents have to do is dispatched; the open one is
+closed."""
+
+from __future__ import annotations
+
+from ..core.health import recovery
+from ..core.journal import stage, verdict
+from ..core.journal.course import PROGRESSING
+from ..core.plan import outline
+from ..core.steps import due, nextstep, policies, resumption, waves
+from ..render import loopstate
+from ..store import native
+from ..store.loop import Loop
+from . import checkpoint, dispatch, experts, recovering, worktree
+from .workspace import Result, Workspace, data_of
+
+NO_TASK_TOOLS = (
+    "tell the person once: Claude Code's own task panel stays empty, since this client offers no "
+    "task tools here; "
+    "CLAUDE_CODE_ENABLE_TODO_TOOLS=1 brings them back; .loop/PROGRESS.md shows the same"
+)
+
+
+def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = False) -> Result:
+    """Open the next wave and dispatch its tasks, each `apart` in a worktree; while one is open, who
+    still has to report. What loopkit does by itself comes first, and is all then."""
+    loop = workspace.own_loop()
+    stage.running(loop.state)
+    if resumption.belated(loop.state):
+        return _belated(workspace, loop)
+    settled = recovering.settle(workspace, loop)
+    if settled.done:
+        text, data = "\n".join(settled.lines), {"question": settled.question}
+        return Result(loop, text, data, code=settled.exit)
+    waves.check_recovery(loop.state)
+    if apart:
+        policies.of(loop.state).check_worktrees()
+    if due.briefed(loop.state):
+        return dispatch.dispatch(workspace, loop)
+    changes = worktree.opener(workspace, loop, sequential, apart)
+    handed = [row["id"] for kind, row in changes if kind == "task_started"]
+    handed += [one for kind, row in changes if kind == "tasks_handed" for one in row["ids"]]
+    if not handed:
+        return _open(loop)
+    said = _said(workspace, loop, changes, handed)
+    data = {"wave": loop.state.waves[-1].number, "tasks": handed}
+    if due.briefed(loop.state):
+        return dispatch.dispatch(workspace, loop, said, data)
+    folder = dispatch.shown(workspace, loop.folder)
+    return Result(loop, said, data, nextstep.hand_out(loop.state, handed, folder))
+
+
+def _belated(workspace: Workspace, loop: Loop) -> Result:
+    """Record what a crash has cut off; it is all then."""
+    changes = workspace.change(loop, resumption.belated)
+    lines = []
+    for kind, what in (
+        ("task_completed", "completed, since all subtasks are"),
+        ("task_reopened", "pending again"),
+    ):
+        named = [row["id"] for name, row in changes if name == kind]
+        lines += [f"{', '.join(named)} {what}"] if named else []
+    return Result(loop, "\n".join(lines), code=int(loop.state.session.status == verdict.FAILED))
+
+
+def _open(loop: Loop) -> Result:
+    """A wave in which there is nothing to dispatch."""
+    number, left = loop.state.waves[-1].number, policies.of(loop.state).at_work(loop.state)
+    if not left:
+        return Result(loop, f"wave {number} is open: all have reported")
+    text = (
+        f"wave {number} is open: {', '.join(left)} still to report; wait for that, end the turn if "
+        "need be"
+    )
+    return Result(loop, text, {"wave": number, "running": left}, [])
+
+
+def _said(workspace: Workspace, loop: Loop, changes: list, handed: list[str]) -> str:
+    opened = data_of(changes, "wave_opened") is not None
+    phase = f" ({outline.phase(loop.state)})" if policies.of(loop.state).reviews_batches else ""
+    how = "opened" if opened else "goes on"
+    lines = [f"wave {loop.state.waves[-1].number} {how}{phase}: {', '.join(handed)}"]
+    lines += [checkpoint.make(workspace, loop)] if opened else []
+    lines.append(worktree.note(workspace, loop, changes))
+    if opened and _lacks_tools(workspace, loop):
+        lines.append(NO_TASK_TOOLS)
+    return "\n".join(filter(None, lines))
+
+
+def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:
+    """Once per loop, when the first wave opens and nothing speaks for a native task list."""
+    session, environment = loop.state.session, workspace.environment
+    if (
+        "no_task_tools" in session.notices
+        or native.has_task_tools(environment, session.native_seen)
+        or native.folder(environment, session.owner)
+    ):
+        return False
+    workspace.change(loop, lambda state: [("notice_given", {"name": "no_task_tools"})])
+    return True
+
+
+def close(workspace: Workspace) -> Result:
+    """Close the open wave; keep the files, look at how the batches go, offer a light review."""
+    loop = workspace.own_loop()
+    data = data_of(workspace.change(loop, waves.closed), "wave_closed") or {}
+    counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
+    said = [f"wave {data['wave']} closed: {counts}"]
+    said += filter(None, [checkpoint.make(workspace, loop), worktree.tidy(workspace, loop)])
+    if data["status"] != PROGRESSING:
+        said.append(loopstate.line(loop.state))
+        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
+    settled = recovering.settle(workspace, loop)
+    said += settled.lines
+    state, policy = loop.state, policies.of(loop.state)
+    if settled.question is None and policy.offers_review(state) and not policy.recovery(state):
+        rows = experts.lines(state, experts.LIGHT)
+        said.append("light review, half a minute, never blocks; " + "\n".join(rows))
+    code = int(settled.exit or state.session.status == verdict.FAILED)
+    return Result(loop, "\n".join(said), {**data, "question": settled.question}, code=code)
