@@ -24,63 +24,20 @@ SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 #: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a
 #: subtask against its parent without the goal, a task by its own criteria, a plan without evidence,
 #: the goal by what was completed.
-FACTS: dict[str, tuple[str, ...]] = {
-    "plan": (
-        "goal",
-        "success",
-        "must_nots",
-        "review",
-        "answers",
-        "short",
-        "plan_tasks",
-        "done",
-        "reasons",
-        "sizes",
-    ),
-    "replan": (
-        *(
-            "goal",
-            "item",
-            "parent",
-            "must_nots",
-            "history",
-            "diagnosis",
-            "advice",
-            "said",
-            "place",
-            "reasons",
-            "sizes",
-        ),
-    ),
-    "implementation": (
-        *(
-            "goal",
-            "item",
-            "parent",
-            "must_nots",
-            "history",
-            "diagnosis",
-            "judged",
-            "advice",
-            "said",
-            "reasons",
-        ),
-    ),
-    "fix": ("item", "parent", "must_nots", "work", "cycles", "advice", "said", "reasons"),
-    "test": ("item", "parent", "must_nots", "work"),
-    "diagnosis": ("goal", "item", "parent", "history", "work", "counts", "place", "late"),
-    "verification subtask": ("item", "parent", "work", "bands"),
-    "verification task": ("item", "goal", "work", "bands"),
-    "verification plan": (
-        "goal",
-        "success",
-        "must_nots",
-        "plan_tasks",
-        "proposed",
-        "reasons",
-        "bands",
-    ),
-    "verification goal": ("goal", "success", "done", "bands"),
+FACTS: dict[str, list[str]] = {
+    name: facts.split()
+    for name, facts in {
+        "plan": "goal success must_nots review answers short plan_tasks done reasons sizes",
+        "replan": "goal item parent must_nots history diagnosis advice said place reasons sizes",
+        "implementation": "goal item parent must_nots history diagnosis judged advice said reasons",
+        "fix": "item parent must_nots work cycles advice said reasons",
+        "test": "item parent must_nots work",
+        "diagnosis": "goal item parent history work counts place late",
+        "verification subtask": "item parent work bands",
+        "verification task": "item goal work bands",
+        "verification plan": "goal success must_nots plan_tasks proposed reasons bands",
+        "verification goal": "goal success done bands",
+    }.items()
 }
 
 #: Attempts after which a diagnosis is advised against another retry.
