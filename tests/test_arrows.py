@@ -125,6 +125,7 @@ FOR_COMMANDS = (
     "core.journal.score",
     "core.journal.settings",
     "core.journal.supervised",
+    "core.request.topics",
     "render.words",
 )
 #: Commands whose use cases do not stand in ops yet.
