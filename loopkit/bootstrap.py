@@ -56,7 +56,7 @@ REDIRECTING = (
 )
 
 # What each requirement is imported as: this shows that the environment works, and compiles it.
-IMPORTS = ("click", "jinja2", "portalocker", "pydantic", "rich.console", "yaml")
+IMPORTS = ("click", "jinja2", "jsonschema", "portalocker", "pydantic", "rich.console", "yaml")
 
 OFFLINE = re.compile(
     r"connection ?(error|refused|reset)|dns error|error sending request|failed to establish|"
