@@ -141,7 +141,10 @@ class Script:
                 _write(folder, path, text)
         except OSError as error:
             return Answer(FATAL, error=str(error))
-        printed = []
+        printed = [
+            f"{'removed' if text is None else 'wrote'} {path}\n"
+            for path, text in row.get("write", {}).items()
+        ]
         for arguments in row.get("run", []):
             ran = self._command(arguments).run(Prompt(""), None, deadlines, folder)
             if ran.outcome not in (DONE, EMPTY):

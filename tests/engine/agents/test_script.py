@@ -53,7 +53,7 @@ def test_what_stands_in_no_file_is_fatal_and_named(tmp_path: Path) -> None:
 def test_edits(tmp_path: Path) -> None:
     case = Case(tmp_path, "steps: {fix: {write: {a/b.txt: new, gone.txt: null}}}")
     (case.folder / "gone.txt").write_text("x")
-    assert case.ask("fix").outcome == "empty"
+    assert case.ask("fix").text == "wrote a/b.txt\nremoved gone.txt\n", "where it says no more"
     assert (case.folder / "a/b.txt").read_text() == "new"
     assert not (case.folder / "gone.txt").exists()
 
@@ -70,7 +70,7 @@ def test_commands_run_in_the_folder_one_after_the_other(tmp_path: Path) -> None:
     case = Case(
         tmp_path, "steps: {fix: {write: {x: y}, run: [[cat, x], [sh, -c, 'echo z > x'], [cat, x]]}}"
     )
-    assert case.ask("fix").text == "yz\n"
+    assert case.ask("fix").text == "wrote x\nyz\n"
 
 
 def test_a_command_that_fails_is_the_runs_own_failure(tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""The runner: does what is due or gives it to an agent, until it is a person's turn or the end.
+
+It knows neither files nor a terminal. A `Driver` says what is due, asks and records; what happened
+comes out as records, one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import NamedTuple, Protocol
+
+from ..core.journal.errors import LoopError, Refused
+from ..core.steps.kinds import AGENT, FORM, KINDS, PERSON, Step
+from .agents import DONE, EMPTY, Agent, Answer, Deadlines, Prompt
+
+#: Rounds after which a run that does not end is given up.
+MOST_ROUNDS = 2000
+#: Why a run ended: nothing is due any more, a person's turn, a step that cannot be done.
+OVER, AT_PERSON, FAILED = "over", "person", "failed"
+
+
+class Request(NamedTuple):
+    """What an agent is asked: its prompt, and the JSON Schema of its reply where it has one."""
+
+    prompt: Prompt
+    schema: dict | None = None
+
+
+class Asked(NamedTuple):
+    """A step was given to the agent."""
+
+    step: Step
+
+
+class Answered(NamedTuple):
+    """The agent's run for a step has ended."""
+
+    step: Step
+    answer: Answer
+
+
+class Recorded(NamedTuple):
+    """Something was recorded for a step. text: lines for people · data: the same as a record ·
+    passed: False where a check or a rule says no."""
+
+    step: Step
+    text: str
+    data: dict
+    passed: bool = True
+
+
+class Unusable(NamedTuple):
+    """An answer could not be used; the step is given to the agent once more, which is told why."""
+
+    step: Step
+    error: str
+
+
+class Ended(NamedTuple):
+    """The run is over. why: OVER, AT_PERSON or FAILED · step: the one it ended at · text: what to
+    know of it."""
+
+    why: str
+    step: Step | None = None
+    text: str = ""
+
+
+Record = Asked | Answered | Recorded | Unusable | Ended
+
+
+class Driver(Protocol):
+    """The loop that is run. Its methods are called by one thread."""
+
+    def due(self) -> list[Step]:
+        """All that can be worked on side by side now."""
+
+    def do(self, step: Step) -> Iterator[Recorded]:
+        """Do a step that needs neither an agent nor a person. Raises LoopError."""
+
+    def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
+        """What to ask for these steps, recorded as asked; a step that is left out is no longer due.
+        faults: what was wrong with the last answer to a step. Raises LoopError."""
+
+    def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
+        """Record an answer and what follows from it. Raises LoopError where it cannot be used and
+        nothing was recorded: the step is due still."""
+
+
+def run(
+    driver: Driver,
+    agent: Agent,
+    folder: str | os.PathLike,
+    deadlines: Deadlines = Deadlines(),  # noqa: B008  # it is immutable
+    side_by_side: int = 4,
+) -> Iterator[Record]:
+    """Run a loop; the last record is an `Ended`. Whoever ends the iteration early interrupts the
+    agent.
+
+    An answer that cannot be used is asked for once more. What an agent leaves unanswered for
+    another reason ends the run as soon as those beside it have been recorded.
+    """
+    with ThreadPoolExecutor(side_by_side) as pool:
+
+        def begin(request: Request) -> Future[Answer]:
+            return pool.submit(agent.run, request.prompt, request.schema, deadlines, folder)
+
+        try:
+            yield from _Run(driver, begin).records()
+        except BaseException:
+            agent.interrupt()
+            raise
+
+
+class _Run:
+    def __init__(self, driver: Driver, begin: Callable[[Request], Future[Answer]]) -> None:
+        self.driver, self.begin = driver, begin
+        self.running: dict[Future[Answer], Step] = {}
+        self.faults: dict[Step, str] = {}
+        self.end: Ended | None = None
+
+    def records(self) -> Iterator[Record]:
+        for _ in range(MOST_ROUNDS):
+            if self.end is None:
+                yield from self._go_on(self.driver.due())
+            if self.running:
+                yield from self._wait()
+            elif self.end is not None:
+                yield self.end
+                return
+        raise Refused(f"no end after {MOST_ROUNDS} rounds", "this is a defect, please report it")
+
+    def _go_on(self, due: list[Step]) -> Iterator[Record]:
+        """Begin what can be begun beside what is under way."""
+        agents = [step for step in due if KINDS[step.kind].who in (AGENT, FORM)]
+        begun = [step for step in agents if step not in self.running.values()]
+        if not begun and self.running:
+            return
+        step = begun[0] if begun else due[0] if due else None
+        try:
+            if begun:
+                for step, request in self.driver.ask(begun, self.faults).items():
+                    yield Asked(step)
+                    self.running[self.begin(request)] = step
+            elif step is None:
+                self.end = Ended(OVER)
+            elif KINDS[step.kind].who == PERSON:
+                self.end = Ended(AT_PERSON, step)
+            else:
+                yield from self.driver.do(step)
+        except LoopError as error:
+            self.end = Ended(FAILED, step, str(error))
+
+    def _wait(self) -> Iterator[Record]:
+        """Take the answers that have come, at least one."""
+        ended = wait(self.running, return_when=FIRST_COMPLETED).done
+        for future in [one for one in self.running if one in ended]:
+            step, answer = self.running.pop(future), future.result()
+            yield Answered(step, answer)
+            if answer.outcome not in (DONE, EMPTY):
+                self.end = Ended(FAILED, step, f"{answer.outcome}: {answer.error}")
+                continue
+            try:
+                yield from self.driver.take(step, answer)
+                self.faults.pop(step, None)
+            except LoopError as error:
+                yield Unusable(step, str(error))
+                if step in self.faults:
+                    self.end = Ended(FAILED, step, str(error))
+                self.faults[step] = str(error)
