@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 from ..core.review import gate
+from ..core.steps import nextstep
 from ..store import digest
 from ..store.loop import Loop
 from .workspace import Workspace
@@ -35,3 +36,10 @@ def next_check(workspace: Workspace, loop: Loop) -> list[str]:
     missing = gate.open_points(loop.state, digests(workspace), lost(loop))
     step = missing[0][1] if missing else "loopkit gate"
     return [step] if step else []
+
+
+def checks(workspace: Workspace, loop: Loop) -> list[str]:
+    """Tasks and criteria whose checks the gate waits for."""
+    waiting = {step for _, step in gate.open_points(loop.state, digests(workspace), lost(loop))}
+    names = (*loop.state.tasks, *loop.state.criteria)
+    return [name for name in names if nextstep.check(loop.state, name) in waiting]
