@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from loopkit.core.steps.kinds import Step
 
 from loopkit.core.steps import kinds
+from loopkit.core.steps.kinds import Step
 from loopkit.engine import run
 from tests.cli.kit import Project
 from tests.ops.kit import Case, part, planned, writes
