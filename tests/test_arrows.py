@@ -124,7 +124,7 @@ FOR_COMMANDS = (
     "core.journal.errors",
     "core.journal.score",
     "core.journal.settings",
-    "core.journal.supervised",
+    "core.plan.roles",
     "core.request.topics",
     "render.words",
 )

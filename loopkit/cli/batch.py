@@ -3,12 +3,12 @@ what is recorded."""
 
 from __future__ import annotations
 
-from ..core.journal import prose, supervised
+from ..core.journal import parts, prose
 from ..core.journal import task as tasks
 from ..core.journal.errors import UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.plan import work
+from ..core.plan import roles, work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
 from ..ops import dispatch
@@ -54,7 +54,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
         call.answer(
             loop,
             f"the plan passes as it is: {prose.clean(why, 300)}",
-            {"outcome": supervised.CONTINUE},
+            {"outcome": roles.CONTINUE},
         )
         return
     if source is None:
@@ -63,21 +63,21 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     given = app.read_record(call, source, dict)
     changes = call.change(loop, batch_review.planned, given)
     data = changes[0][1]
-    names = {supervised.APPROVED: "APPROVED", supervised.REVISE: "NEEDS REVISION"}
+    names = {roles.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
     lines += [prose.clean(one, 200) for one in data["issues"][:20]]
     lines += [f"missing: {prose.clean(one, 200)}" for one in data["missing"][:20]]
     if (
-        data["outcome"] == supervised.APPROVED
+        data["outcome"] == roles.APPROVED
         and batch_review.claimed(given) != batch_review.STATUSES[0]
     ):
         lines.append(
             "the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan "
             "back"
         )
-    if data["outcome"] == supervised.REVISE:
+    if data["outcome"] == parts.REVISE:
         lines.append("the planner is told all this")
-    if data["outcome"] == supervised.ASKED:
+    if data["outcome"] == roles.ASKED:
         lines.append(app.quoted(changes[-1][1]["text"], 2000))
     lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
     call.answer(
@@ -89,7 +89,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
 
 def _ask_plan(call: app.App, loop: Loop) -> None:
     batch_review.check_plan(loop.state)
-    step = kinds.step(kinds.PLAN_REVIEW, supervised.OF_PLAN)
+    step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
         said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
         call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])

@@ -10,6 +10,7 @@ import click
 from ..core.journal import clock
 from ..core.journal.errors import Damaged, Refused, UsageFault
 from ..core.memory import learned, learning
+from ..core.steps.events import LOOP
 from ..store import journal, learnings, tables
 from ..store import loop as store
 from . import app, recall
@@ -75,7 +76,7 @@ def _loop(call: app.App, needed: bool) -> store.Loop | None:
 def proposals(loop: store.Loop) -> list[dict]:
     """What the loop teaches, numbered from 1 by everybody who shows it."""
     try:
-        tail = journal.read(loop.path)
+        tail = journal.read(loop.path, LOOP)
     except OSError as error:
         raise Damaged(f"cannot read {loop.path}: {error.strerror}", "see loopkit doctor") from None
     return learning.proposed(loop.state, tail.events if tail else (), tables.masks().masked)

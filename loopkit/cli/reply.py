@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from ..core.journal import supervised
+from ..core.plan import roles
 from ..ops import reply
 from . import app
 
 
 @app.command("reply", "loopkit reply test T-001 --file -")
-@click.argument("kind", metavar="KIND", type=click.Choice(supervised.KINDS))
+@click.argument("kind", metavar="KIND", type=click.Choice(roles.KINDS))
 @click.argument("target", required=False)
 @click.option(
     "--file",

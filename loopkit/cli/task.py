@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import click
 
-from ..core.journal import prose, verdict, worktrees
+from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import UsageFault
 from ..core.journal.task import Task
 from ..core.memory import decisions
-from ..core.plan import drafts, graph, work
+from ..core.plan import drafts, graph, work, worktrees
 from ..core.request import clarify
 from ..core.review import panel
 from ..core.steps import attempts

@@ -9,6 +9,7 @@ from ..core.journal import task as tasks
 from ..core.journal.errors import Damaged
 from ..core.plan import graph
 from ..core.steps import snapshot as snapshots
+from ..core.steps.events import LOOP
 from ..store import client, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import environment, installation, locks
@@ -73,7 +74,7 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
 def _ledger(report: Report, root: str, name: str) -> None:
     path = loops.ledger(root, name)
     try:
-        tail = journal.read(path)
+        tail = journal.read(path, LOOP)
     except OSError as error:
         report.damage(f"{path} cannot be read: {error.strerror}")
         return
@@ -139,7 +140,7 @@ def _trust(report: Report, loop: Loop, case: Case) -> bool:
             "loopkit resume --adopt"
         )
         return False
-    tail = journal.read(loop.path)
+    tail = journal.read(loop.path, LOOP)
     adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
     report.ok(f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
     return True

@@ -45,7 +45,9 @@ def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
         if not lines:
             mark.move(len(result.created) == refused)
             return None
-        project.record(found, call, *lines)
+        from ..core.steps.events import LOOP
+
+        project.record(found, call, *lines, table=LOOP)
         mark.move(True)
         fresh = loops.view(found.root)
         if fresh is not None:

@@ -6,8 +6,13 @@ import os
 
 from ..core.journal import clock, verdict
 from ..core.journal.events import Event
+from ..core.journal.session import SESSION
 from ..store import journal, loops, place, trust
 from .reply import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..core.journal.events import Table
 
 
 def _roots(call: Call) -> list:
@@ -54,11 +59,11 @@ def session_id(call: Call) -> str:
     return name if type(name) is str else ""
 
 
-def record(found: loops.View, call: Call, *changes: tuple) -> None:
+def record(found: loops.View, call: Call, *changes: tuple, table: Table = SESSION) -> None:
     """Append events, (type, data) each, to the loop's journal; raises OSError."""
     now = clock.stamp(call.now)
     events = [Event(kind, data, now, "hook") for kind, data in changes]
-    journal.append(loops.ledger(found.root, found.name), events)
+    journal.append(loops.ledger(found.root, found.name), table, events)
 
 
 def _here() -> str | None:

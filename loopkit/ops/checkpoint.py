@@ -7,9 +7,9 @@ from typing import Any
 
 from ..core.health import checkpoints as rules
 from ..core.journal import clock
-from ..core.journal.checkpointed import BEFORE, Checkpoint
 from ..core.journal.errors import LoopError
 from ..core.journal.events import Change
+from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
 from ..engine import checkpoints
 from ..store.loop import Loop

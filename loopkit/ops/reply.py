@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.evidence import checks
-from ..core.journal import prose, supervised, verdict
-from ..core.plan import work
+from ..core.journal import parts, prose, verdict
+from ..core.plan import roles, work
 from ..core.steps import answers, briefing, due, policies, supervision
 from ..render.words import quoted
 from ..store.loop import Loop
@@ -101,11 +101,11 @@ def _proposed(loop: Loop, row: dict) -> str:
 
 def _reviewed(loop: Loop, row: dict) -> str:
     words = {
-        supervised.APPROVED: "approved",
-        supervised.REVISE: "to be revised",
-        supervised.CONTINUE: "not approved, and no revision is left: the work goes on with it",
-        supervised.LOWER: "not approved, and no revision is left: the lower score is taken",
-        supervised.PAUSED: "not approved, and no revision is left: the loop is paused",
+        roles.APPROVED: "approved",
+        parts.REVISE: "to be revised",
+        roles.CONTINUE: "not approved, and no revision is left: the work goes on with it",
+        roles.LOWER: "not approved, and no revision is left: the lower score is taken",
+        roles.PAUSED: "not approved, and no revision is left: the loop is paused",
     }
     return (
         f"plan, revision {row['revision']}: {_score(row)}, "

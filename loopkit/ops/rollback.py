@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from ..core.health import checkpoints as rules
 from ..core.journal import prose
-from ..core.journal.checkpointed import BEFORE, Checkpoint
 from ..core.journal.errors import Refused, UsageFault
 from ..core.journal.events import Change
+from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
 from ..engine import checkpoints
 from . import recovering

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 
 from ..core.evidence import tiers
-from ..core.journal import settings, stages, verdict, worktrees
+from ..core.journal import settings, stages, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.plan import outline
+from ..core.plan import outline, worktrees
 from ..core.steps import attempts, policies
 from ..engine import verify as runner
 from ..store import place

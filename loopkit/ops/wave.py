@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..core.health import recovery
 from ..core.journal import stage, verdict
-from ..core.journal.course import PROGRESSING
+from ..core.journal.parts import PROGRESSING
 from ..core.plan import outline
 from ..core.steps import due, nextstep, policies, resumption, waves
 from ..render import loopstate

@@ -328,11 +328,12 @@ def take_over_hint(loop: Loop) -> str:
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep; nothing of it is written."""
     from ..core.memory import learning
+    from ..core.steps.events import LOOP
     from ..render.words import wrapped
     from ..store import journal, tables
 
     try:
-        tail = journal.read(loop.path)
+        tail = journal.read(loop.path, LOOP)
     except OSError:  # what was asked for is done
         return []
     rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)

@@ -9,11 +9,11 @@ from collections import namedtuple
 
 from ..core.health.checkpoints import spared
 from ..core.journal import clock, prose, stage
-from ..core.journal import worktrees as rules
 from ..core.journal.errors import LoopError, Refused
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline, work
+from ..core.plan import worktrees as rules
 from ..core.steps import attempts, waves
 from ..engine import checkpoints
 from ..engine import worktrees as engine

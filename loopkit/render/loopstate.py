@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.health import monitor
 from ..core.journal import prose
-from ..core.journal.course import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
+from ..core.journal.parts import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
 from ..core.journal.state import LoopState
 from . import text
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
-from ..core.journal.reviewed import Finding
+from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline

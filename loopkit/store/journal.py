@@ -1,4 +1,5 @@
-"""`ledger.jsonl`: the append-only truth of a loop. Standard library only."""
+"""Append-only logs of events, as the `ledger.jsonl` of a loop; a table says which events there are.
+Standard library only."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import errno
 import os
 from collections import namedtuple
 
-from ..core.journal import events
+from ..core.journal.events import Table, encode
 from . import atomic, inside
 
 NAME = "ledger.jsonl"
@@ -24,14 +25,15 @@ _CUT = b"#\n"
 Tail = namedtuple("Tail", "events offset damaged cut torn")
 
 
-def append(path: str, events_: list, sync: bool = True) -> int:
+def append(path: str, table: Table, events: list, sync: bool = True) -> int:
     """Append lines with one write; returns the file's size afterwards. An unfinished last line is
     closed first.
 
     Raises OSError where they could not be written: what was written of them is taken back. A
     process that dies within the write leaves a torn line, which readers skip.
     """
-    data = b"".join(events.encode(event) for event in events_)
+    table.check(events)
+    data = b"".join(map(encode, events))
     descriptor = os.open(
         path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     )
@@ -73,7 +75,7 @@ def _last_byte(descriptor: int, path: str, size: int) -> bytes:
         return file.read(1)
 
 
-def create(path: str, events_: list) -> int:
+def create(path: str, table: Table, events: list) -> int:
     """A new journal with its first lines, there as a whole or not at all; raises FileExistsError
     where one stands.
 
@@ -81,12 +83,13 @@ def create(path: str, events_: list) -> int:
     """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    data = b"".join(events.encode(event) for event in events_)
+    table.check(events)
+    data = b"".join(map(encode, events))
     atomic.write(path, data, sync=True)
     return len(data)
 
 
-def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
+def read(path: str, table: Table, offset: int = 0, most: int = LARGEST) -> Tail | None:
     """Lines from byte `offset` on; None where that is not the start of a line of this file (it was
     changed elsewhere).
 
@@ -115,7 +118,7 @@ def read(path: str, offset: int = 0, most: int = LARGEST) -> Tail | None:
             not line.strip() or line == _CUT.strip()
         ):  # nothing was cut: the line before was only seen half written
             continue
-        event = events.decode(line[3:] if line[:3] == BOM else line)
+        event = table.decode(line[3:] if line[:3] == BOM else line)
         if event is not None:
             found.append(event)
         else:

@@ -8,11 +8,12 @@ import os
 import time
 from collections.abc import Iterator
 
-from ..core.journal import clock, events, verdict
+from ..core.journal import clock, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
-from ..core.journal.events import Change, Event
+from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
 from ..core.steps import snapshot as snapshots
+from ..core.steps.events import LOOP
 from . import atomic, inside, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
@@ -82,7 +83,7 @@ def locked(root: str) -> Iterator[None]:
 def _check_readable(lines: list[Event]) -> None:
     """Raises UsageFault where a line could not be read back."""
     for line in lines:
-        if events.decode(events.encode(line)) is None:
+        if LOOP.decode(encode(line)) is None:
             raise UsageFault(
                 f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that "
                 "is too large",
@@ -184,7 +185,9 @@ class Loop:
             trust.remember(root, name, token)
             changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
             journal.create(
-                loops.ledger(root, name), [Event(kind, data, now, by) for kind, data in changes]
+                loops.ledger(root, name),
+                LOOP,
+                [Event(kind, data, now, by) for kind, data in changes],
             )
         except OSError as error:
             if made is not None:  # its number was never told to anybody
@@ -200,20 +203,20 @@ class Loop:
         """Take in what others have appended since. Raises Damaged where the journal cannot be
         read."""
         try:
-            tail = journal.read(self.path, self.offset)
+            tail = journal.read(self.path, LOOP, self.offset)
         except OSError as error:
             raise Damaged(
                 f"cannot read {self.path}: {error.strerror}", "see loopkit doctor"
             ) from None
         if tail is None:  # rewritten by somebody else: from the start again
             self.state, self.offset, self.damaged, self._lines = LoopState(self.name), 0, [], 0
-            tail = journal.read(self.path)
+            tail = journal.read(self.path, LOOP)
             assert tail is not None
         if not self.offset and (not tail.events or tail.events[0].type != "loop_started"):
             raise Damaged(f"{self.path} does not begin with a loop's start", "see loopkit doctor")
         for event in tail.events:
             try:
-                self.state.apply(event)
+                LOOP.apply(self.state, event)
             except (KeyError, TypeError, ValueError, AttributeError, LoopError) as error:
                 raise Damaged(
                     f"{self.path}: a {event.type} line of {event.at[:20]!r} cannot be used "
@@ -243,7 +246,7 @@ class Loop:
         lines = [Event(kind, data, now, by) for kind, data in changes]
         _check_readable(lines)
         try:
-            journal.append(self.path, lines)
+            journal.append(self.path, LOOP, lines)
         except OSError as error:
             raise unwritable(self.path, error) from None
         try:

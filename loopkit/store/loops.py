@@ -8,9 +8,7 @@ import json
 import os
 from collections import namedtuple
 
-from ..core.journal.events import SESSION_TYPES
-from ..core.journal.session import Session
-from ..core.journal.session import fold as fold_session
+from ..core.journal.session import ALONE, SESSION, Session
 from ..core.steps import snapshot as snapshots
 from . import atomic, inside, journal, trust
 
@@ -181,11 +179,9 @@ def outdated(root: str, name: str, session: Session) -> bool:
 
 def _began(root: str, name: str) -> str:
     """When a loop was started, as a stamp; one that cannot be told is later than any."""
-    from ..core.journal.events import decode
-
     try:
         with inside.opened(ledger(root, name), journal.LARGEST) as file:
-            first = decode(file.readline(LARGEST))
+            first = SESSION.decode(file.readline(LARGEST))
     except OSError:
         first = None
     return first.at if first is not None else "~"
@@ -214,28 +210,29 @@ def _catch_up(root: str, snapshot: dict) -> Session | None:
             return session
         if size < snapshot["ledger_offset"]:
             return None
-        tail = journal.read(path, snapshot["ledger_offset"])
+        tail = journal.read(path, SESSION, snapshot["ledger_offset"])
     except OSError:
         return None
     if tail is None:
         return None
     for event in tail.events:
-        if event.type not in SESSION_TYPES:
+        if event.type not in ALONE:
             return None
-        fold_session(session, event.type, event.data, event.at, event.by)
+        SESSION.apply(session, event)
     return session
 
 
 def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
     """(LoopState, Tail) of a loop from its whole journal. Raises OSError."""
     from ..core.journal.state import LoopState
+    from ..core.steps.events import LOOP
 
-    tail = journal.read(ledger(root, name))
+    tail = journal.read(ledger(root, name), LOOP)
     assert tail is not None  # it was read from the start
     state = LoopState(name)
     if tail.events and tail.events[0].type == "loop_started":
         for event in tail.events:
-            state.apply(event)
+            LOOP.apply(state, event)
     return state, tail
 
 
@@ -248,7 +245,7 @@ def _glance(root: str, name: str) -> tuple[Session, str]:
     session, last = Session(), ""
     mine = ours(root, name)
     try:
-        tail = journal.read(ledger(root, name), 0, journal.LARGEST if mine else GLANCE)
+        tail = journal.read(ledger(root, name), SESSION, 0, journal.LARGEST if mine else GLANCE)
     except OSError as error:
         if mine or error.errno != errno.EFBIG:
             raise
@@ -256,7 +253,7 @@ def _glance(root: str, name: str) -> tuple[Session, str]:
     if tail is None or not tail.events or tail.events[0].type != "loop_started":
         raise ValueError("no journal")
     for event in tail.events:
-        fold_session(session, event.type, event.data, event.at, event.by)
+        SESSION.apply(session, event)
         if event.type in ("loop_started", "resumed"):
             last = event.at
     return session, last

@@ -13,6 +13,7 @@ from loopkit.core.plan import work
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps.events import LOOP
 
 S1, S2 = "session-one", "session-two"
 BEGIN = 1_800_000_000
@@ -89,7 +90,7 @@ class Book:
     def line(self, kind: str, /, by: str = f"session:{S1}", **data: Any) -> None:
         event = Event(kind, data, clock.stamp(self.now), by)
         self.events.append(event)
-        self.state.apply(event)
+        LOOP.apply(self.state, event)
 
     def do(self, decide: Callable, *given: Any, **named: Any) -> list:
         """Decide, record, fold."""

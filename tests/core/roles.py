@@ -7,8 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.core.journal import supervised
-from loopkit.core.plan import work
+from loopkit.core.plan import roles, work
 from loopkit.core.review import review
 from loopkit.core.steps import answers, attempts, briefing, due, kinds, nextstep, resumption, waves
 from loopkit.core.steps.kinds import Step
@@ -79,8 +78,8 @@ def asked(one: Step) -> Asked:
 
 def named(kind: str, target: str | None) -> Step:
     """The step that a reply of this kind answers."""
-    of = {supervised.OF_PLAN: kinds.PLAN_VERDICT, supervised.OF_GOAL: kinds.GOAL_VERDICT}
-    if kind == supervised.VERIFICATION:
+    of = {roles.OF_PLAN: kinds.PLAN_VERDICT, roles.OF_GOAL: kinds.GOAL_VERDICT}
+    if kind == roles.VERIFICATION:
         kind = of.get(target or "", kinds.VERDICT)
     return kinds.step(kind, target)
 
@@ -182,7 +181,7 @@ class Roles(Book):
             for one in self.ask() or [asked(one) for one in due.outstanding(self.state)]:
                 if self.killed():
                     return
-                if supervised.key(one.kind, one.task) in self.wanted:
+                if roles.key(one.kind, one.task) in self.wanted:
                     self.answer(one, answer(one))  # unless an earlier reply has ended the loop
         elif command == "loopkit wave close":
             self.close()
@@ -223,7 +222,7 @@ class Roles(Book):
         (`check`)."""
         given = dict(given)
         passes = given.pop("check", True)
-        if one.kind == supervised.TEST:
+        if one.kind == roles.TEST:
             self.check(one.task, passes)
         text = given.pop("unfit", None)
         if text is None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
+from loopkit.core.steps.events import LOOP
 from tests.cli.kit import Answer, Project
 
 #: Calls that strace is asked for: all that take a path or a descriptor.
@@ -243,7 +244,7 @@ def whole(project: Project) -> None:
     root = str(project.root)
     loop = Loop(root, project.name)
     assert not loop.damaged
-    tail = journal.read(str(project.ledger))
+    tail = journal.read(str(project.ledger), LOOP)
     assert tail is not None
     added = [event.data["task"]["id"] for event in tail.events if event.type == "task_added"]
     assert len(added) == len(set(added)), added

@@ -17,6 +17,7 @@ import pytest
 
 from loopkit.core.journal import clock
 from loopkit.core.journal.events import Event
+from loopkit.core.steps.events import LOOP
 from loopkit.store import journal
 from loopkit.store import loop as store
 from loopkit.store.loop import Loop
@@ -48,10 +49,10 @@ def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) ->
         """Lines of hooks, which take no lock, fall in between."""
         for number in range(UPDATES):
             line = Event("stop_failed", {"error": str(number)}, clock.stamp(time.time()), "hook")
-            journal.append(str(project.ledger), [line], sync=False)
+            journal.append(str(project.ledger), LOOP, [line], sync=False)
 
     at_once(*[lambda writer=writer: write(writer) for writer in range(WRITERS)], hooks)  # type: ignore[misc]
-    tail = journal.read(str(project.ledger))
+    tail = journal.read(str(project.ledger), LOOP)
     assert tail is not None and (tail.damaged, tail.cut, tail.torn) == ([], [], False)
     rows = [event.data["task"] for event in tail.events if event.type == "task_added"][1:]
     assert sorted(row["subject"] for row in rows) == sorted(

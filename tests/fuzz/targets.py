@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from loopkit.core.evidence import proofs
-from loopkit.core.journal import events, supervised
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
-from loopkit.core.journal.events import Event
+from loopkit.core.journal.events import Event, encode
 from loopkit.core.journal.settings import POLICIES
+from loopkit.core.plan import roles
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
+from loopkit.core.steps.events import LOOP
 from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import context, loopstate, plan, progress, report
@@ -50,7 +51,7 @@ FORBIDDEN = frozenset(
 
 
 def line(kind: str, /, by: str = f"session:{S1}", **data: Any) -> bytes:
-    return events.encode(Event(kind, data, AT, by))
+    return encode(Event(kind, data, AT, by))
 
 
 def ledger(token: str = TOKEN) -> bytes:
@@ -156,7 +157,7 @@ class Site:
         assert after is not None and after.startswith(before), "a recorded line is gone"
         added = after[len(before) :].removeprefix(b"#\n").removeprefix(b"\n")
         for one in added.splitlines(keepends=True):
-            assert one.endswith(b"\n") and events.decode(one), f"not a whole line: {one[:200]!r}"
+            assert one.endswith(b"\n") and LOOP.decode(one), f"not a whole line: {one[:200]!r}"
         return said
 
     def command(
@@ -229,7 +230,7 @@ def book(raw: bytes) -> None:
     """A journal: read, folded, shown, held by; nothing of it is lost by whoever writes next."""
     here = site()
     here.reset(raw)
-    tail = journal.read(str(here.ledger))
+    tail = journal.read(str(here.ledger), LOOP)
     assert tail is not None and tail.offset <= len(raw)
     state, _ = loops.fold(str(here.root), NAME)
     built = snapshot.build(state, tail.offset)
@@ -319,7 +320,7 @@ def shape_file(raw: bytes) -> None:
     assert kinds and all(row["type"] in proofs.TYPES for row in kinds)
     assert len(found["criteria"]) - len(kinds) >= shape.LEAST_MUST_NOTS
     for one in here.ledger.read_bytes()[len(before) :].splitlines():
-        assert events.decode(one), one[:300]
+        assert LOOP.decode(one), one[:300]
 
 
 def native_list(raw: bytes) -> None:
@@ -388,12 +389,12 @@ def usage(raw: bytes) -> None:
             ]
     if len(whole.message_ids) < transcript.CARRIED:
         assert total == whole.usage
-    kept = events.encode(
+    kept = encode(
         Event(
             "iteration_ended", {"usage": whole.usage, "message_ids": whole.message_ids}, AT, "hook"
         )
     )
-    assert events.decode(kept), "what was read cannot be recorded"
+    assert LOOP.decode(kept), "what was read cannot be recorded"
 
 
 def record(raw: bytes) -> None:
@@ -422,7 +423,7 @@ def record(raw: bytes) -> None:
     if answer.exit:
         assert here.ledger.read_bytes() == before
     for one in here.ledger.read_bytes()[len(before) :].splitlines():
-        assert events.decode(one), one[:300]
+        assert LOOP.decode(one), one[:300]
     for words in (
         ("panel", "T-001"),
         ("review", "--wave", "1"),
@@ -441,7 +442,7 @@ def reply(raw: bytes) -> None:
     """What roles answer: read to fields that fit once more, or refused on one short line; nothing
     is read out of noise."""
     text = raw.decode("utf-8", "replace")
-    for kind in supervised.KINDS:
+    for kind in roles.KINDS:
         try:
             found = replies.parse(kind, text)
         except replies.Unfit as error:

@@ -14,6 +14,7 @@ import pytest
 
 from loopkit.core.journal import clock
 from loopkit.core.journal.events import Event
+from loopkit.core.steps.events import LOOP
 from loopkit.hooks import dispatch
 from loopkit.store import journal, loops, trust
 from tests.cli.kit import surroundings
@@ -103,7 +104,7 @@ class Project:
             **data,
         }
         first = {"token": token, **first}
-        journal.create(str(self.ledger), [self.event("loop_started", **first)])
+        journal.create(str(self.ledger), LOOP, [self.event("loop_started", **first)])
         self.record("limits_set", iterations=25, usd=25.0, seconds=7200)
         self.record("stage_moved", to=stage)
         for number, subject in enumerate(tasks or ("write the limiter",), 1):
@@ -116,7 +117,7 @@ class Project:
         return self.root / NAME / "ledger.jsonl"
 
     def record(self, kind: str, **data: Any) -> None:
-        journal.append(str(self.ledger), [self.event(kind, **data)], sync=False)
+        journal.append(str(self.ledger), LOOP, [self.event(kind, **data)], sync=False)
 
     def save(self) -> None:
         """Write the snapshot, as every command does."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.journal import clock
+from loopkit.core.steps.events import LOOP
 
 from .conftest import NAME, S1, S2, Answer, Project
 
@@ -304,7 +305,7 @@ def test_a_stamp_of_the_next_hour_neither_hides_nor_ends_the_loop(project: Proje
     )
     from loopkit.store import journal
 
-    journal.append(str(project.ledger), [line])
+    journal.append(str(project.ledger), LOOP, [line])
     assert OURS in told(project.session_start("resume"))
     assert project.stop().held and project.session.status == "running"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.steps import snapshot as snapshots
+from loopkit.core.steps.events import LOOP
 from loopkit.store import journal, loops, trust
 from tests.hooks.conftest import NAME, S1, S2, Project
 
@@ -85,7 +86,9 @@ def test_the_line_does_not_come_where_a_loop_of_ones_own_is_meant(cloned: Projec
     }
     added = cloned.event("task_added", task={"id": "T-001", "subject": "my own", "verify": "true"})
     moved = cloned.event("stage_moved", to="executing")
-    journal.create(str(own / journal.NAME), [cloned.event("loop_started", **first), moved, added])
+    journal.create(
+        str(own / journal.NAME), LOOP, [cloned.event("loop_started", **first), moved, added]
+    )
     (cloned.root / loops.SNAPSHOT).unlink()
     assert "my own" in cloned.stop().held, (
         "though the stranger's was started later and has the higher number"
@@ -226,7 +229,7 @@ def test_what_a_strangers_commit_brings_hides_no_loop_of_ones_own(project: Proje
         "settings": {},
         "token": "0" * 32,
     }
-    journal.create(str(evil / journal.NAME), [project.event("loop_started", **first)])
+    journal.create(str(evil / journal.NAME), LOOP, [project.event("loop_started", **first)])
     snapshot = json.loads((project.root / loops.SNAPSHOT).read_bytes())
     for name, token in (("777-evil", "0" * 32), (NAME, "0" * 32), ("777-evil", "")):
         snapshot["loop"], snapshot["session"]["token"] = name, token

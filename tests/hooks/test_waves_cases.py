@@ -8,6 +8,7 @@ import sys
 
 from loopkit.core.journal import clock
 from loopkit.core.journal.events import Event
+from loopkit.core.steps.events import LOOP
 from loopkit.store import journal
 
 from .conftest import ROOT, S1, S2, Project
@@ -63,6 +64,7 @@ def test_an_agent_whose_end_never_came_does_not_count_as_running(project: Projec
     at = clock.stamp(project_time(project) - 40 * 60)
     journal.append(
         str(project.ledger),
+        LOOP,
         [Event("task_started", {"id": "T-001", "wave": 1}, at, f"session:{S1}")],
     )
     project.save()

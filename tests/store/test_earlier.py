@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core.steps.events import LOOP
 from loopkit.store import journal, loops
 from tests.data import earlier
 
@@ -31,7 +32,7 @@ AT = {
 @pytest.mark.parametrize("stage", earlier.STAGES)
 def test_each_folds(tmp_path: Path, home: Path, stage: str) -> None:
     ledger = earlier.plant(stage, tmp_path)
-    tail = journal.read(str(ledger))
+    tail = journal.read(str(ledger), LOOP)
     assert tail is not None and not tail.damaged and not tail.torn and not tail.cut
     view = loops.view(str(tmp_path / ".loop"))
     assert view is not None and loops.vouched(view.root, view.snapshot)

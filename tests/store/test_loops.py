@@ -16,6 +16,7 @@ from loopkit.core.journal.events import Event, encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.request import intake
 from loopkit.core.steps import snapshot as snapshots
+from loopkit.core.steps.events import LOOP
 from loopkit.store import journal, loops, trust
 from tests.core.kit import S1, Book, task
 
@@ -93,7 +94,7 @@ def write(root: Path, rows: list[Event], name: str = NAME, extra: bytes = b"") -
 def snapshot_of(rows: list[Event], offset: int, name: str = NAME) -> dict:
     state = LoopState(name)
     for event in rows:
-        state.apply(event)
+        LOOP.apply(state, event)
     return snapshots.build(state, offset)
 
 

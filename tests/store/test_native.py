@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
+from loopkit.core.steps.events import LOOP as EVENTS
 from loopkit.store import native
 
 LOOP = "001-limiter"
@@ -285,7 +286,7 @@ def test_lines_that_take_tasks_in(tmp_path: Path) -> None:
     state = LoopState(LOOP)
 
     def apply(kind: str, **data: Any) -> None:
-        state.apply(Event(kind, data, "2026-12-01T09:30:00Z", "hook"))
+        EVENTS.apply(state, Event(kind, data, "2026-12-01T09:30:00Z", "hook"))
 
     apply("loop_started", task="x", session_id="s")
     apply("task_added", task={"id": "T-001", "subject": "one", "native": "1"})

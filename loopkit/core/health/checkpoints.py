@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, trail, verdict
+from ..journal import prose, verdict
 from ..journal import task as tasks
-from ..journal.checkpointed import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
+from ..journal.parts import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
 from ..memory import decisions
+from ..memory import events as memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -333,7 +334,7 @@ def _lesson(
         "avoid": avoid,
     }
     return {
-        "number": trail.next_number(state),
+        "number": memory.next_number(state),
         "title": f"Rolled back to checkpoint {goal.number} ({goal.label})",
         **{key: prose.clean(text, decisions.LONGEST) for key, text in texts.items()},
         "source": "rollback",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from itertools import takewhile
 
-from ..journal.course import (
+from ..journal.parts import (
     BLOCKED,
     FAILED,
     FLIP_FLOPPING,

@@ -7,7 +7,7 @@ from collections import namedtuple
 
 from ..journal import prose
 from ..journal import task as tasks
-from ..journal.course import (
+from ..journal.parts import (
     ASK,
     BLOCKED,
     FAILED,

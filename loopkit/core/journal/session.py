@@ -1,9 +1,16 @@
-"""The part of a loop's state that needs no task: owner, status, limits, spending, holds. Hooks fold
-this alone."""
+"""The part of a loop's state that needs no task: owner, status, limits, spending, holds; and the
+events that change it. Hooks fold this alone."""
 
 from __future__ import annotations
 
+import sys
+
 from . import clock, pricing, verdict
+from .events import Event, EventType, Fields, Table
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .kinds import Amount, Anything, Count, Figures, Flag, StageName, Text
 
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
 #: row 7).
@@ -14,7 +21,7 @@ OVERLAP = 60
 
 
 class Session:
-    """Session facts of one loop; changed only by `fold`.
+    """Session facts of one loop; changed only by SESSION's events.
 
     token: what the machine that started or adopted the loop knows it by · iteration: counted Stops
     · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
@@ -22,43 +29,6 @@ class Session:
     hold's fingerprint, how many on it in a row, anything recorded since, transcript bytes seen ·
     offsets: {transcript path: bytes read} · usage: {model: figures as in pricing.COUNTED}.
     """
-
-    __slots__ = (
-        "token",
-        "stage",
-        "status",
-        "verdict",
-        "reason",
-        "owner",
-        "owner_pid",
-        "owner_since",
-        "iteration",
-        "limit_iterations",
-        "limit_usd",
-        "limit_seconds",
-        "usage",
-        "message_ids",
-        "offsets",
-        "spent_seconds",
-        "running_since",
-        "question",
-        "awaiting",
-        "hold_fingerprint",
-        "hold_count",
-        "hold_quiet",
-        "last_hold_offset",
-        "max_idle_stops",
-        "prices",
-        "unattended",
-        "failure",
-        "last_stop",
-        "notices",
-        "native_seen",
-        "subagents",
-        "project",
-        "started_at",
-        "last_updated",
-    )
 
     def __init__(self) -> None:
         self.token = ""
@@ -110,16 +80,26 @@ class Session:
 
     def dump(self) -> dict:
         """Everything, as plain JSON values, for the snapshot."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return dict(vars(self))
 
     @classmethod
     def load(cls, values: dict) -> Session:
         """The session of a snapshot's `session` object; raises KeyError where a field is
         missing."""
-        self = cls.__new__(cls)
-        for name in cls.__slots__:
-            setattr(self, name, values[name])
+        self = cls()
+        vars(self).update([(name, values[name]) for name in vars(self)])
         return self
+
+    def before(self, event: Event) -> None:
+        """Whatever is written counts as activity, and tells the time."""
+        if self.running_since and event.at < self.last_updated:
+            _turn_back(self, event.at)
+        self.last_updated = event.at
+        if event.by != "hook" and event.type != IterationEnded.type:
+            self.hold_quiet = False
+
+    def after(self, event: Event) -> None:
+        """Nothing follows from every event."""
 
 
 def _halt(session: Session, at: str) -> None:
@@ -163,126 +143,266 @@ def await_person(session: Session, awaiting: bool, at: str) -> None:
             _run(session, at)
 
 
-def end(session: Session, name: str, reason: str, at: str) -> None:
-    """Give the loop a verdict: its status follows from it and its time stops."""
+def _end(session: Session, name: str, reason: str, at: str) -> None:
+    """Give the loop a verdict: its status follows from it and its time stops. One that is over
+    keeps its own: this was written by somebody who had not seen the end."""
+    if session.status in verdict.FINAL:
+        return
     session.verdict, session.reason = name, reason
     session.status = verdict.STATUS_OF.get(name, verdict.PAUSED)
     _halt(session, at)
 
 
-_WAKING = ("paused", "resumed", "loop_completed", "loop_failed", "loop_cancelled")
+# -- events
 
 
-def fold(session: Session, kind: str, data: dict, at: str, by: str) -> None:
-    """Apply one journal line (type, data, time stamp, author). Lines of other types only count as
-    activity."""
-    if session.running_since and at < session.last_updated:
-        _turn_back(session, at)
-    session.last_updated = at
-    if kind == "iteration_ended":
-        _fold_stop(session, data, at)
-        return
-    if by != "hook":
-        session.hold_quiet = False
-    if (
-        session.status in verdict.FINAL and kind in _WAKING
-    ):  # written by somebody who had not seen the end
-        return
-    if kind == "stage_moved":
-        session.stage = data.get("to", session.stage)
-    elif kind == "limits_set":
-        for field, slot in (
-            ("iterations", "limit_iterations"),
-            ("usd", "limit_usd"),
-            ("seconds", "limit_seconds"),
-        ):
-            if field in data:
-                setattr(session, slot, data[field])
-    elif kind == "question_asked":
-        session.question = data.get("text", "")
-        _halt(session, at)
-    elif kind == "question_answered":
-        session.question = None
-        _run(session, at)
-    elif kind == "paused":
-        session.status = verdict.PAUSED
-        session.verdict, session.reason = data.get("verdict"), data.get("reason", "")
-        _halt(session, at)
-    elif kind == "resumed":
-        _go_on(session, at)
-        session.failure = None
-    elif kind == "owner_changed":
-        _fold_usage(session, data)  # the rest of what the old session used
-        if session.owner != data.get(
-            "session_id", ""
-        ):  # a new client of the same session goes on with its transcript
-            session.owner_since = at
-        session.owner = data.get("session_id", "")
-        session.owner_pid = data.get("client_pid")
-        if data.get("unattended") is not None:
-            session.unattended = bool(data["unattended"])
-        session.hold_fingerprint, session.hold_count = "", 0
-    elif kind == "adopted":
-        session.token = data.get("token", "")
-    elif kind == "stop_failed":
-        session.failure = {"error": data.get("error"), "text": data.get("text", ""), "at": at}
-    elif kind == "subagent_stopped":
-        session.subagents[str(data.get("agent_id"))] = data.get("transcript")
-    elif kind == "notice_given":
-        session.notices = session.notices + [data.get("name", "")]
-    elif kind == "native_seen":
-        session.native_seen = True
-    elif kind == "loop_started":
-        _fold_start(session, data, at)
-    elif kind == "attempts_reset":
-        if (
-            session.status == verdict.FAILED
-        ):  # the person's own decision: what was impossible is tried again
-            _go_on(session, at)
-    elif kind == "loop_completed":
-        session.stage = "complete"
-        end(session, verdict.ACHIEVED, data.get("reason", ""), at)
-    elif kind == "loop_failed":
-        end(session, verdict.IMPOSSIBLE, data.get("reason", ""), at)
-    elif kind == "loop_cancelled":
-        end(session, verdict.CANCELLED, data.get("reason", ""), at)
+class Settings(Fields):
+    """What a loop keeps of the settings at its start; settings.DEFAULTS says what each means."""
+
+    max_idle_stops: Count = MAX_IDLE_STOPS
+    max_step_attempts: Count = 0
+    max_fix_cycles: Count = 0
+    max_replan_depth: Count = 0
+    verify_seconds: Count = 0
+    max_plan_revisions: Count = 0
+    approval_threshold: Count = 0
+    revision_threshold: Count = 0
+    plan_review_failure: Text = ""
+    user: Flag = False
+    blocklist: list[Text] | None = None
+    prices: dict[str, Figures] = {}
 
 
-def _fold_start(session: Session, data: dict, at: str) -> None:
-    session.token = data.get("token", "")
-    session.project = data.get("project", "")
-    session.started_at = session.owner_since = at
-    session.owner = data.get("session_id", "")
-    session.owner_pid = data.get("client_pid")
-    session.running_since = clock.epoch(at)
-    session.unattended = bool(data.get("unattended"))
-    settings = data.get("settings") or {}
-    session.max_idle_stops = settings.get("max_idle_stops", MAX_IDLE_STOPS)
-    session.prices = settings.get("prices", {})
+class LoopStarted(EventType):
+    task: Text = ""
+    token: Text = ""
+    session_id: Text = ""
+    client_pid: Count | None = None
+    unattended: Flag = False
+    approval: Text = "evidence"
+    list: Text = "session"
+    folder: Text = ""
+    project: Text = ""
+    settings: Settings | None = None
+
+    def fold(self, session: Session) -> None:
+        session.token, session.project = self.token, self.project
+        session.started_at = session.owner_since = self.at
+        session.owner, session.owner_pid = self.session_id, self.client_pid
+        session.running_since = clock.epoch(self.at)
+        session.unattended = self.unattended
+        settings = self.settings or Settings({})
+        session.max_idle_stops, session.prices = settings.max_idle_stops, settings.prices
 
 
-def _fold_usage(session: Session, data: dict) -> None:
+class Adopted(EventType):
+    """The person took a loop over that came from elsewhere."""
+
+    alone = True
+    token: Text = ""
+
+    def fold(self, session: Session) -> None:
+        session.token = self.token
+
+
+class LimitsSet(EventType):
+    """Those that are named; null: none any more."""
+
+    alone = True
+    iterations: Count | None = None
+    usd: Amount | None = None
+    seconds: Amount | None = None
+
+    def fold(self, session: Session) -> None:
+        for name, value in self.data.items():
+            if name in self.fields():
+                setattr(session, "limit_" + name, value)
+
+
+class OfTranscripts(Fields):
     """What transcripts gave since they were last looked at: tokens, how far they were read, the
     newest messages."""
-    offsets = data.get("offsets")
-    if offsets:
-        session.offsets = {**session.offsets, **offsets}
-    for model, figures in (data.get("usage") or {}).items():
-        session.usage[model] = pricing.add(session.usage.get(model, ()), figures)
-    if data.get("message_ids"):
-        session.message_ids = data["message_ids"]
+
+    offsets: dict[str, Count] = {}
+    usage: dict[str, Figures] = {}
+    message_ids: list[Text] | None = None
+
+    def add(self, session: Session) -> None:
+        if self.offsets:
+            session.offsets = {**session.offsets, **self.offsets}
+        for model, figures in self.usage.items():
+            session.usage[model] = pricing.add(session.usage.get(model, ()), figures)
+        session.message_ids = self.message_ids or session.message_ids
 
 
-def _fold_stop(session: Session, data: dict, at: str) -> None:
-    session.iteration += 1
-    session.failure = None  # the turn went through
-    session.last_stop = {"at": at, "decision": data.get("decision"), "verdict": data.get("verdict")}
-    _fold_usage(session, data)
-    if data.get("decision") == "hold":
-        same = data.get("fingerprint") == session.hold_fingerprint
-        session.hold_count = session.hold_count + 1 if same else 1
-        session.hold_fingerprint = data.get("fingerprint", "")
-        session.hold_quiet = True
-        session.last_hold_offset = data.get("transcript_offset", 0)
-    if data.get("verdict") and session.status not in verdict.FINAL:
-        end(session, data["verdict"], data.get("reason", ""), at)
+class IterationEnded(OfTranscripts, EventType):
+    """A Stop; `decision`: hold or allow."""
+
+    alone = True
+    decision: Text | None = None
+    verdict: Text | None = None
+    reason: Text = ""
+    fingerprint: Text = ""
+    transcript_offset: Count = 0
+
+    def fold(self, session: Session) -> None:
+        session.iteration += 1
+        session.failure = None  # the turn went through
+        session.last_stop = {"at": self.at, "decision": self.decision, "verdict": self.verdict}
+        self.add(session)
+        if self.decision == "hold":
+            same = self.fingerprint == session.hold_fingerprint
+            session.hold_count = session.hold_count + 1 if same else 1
+            session.hold_fingerprint = self.fingerprint
+            session.hold_quiet = True
+            session.last_hold_offset = self.transcript_offset
+        if self.verdict:
+            _end(session, self.verdict, self.reason, self.at)
+
+
+class StageMoved(EventType):
+    told = ("from",)
+    to: StageName = ""
+
+    def fold(self, session: Session) -> None:
+        session.stage = self.to or session.stage
+
+
+class QuestionAsked(EventType):
+    text: Text = ""
+
+    def fold(self, session: Session) -> None:
+        session.question = self.text
+        _halt(session, self.at)
+
+
+class QuestionAnswered(EventType):
+    text: Text = ""
+
+    def fold(self, session: Session) -> None:
+        session.question = None
+        _run(session, self.at)
+
+
+class Paused(EventType):
+    alone = True
+    verdict: Text | None = None
+    reason: Text = ""
+
+    def fold(self, session: Session) -> None:
+        if session.status not in verdict.FINAL:
+            session.status = verdict.PAUSED
+            session.verdict, session.reason = self.verdict, self.reason
+            _halt(session, self.at)
+
+
+class Resumed(EventType):
+    alone = True
+    told = ("from",)
+
+    def fold(self, session: Session) -> None:
+        if session.status not in verdict.FINAL:
+            _go_on(session, self.at)
+            session.failure = None
+
+
+class OwnerChanged(OfTranscripts, EventType):
+    """Another session goes on, or a new client of the same one; with the rest of what the old one
+    used."""
+
+    alone = True
+    session_id: Text = ""
+    client_pid: Count | None = None
+    unattended: Flag | None = None
+    why: Text = ""
+
+    def fold(self, session: Session) -> None:
+        self.add(session)
+        if session.owner != self.session_id:  # else it goes on with its transcript
+            session.owner_since = self.at
+        session.owner, session.owner_pid = self.session_id, self.client_pid
+        if self.unattended is not None:
+            session.unattended = self.unattended
+        session.hold_fingerprint, session.hold_count = "", 0
+
+
+class StopFailed(EventType):
+    """A turn died."""
+
+    alone = True
+    error: Text | None = None
+    text: Text = ""
+
+    def fold(self, session: Session) -> None:
+        session.failure = {"error": self.error, "text": self.text, "at": self.at}
+
+
+class SubagentStopped(EventType):
+    alone = True
+    agent_id: Text | None = None
+    agent_type: Text = ""
+    transcript: Text | None = None
+
+    def fold(self, session: Session) -> None:
+        session.subagents[str(self.agent_id)] = self.transcript
+
+
+class NoticeGiven(EventType):
+    """What is said once was said."""
+
+    alone = True
+    name: Text = ""
+
+    def fold(self, session: Session) -> None:
+        session.notices = [*session.notices, self.name]
+
+
+class NativeSeen(EventType):
+    """The client keeps a task list."""
+
+    alone = True
+
+    def fold(self, session: Session) -> None:
+        session.native_seen = True
+
+
+class AttemptsReset(EventType):
+    """The person's own decision: what was impossible is tried again."""
+
+    ids: list[Text] = []
+
+    def fold(self, session: Session) -> None:
+        if session.status == verdict.FAILED:
+            _go_on(session, self.at)
+
+
+class LoopCompleted(EventType):
+    card: Anything = None
+    reason: Text = ""
+
+    def fold(self, session: Session) -> None:
+        if session.status not in verdict.FINAL:
+            session.stage = "complete"
+            _end(session, verdict.ACHIEVED, self.reason, self.at)
+
+
+class LoopFailed(EventType):
+    verdict: Text | None = None
+    reason: Text = ""
+
+    def fold(self, session: Session) -> None:
+        _end(session, verdict.IMPOSSIBLE, self.reason, self.at)
+
+
+class LoopCancelled(EventType):
+    alone = True
+    reason: Text = ""
+
+    def fold(self, session: Session) -> None:
+        _end(session, verdict.CANCELLED, self.reason, self.at)
+
+
+#: What a session folds. Types that are `alone` need no task and leave the snapshot's next step as
+#: it is, or make it plain by the status: whoever has the snapshot can fold them onto it.
+SESSION = Table(sys.modules[__name__])
+ALONE = frozenset(name for name, known in SESSION.types.items() if hasattr(known, "alone"))

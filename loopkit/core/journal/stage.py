@@ -3,9 +3,11 @@ decider asks first."""
 
 from __future__ import annotations
 
-from . import prose, score, supervised, trail, verdict
+from . import parts, prose, score, verdict
+from . import task as tasks
 from .errors import LimitReached, NotYet, Refused
 from .events import Change
+from .parts import SETTLED
 from .stages import DECOMPOSE, EXECUTING, REVIEW, SHAPE
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -26,7 +28,7 @@ def unconfirmed(state: LoopState) -> str | None:
         return None
     if state.stage in (SHAPE, DECOMPOSE) and state.criteria and "shape" not in state.confirmed:
         return "shape"
-    if state.stage == DECOMPOSE and not supervised.planned(state):
+    if state.stage == DECOMPOSE and not planned(state):
         return None  # it may still be replaced
     if (
         state.stage == DECOMPOSE
@@ -49,6 +51,14 @@ def unconfirmed(state: LoopState) -> str | None:
         if wave_key(state) not in state.confirmed:
             return "wave"
     return None
+
+
+def planned(state: LoopState) -> bool:
+    """Whether the tasks may be worked on: where plans are reviewed, one was, or work has been done
+    already."""
+    if not state.terms.plan_reviewed or state.counts[tasks.COMPLETED]:
+        return True
+    return state.supervised.standing == SETTLED
 
 
 def wave_key(state: LoopState) -> str:
@@ -167,6 +177,6 @@ def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
             known = {name: one.command for name, one in state.criteria.items()}
             rows = [row for row in data["criteria"] if row.get("command")]
             found += [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
-        elif kind == "decision_recorded" and trail.command_of(data):
+        elif kind == "decision_recorded" and parts.command_of(data):
             found.append(f"D{data['number']}")
     return [("confirmation_dropped", {"what": held, "ids": found})] if found else []

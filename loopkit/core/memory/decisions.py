@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from ..evidence import command
 from ..journal import prose, stage, verdict
 from ..journal.errors import Refused, UsageFault
-from ..journal.trail import COMMAND, next_number
+from ..journal.parts import COMMAND
 from ..plan import drafts
+from .events import next_number
 
 if TYPE_CHECKING:
     from ..journal.events import Change

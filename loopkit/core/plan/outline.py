@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..journal import supervised
+from ..journal import parts
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
@@ -63,7 +63,7 @@ def plan_status(state: LoopState) -> str:
         return NEEDS_CLARIFICATION
     if not state.tasks or state.session.awaiting:
         return DRAFT
-    reviewed = state.supervised.standing == supervised.SETTLED
+    reviewed = state.supervised.standing == parts.SETTLED
     return APPROVED if reviewed or not state.terms.plan_reviewed else DRAFT
 
 

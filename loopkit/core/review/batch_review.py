@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..evidence import signature
-from ..journal import prose, settings, stage, stages, supervised, trail
+from ..journal import parts, prose, settings, stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..memory import decisions
-from ..plan import drafts, work
+from ..plan import drafts, roles, work
 from . import review
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def check_plan(state: LoopState) -> None:
     stage.require(state, stages.DECOMPOSE, doing="the review of the plan")
     if not state.tasks:
         raise NotYet("there is no plan yet")
-    if supervised.planned(state):
+    if stage.planned(state):
         raise NotYet("the plan is approved")
-    if state.supervised.standing == supervised.REVISE:
+    if state.supervised.standing == parts.REVISE:
         raise NotYet("the plan is to be revised first")
 
 
@@ -67,7 +67,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     ]
     blocking = [row for row in rows if row["severity"] == review.BLOCKER]
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
-    outcome = supervised.REVISE if done < most else supervised.ASKED
+    outcome = parts.REVISE if done < most else roles.ASKED
     data = {
         "revision": done,
         "approved": not blocking,
@@ -76,13 +76,13 @@ def planned(state: LoopState, given: dict) -> list[Change]:
         "feedback": _summary(given),
         "issues": [_told(row) for row in rows],
         "missing": missing,
-        "outcome": outcome if blocking else supervised.APPROVED,
+        "outcome": outcome if blocking else roles.APPROVED,
     }
     changes: list[Change] = [
         ("plan_reviewed", data),
         *decisions.lessons(state, rows, "plan-review"),
     ]
-    if data["outcome"] == supervised.ASKED:
+    if data["outcome"] == roles.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes
 
@@ -106,9 +106,7 @@ def _question(done: int, blocking: list[dict]) -> str:
 def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
     own = state.supervised
-    asked = (
-        state.session.question is not None and (own.review or {}).get("outcome") == supervised.ASKED
-    )
+    asked = state.session.question is not None and (own.review or {}).get("outcome") == roles.ASKED
     if not asked:
         check_plan(state)
     if not why.strip():
@@ -121,7 +119,7 @@ def waived(state: LoopState, why: str) -> list[Change]:
         "feedback": f"the person lets it pass: {why.strip()}",
         "issues": list((own.review or {}).get("issues") or ()),
         "missing": [],
-        "outcome": supervised.CONTINUE,
+        "outcome": roles.CONTINUE,
     }
     answered: list[Change] = [("question_answered", {"text": why.strip()})] if asked else []
     return [*answered, ("plan_reviewed", row)]
@@ -167,9 +165,9 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
 
 def at_review(state: LoopState) -> bool:
     """Somebody reviews the batch as it is: asked, not lost, and no check has run since."""
-    if not supervised.is_out(state, trail.REVIEWING):
+    if not roles.is_out(state, roles.REVIEWING):
         return False
-    asked = state.supervised.out[trail.REVIEWING]
+    asked = state.supervised.out[roles.REVIEWING]
     own = [state.tasks[one].evidence for one in work.running(state)]
     return all(one is None or one.line < asked for one in own)
 
@@ -180,9 +178,12 @@ def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
     check_batch(state, number, kind)
     if at_review(state):
         return []
-    count = state.supervised.asked.get(trail.REVIEWING, 0) + 1
+    count = state.supervised.asked.get(roles.REVIEWING, 0) + 1
     return [
-        ("role_asked", {"role": "review", "kind": trail.REVIEWING, "task": None, "number": count})
+        (
+            "role_asked",
+            {"role": "review", "kind": roles.REVIEWING, "task": None, "number": count},
+        )
     ]
 
 

@@ -14,12 +14,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..journal import prose, trail
+from ..journal import prose
 from ..journal import task as tasks
 from ..journal.errors import Refused
+from ..memory import events
 
 if TYPE_CHECKING:
-    from ..journal.reviewed import Finding
+    from ..journal.parts import Finding
     from ..journal.state import LoopState
 
 #: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which
@@ -105,7 +106,7 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
             if known is None:
                 _check_named(state, row, earlier)
                 continue
-            known["number"] = trail.next_number(state) + len(made)
+            known["number"] = events.next_number(state) + len(made)
             made.append(known)
         text = f"decision {known['number']:03d}: {known['title']}"
         row["resolution"] = {"how": DECIDED, "text": text}

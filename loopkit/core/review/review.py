@@ -15,7 +15,7 @@ from ..plan import drafts, work
 from . import convergence
 
 if TYPE_CHECKING:
-    from ..journal.reviewed import Finding
+    from ..journal.parts import Finding
     from ..journal.state import LoopState
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"

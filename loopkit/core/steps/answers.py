@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, stage, supervised, verdict
+from ..journal import prose, stage, verdict
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
-from ..journal.supervised import (
+from ..plan import roles, work
+from ..plan.roles import (
     DIAGNOSIS,
     FIX,
     KINDS,
@@ -19,7 +20,6 @@ from ..journal.supervised import (
     TEST,
     VERIFICATION,
 )
-from ..plan import work
 from . import briefing, due, kinds, policies
 from .policies.attempt import Misfit
 
@@ -49,7 +49,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
         )
     elif kind != VERIFICATION or target not in (OF_PLAN, OF_GOAL):
         target = work.find(state, target).id
-    name = supervised.key(kind, target)
+    name = roles.key(kind, target)
     about = [one for one in due.briefed(state) if one.subject == target]
     for one in about:
         if kinds.key(one) == name:
@@ -102,7 +102,7 @@ def _planless(
             return changes + policies.of(state).on_reply(state, one, instead)
         except Misfit as fault:
             changes[0][1]["error"] += f"; as a list: {fault}"
-    if misses < supervised.MOST_MISSES:
+    if misses < roles.MOST_MISSES:
         return changes
     what = (
         f"no usable {kinds.key(one)} in {misses} replies: "

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..evidence import command, tiers
-from ..journal import stage, stages, worktrees
+from ..journal import stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
-from ..plan import work
+from ..plan import work, worktrees
 from . import kinds, policies
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..journal import prose, settings, supervised
+from ..journal import parts, prose, settings
 from ..journal import task as tasks
 from ..memory import decisions
+from ..plan import roles
 from ..request import clarify
 from ..review import panel
 from . import kinds, policies
@@ -52,8 +53,8 @@ LONGEST_SUBJECT = 100
 
 def scope(state: LoopState, step: Step) -> str:
     """What a step is about: subtask, task, plan or goal."""
-    if step.subject in (supervised.OF_GOAL, supervised.OF_PLAN):
-        return GOAL if step.subject == supervised.OF_GOAL else PLAN
+    if step.subject in (roles.OF_GOAL, roles.OF_PLAN):
+        return GOAL if step.subject == roles.OF_GOAL else PLAN
     if step.subject is None:
         return PLAN
     return SUBTASK if state.tasks[step.subject].parent in state.tasks else TASK
@@ -67,7 +68,7 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     what `extra` brings.
     """
     about, kind = scope(state, step), asked_as(step)
-    name = f"{kind} {about}" if kind == supervised.VERIFICATION else kind
+    name = f"{kind} {about}" if kind == roles.VERIFICATION else kind
     row: dict[str, Any] = {
         "loop": state.name,
         "approval": state.approval,
@@ -307,7 +308,7 @@ def _late(state: LoopState, task: Task | None) -> bool:
 
 def _review(state: LoopState, task: Task | None) -> dict | None:
     """The review that sent the plan back: score, feedback, issues, missing."""
-    return state.supervised.review if state.supervised.standing == supervised.REVISE else None
+    return state.supervised.review if state.supervised.standing == parts.REVISE else None
 
 
 def _answers(state: LoopState, task: Task | None) -> list[dict]:
@@ -316,7 +317,7 @@ def _answers(state: LoopState, task: Task | None) -> list[dict]:
 
 def _short(state: LoopState, task: Task | None) -> dict | None:
     """The judgement that the goal is not reached by what was planned: more tasks are wanted."""
-    return state.supervised.goal if supervised.short(state.supervised) else None
+    return state.supervised.goal if roles.short(state.supervised) else None
 
 
 def _bands(state: LoopState, task: Task | None) -> dict | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import course, stage, stages, supervised, verdict, worktrees
+from ..journal import parts, stage, stages, verdict
 from ..journal import task as tasks
+from ..plan import roles, worktrees
 from . import attempts, kinds, policies
 from .kinds import step
 
@@ -44,7 +45,7 @@ def briefed(state: LoopState) -> list[Step]:
 
 def is_out(state: LoopState, one: Step) -> bool:
     """It was dispatched, is not lost, and has no reply yet."""
-    return supervised.is_out(state, kinds.key(one))
+    return roles.is_out(state, kinds.key(one))
 
 
 def undispatched(state: LoopState) -> list[Step]:
@@ -112,7 +113,7 @@ def of_play(play: Play) -> Step:
 
 
 #: Plays that somebody else does than loopkit itself.
-_PLAYS = {course.ROLLBACK: kinds.ROLLBACK, course.SPLIT: kinds.SPLIT, course.PANEL: kinds.PANEL}
+_PLAYS = {parts.ROLLBACK: kinds.ROLLBACK, parts.SPLIT: kinds.SPLIT, parts.PANEL: kinds.PANEL}
 
 
 def _between(state: LoopState, policy: Policy) -> list[Step]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..journal import score, supervised, trail
+from ..journal import score
+from ..plan import roles
 
 #: kind: a key of KINDS · subject: a task's id, "plan", "goal", the id of a criterion, decision or
 #: finding, the number of a wave, what a person confirms, where a rollback goes; None where the kind
@@ -62,21 +63,21 @@ KINDS: dict[str, Kind] = {
     SCORE: Kind(FORM, "score", command=_SCORE),
     SHAPE: Kind(FORM, "shape", command="loopkit shape --accept -"),
     TASKS: Kind(FORM, "tasks", command="loopkit task add --file -"),
-    PLAN: _agent(supervised.PLAN, "planner", "planner/plan.md"),
-    PLAN_VERDICT: _agent(supervised.VERIFICATION, "plan-review", "plan-review/review.md"),
+    PLAN: _agent(roles.PLAN, "planner", "planner/plan.md"),
+    PLAN_VERDICT: _agent(roles.VERIFICATION, "plan-review", "plan-review/review.md"),
     PLAN_REVIEW: Kind(
-        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", supervised.VERIFICATION),
+        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", roles.VERIFICATION),
         "loopkit review --plan",
     ),
     # tasks
-    IMPLEMENTATION: _agent(supervised.IMPLEMENTATION, "coder", "coder/implement.md"),
-    SCAFFOLD: _agent(supervised.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),
-    FIX: _agent(supervised.FIX, "coder", "coder/fix.md"),
-    TEST: _agent(supervised.TEST, "tester", "tester/test.md"),
-    VERDICT: _agent(supervised.VERIFICATION, "supervisor", "supervisor/verify.md"),
-    DIAGNOSIS: _agent(supervised.DIAGNOSIS, "supervisor", "supervisor/diagnose.md"),
-    REPLAN: _agent(supervised.REPLAN, "planner", "planner/replan.md"),
-    GOAL_VERDICT: _agent(supervised.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    IMPLEMENTATION: _agent(roles.IMPLEMENTATION, "coder", "coder/implement.md"),
+    SCAFFOLD: _agent(roles.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),
+    FIX: _agent(roles.FIX, "coder", "coder/fix.md"),
+    TEST: _agent(roles.TEST, "tester", "tester/test.md"),
+    VERDICT: _agent(roles.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    DIAGNOSIS: _agent(roles.DIAGNOSIS, "supervisor", "supervisor/diagnose.md"),
+    REPLAN: _agent(roles.REPLAN, "planner", "planner/replan.md"),
+    GOAL_VERDICT: _agent(roles.VERIFICATION, "supervisor", "supervisor/verify.md"),
     SPLIT: Kind(FORM, "tasks", command="loopkit task split {subject} --file -"),
     SET_CHECK: Kind(FORM, command='loopkit task set {subject} --verify "<command>"'),
     PANEL: Kind(FORM, "panel", command="loopkit panel {subject}"),
@@ -93,7 +94,7 @@ KINDS: dict[str, Kind] = {
         command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
         "--experts <a,b>",
     ),
-    BATCH_REVIEW: Kind(AGENT, "batch_review", "review", asked=trail.REVIEWING),
+    BATCH_REVIEW: Kind(AGENT, "batch_review", "review", asked=roles.REVIEWING),
     THOROUGH_REVIEW: Kind(AGENT, "thorough_review", "review", command="loopkit review --thorough"),
     RESOLVE: Kind(FORM, "resolution"),
     GATE: Kind(FORM, "gate", command="loopkit gate"),
@@ -110,4 +111,4 @@ def step(kind: str, subject: str | int | None = None) -> Step:
 
 def key(one: Step) -> str:
     """The name under which the journal counts what is asked of an agent: `test T-001`, `plan`."""
-    return supervised.key(KINDS[one.kind].asked, one.subject)
+    return roles.key(KINDS[one.kind].asked, one.subject)

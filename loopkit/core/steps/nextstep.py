@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, verdict, worktrees
+from ..journal import prose, verdict
+from ..plan import worktrees
 from . import due, kinds, policies
 
 if TYPE_CHECKING:

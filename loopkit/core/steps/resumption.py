@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import limits, pricing, stage, verdict, worktrees
+from ..journal import limits, pricing, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
-from ..journal.state import INTERRUPTED
-from ..plan import escalation, impossible
+from ..plan import escalation, impossible, worktrees
+from ..plan.events import INTERRUPTED
 from . import policies
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import settings, supervised, verdict
+from ..journal import parts, settings, verdict
 from . import due, kinds, policies
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def warnings(state: LoopState) -> list[str]:
     approved."""
     own = state.supervised
     said = [own.plan["warning"]] if own.plan and own.plan.get("warning") else []
-    if own.review and own.standing == supervised.SETTLED and not own.review.get("approved"):
+    if own.review and own.standing == parts.SETTLED and not own.review.get("approved"):
         score = own.review.get("score")
         judged = "without a score" if score is None else f"with {score}"
         said.append(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..health import monitor, recovery
-from ..journal import score, settings, stage, stages, supervised, worktrees
+from ..journal import score, settings, stage, stages
 from ..journal import task as tasks
-from ..journal.course import FAILED, HELD_UP, PASSED, Batch, Outcome
 from ..journal.errors import NotYet
 from ..journal.events import Change
-from ..plan import work
+from ..journal.parts import FAILED, HELD_UP, PASSED, Batch, Outcome
+from ..plan import work, worktrees
 from ..review import panel
 from . import attempts, policies, resumption
 
@@ -61,7 +61,7 @@ def opened(
     changes: list[Change] = []
     if state.stage == stages.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
-        if not supervised.planned(state):
+        if not stage.planned(state):
             raise NotYet("the plan has not been reviewed")
     unconfirmed = (
         state.stage == stages.DECOMPOSE and "tasks" not in state.confirmed or bool(state.new_checks)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from loopkit.core.health import checkpoints
-from loopkit.core.journal import fields
-from loopkit.core.journal.checkpointed import BEFORE
 from loopkit.core.journal.errors import Refused, UsageFault
+from loopkit.core.journal.parts import BEFORE
 from loopkit.core.review import gate
 from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps.events import LOOP
 from tests.core.kit import Book, outcome, task
 
 
@@ -437,7 +437,7 @@ def test_a_loop_that_is_over_is_rolled_back_without_a_word_in_its_record(four: B
     ],
 )
 def test_lines_that_are_none(kind: str, data: dict) -> None:
-    assert not fields.fit(kind, data)
+    assert not LOOP.types[kind].fits(data)
 
 
 def test_lines_of_strangers_make_no_endless_line() -> None:

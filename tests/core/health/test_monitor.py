@@ -9,12 +9,13 @@ import pytest
 
 from loopkit.core.health import monitor
 from loopkit.core.journal import stage
-from loopkit.core.journal.course import Batch, Course, Outcome
-from loopkit.core.journal.events import decode, encode
+from loopkit.core.journal.events import encode
+from loopkit.core.journal.parts import Batch, History, Outcome
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.review import review
 from loopkit.core.steps import attempts, waves
+from loopkit.core.steps.events import LOOP
 from loopkit.render import loopstate
 from tests.core.kit import Book, task
 
@@ -341,9 +342,9 @@ def test_the_journal_folds_to_the_same_course() -> None:
     book.do(waves.closed)
     again = LoopState("001-limiter")
     for event in book.events:
-        read = decode(encode(event).rstrip(b"\n"))
+        read = LOOP.decode(encode(event).rstrip(b"\n"))
         assert read is not None
-        again.apply(read)
+        LOOP.apply(again, read)
     assert again.course.__dict__ == book.state.course.__dict__
 
 
@@ -407,7 +408,7 @@ def test_the_state_file_stays_under_fifty_lines_after_a_hundred_batches() -> Non
 
 
 def test_a_new_course_is_empty() -> None:
-    course = Course()
+    course = History()
     assert (course.status, course.window, course.failing(), course.undone) == (
         "INITIALIZING",
         [],

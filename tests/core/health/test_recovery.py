@@ -16,6 +16,7 @@ from loopkit.core.plan import work
 from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts, nextstep, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
+from loopkit.core.steps.events import LOOP
 from loopkit.render import briefs
 from tests.core.kit import PANEL, Book, outcome, task
 from tests.core.roles import named
@@ -622,7 +623,7 @@ def test_following_the_next_step_never_goes_round_in_circles() -> None:
         taken |= follow(book, random.Random(seed), checkpoints=seed % 2 == 0)
         again = LoopState("001-limiter")
         for event in book.events:
-            again.apply(event)
+            LOOP.apply(again, event)
         assert again.course.__dict__ == book.state.course.__dict__
     assert taken >= {
         "end",

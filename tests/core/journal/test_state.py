@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from loopkit.core.journal import task as tasks
 from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
+from loopkit.core.steps.events import LOOP
 from tests.core.kit import Book
 
 IDS = [f"T-{number:03d}" for number in range(1, 5)]
@@ -210,7 +211,7 @@ def test_a_learning_counts_once_however_often_it_is_confirmed(first: list, secon
 
 
 @pytest.mark.parametrize("damage", [{}, {"task": {}}, {"task": {"subject": "no id"}}])
-def test_a_line_without_its_fields_raises_nothing_but_key_errors(damage: dict) -> None:
+def test_a_line_without_its_fields_raises_nothing_but_attribute_errors(damage: dict) -> None:
     """The store turns these into a refusal that names the line."""
-    with pytest.raises(KeyError):
-        Book().state.apply(Event("task_added", damage, "2026-12-01T09:30:00Z", "person"))
+    with pytest.raises(AttributeError):
+        LOOP.apply(Book().state, Event("task_added", damage, "2026-12-01T09:30:00Z", "person"))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.journal import fields
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
 from loopkit.core.review import convergence, review
 from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps.events import LOOP
 from tests.core.kit import Book, outcome, task
 
 ONE = {
@@ -274,4 +274,4 @@ def test_any_record_is_taken_or_refused_in_one_line(row: dict) -> None:
                 assert str(error).strip()
                 continue
             assert json.loads(json.dumps(changes)) == [list(one) for one in changes]
-            assert all(fields.fit(*one) for one in changes)
+            assert all(LOOP.types[kind].fits(data) for kind, data in changes)

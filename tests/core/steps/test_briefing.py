@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.journal import supervised
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import roles, work
 from loopkit.core.steps import answers, attempts, briefing, policies
 from tests.core.kit import Book, task
 from tests.core.roles import named
@@ -194,4 +193,4 @@ def test_each_hand_out_counts_for_its_own_step():
     one.do(lambda state: [briefing.asked(state, TEST)])
     one.do(lambda state: [briefing.asked(state, TEST)])
     assert briefing.number(one.state, TEST) == 3 and briefing.number(one.state, JUDGE) == 1
-    assert one.state.supervised.asked[supervised.key("test", "T-001")] == 2
+    assert one.state.supervised.asked[roles.key("test", "T-001")] == 2

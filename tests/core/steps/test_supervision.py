@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from loopkit.core.health import checkpoints, recovery
-from loopkit.core.journal import events
 from loopkit.core.journal.errors import LimitReached, LoopError, Refused, UsageFault
+from loopkit.core.journal.events import encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import escalation, work
 from loopkit.core.steps import (
@@ -29,6 +29,7 @@ from loopkit.core.steps import (
     waves,
 )
 from loopkit.core.steps import snapshot as snapshots
+from loopkit.core.steps.events import LOOP
 from loopkit.core.steps.policies import supervisor
 from tests.core.kit import Book, task
 from tests.core.roles import (
@@ -53,9 +54,9 @@ def again(book: Roles) -> LoopState:
     """The state folded from the journal as it stands on disk."""
     state = LoopState(book.state.name)
     for event in book.events:
-        read = events.decode(events.encode(event))
+        read = LOOP.decode(encode(event))
         assert read is not None, event
-        state.apply(read)
+        LOOP.apply(state, read)
     return state
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import prose, settings, supervised, verdict
+from ...journal import prose, settings, verdict
 from ...journal.errors import Refused
 from ...journal.events import Change
-from ...plan import escalation, impossible, work
+from ...plan import escalation, impossible, roles, work
 
 if TYPE_CHECKING:
     from ...journal.state import LoopState
@@ -27,13 +27,13 @@ class Misfit(Exception):
 
 def implemented(state: LoopState, task: Task, reply: dict) -> list[Change]:
     """The coder's report of a first go at a task, or of a revision after its judgement."""
-    kind = supervised.IMPLEMENTATION if task.judged is None else "revision"
+    kind = roles.IMPLEMENTATION if task.judged is None else "revision"
     return _coded(state, task, kind, reply)
 
 
 def fixed(state: LoopState, task: Task, reply: dict) -> list[Change]:
     """The coder's report after a failed test."""
-    return _coded(state, task, supervised.FIX, reply)
+    return _coded(state, task, roles.FIX, reply)
 
 
 def _coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:

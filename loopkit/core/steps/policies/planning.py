@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import prose, settings, stages, supervised, verdict
+from ...journal import parts, prose, settings, stages, verdict
 from ...journal.errors import Refused, UsageFault
 from ...journal.events import Change
 from ...memory import decisions
-from ...plan import impossible, work
+from ...plan import impossible, roles, work
 from .attempt import Misfit, judgement
 
 if TYPE_CHECKING:
@@ -153,15 +153,11 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
     approved = _enough(state, data["score"])
     outcome = (
-        supervised.APPROVED
-        if approved
-        else supervised.REVISE
-        if done < most
-        else _unapproved(state, data)
+        roles.APPROVED if approved else parts.REVISE if done < most else _unapproved(state, data)
     )
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
     changes: list[Change] = [("plan_reviewed", row)]
-    if outcome == supervised.PAUSED:
+    if outcome == roles.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
         why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
         why += prose.clean(data["feedback"], 300)
@@ -176,9 +172,9 @@ def _enough(state: LoopState, score: int | None) -> bool:
 def _unapproved(state: LoopState, data: dict) -> str:
     how = settings.of(state, "plan_review_failure")
     if how == settings.CONTINUE:
-        return supervised.CONTINUE
+        return roles.CONTINUE
     enough = data["score"] is not None and data["score"] >= settings.of(state, "revision_threshold")
-    return supervised.LOWER if how == settings.LOWER and enough else supervised.PAUSED
+    return roles.LOWER if how == settings.LOWER and enough else roles.PAUSED
 
 
 def goal_judged(state: LoopState, reply: dict) -> list[Change]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import settings, stages, supervised, worktrees
+from ...journal import parts, settings, stage, stages
 from ...journal.errors import NotYet, Refused
-from ...plan import work
+from ...plan import roles, work, worktrees
 from .. import kinds
 from ..kinds import step
 
@@ -43,14 +43,14 @@ class Policy:
 
     def planning(self, state: LoopState) -> list[Step]:
         """Steps until the tasks may be worked on; none once they may."""
-        if state.tasks and supervised.planned(state):
+        if state.tasks and stage.planned(state):
             return []
-        if not state.tasks or state.supervised.standing == supervised.REVISE:
+        if not state.tasks or state.supervised.standing == parts.REVISE:
             return [step(kinds.PLAN)]
         return [self.plan_review]
 
     #: The step that looks at a plan.
-    plan_review = step(kinds.PLAN_REVIEW, supervised.OF_PLAN)
+    plan_review = step(kinds.PLAN_REVIEW, roles.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
         """What agents are at work on in the open wave."""
@@ -178,9 +178,9 @@ class Policy:
             return "planning"
         if state.stage in (stages.REVIEW, stages.COMPLETE):
             return "verification"
-        if state.stage != stages.DECOMPOSE or supervised.planned(state) and state.tasks:
+        if state.stage != stages.DECOMPOSE or stage.planned(state) and state.tasks:
             return "execution"
-        revise = state.supervised.standing == supervised.REVISE
+        revise = state.supervised.standing == parts.REVISE
         return "plan_review" if state.tasks and not revise else "planning"
 
     def bands(self, state: LoopState) -> dict | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import course, settings, stages, supervised
+from ...journal import parts, settings, stages
 from ...journal import task as tasks
 from ...journal.errors import NotYet
-from ...plan import work
+from ...plan import roles, work
 from .. import kinds
 from ..kinds import step
 from .policy import Policy
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: What the turn of a task (core/journal/supervised) waits for, beside its implementation.
 _TURNS = {
-    supervised.FIX: kinds.FIX,
-    supervised.TEST: kinds.TEST,
-    supervised.VERIFICATION: kinds.VERDICT,
+    roles.FIX: kinds.FIX,
+    roles.TEST: kinds.TEST,
+    roles.VERIFICATION: kinds.VERDICT,
 }
 
 
@@ -34,7 +34,7 @@ class Supervisor(Policy):
     name = settings.SUPERVISOR
     check_counts = False
     scores = True
-    plan_review = step(kinds.PLAN_VERDICT, supervised.OF_PLAN)
+    plan_review = step(kinds.PLAN_VERDICT, roles.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
         return [self._turn(state.tasks[one]) for one in work.running(state)]
@@ -67,14 +67,14 @@ class Supervisor(Policy):
         own = state.supervised
         if not state.tasks:
             return []
-        if supervised.short(own) and own.worked < (own.goal or {}).get("line", 0):
+        if roles.short(own) and own.worked < (own.goal or {}).get("line", 0):
             return [step(kinds.PLAN)]
-        return [] if achieved(state) else [step(kinds.GOAL_VERDICT, supervised.OF_GOAL)]
+        return [] if achieved(state) else [step(kinds.GOAL_VERDICT, roles.OF_GOAL)]
 
     def recovery(self, state: LoopState) -> Play | None:
         play = super().recovery(state)
         # planner and supervisor are asked anyway
-        return None if play is None or play.kind in (course.SPLIT, course.PANEL) else play
+        return None if play is None or play.kind in (parts.SPLIT, parts.PANEL) else play
 
     def held(self, state: LoopState, task: Task) -> str:
         if undiagnosed(task):

@@ -3,24 +3,19 @@ what may go."""
 
 from __future__ import annotations
 
-from collections import namedtuple
-
-from . import prose, verdict
-from . import task as tasks
-from .errors import Refused
+from ..journal import prose, verdict
+from ..journal import task as tasks
+from ..journal.errors import Refused
+from ..journal.events import EventType, on
+from ..journal.parts import Row
+from .events import TaskCompleted, TaskFailed, TaskRemoved, TaskVerified, WaveClosed, WaveOpened
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .events import Change, Event
-    from .state import LoopState
-    from .task import Task
-
-#: A worktree. path: relative to the loop's folder · branch: its name · base: the commit it began
-#: with · tree: of its files then · passed: the task's check has passed in it · merged: the tree
-#: that was merged, "" if none was · checked: the check has run in the project's own tree since.
-Row = namedtuple("Row", "task path branch base tree passed merged checked")
+    from ..journal.events import Change
+    from ..journal.kinds import Text, WorktreePath
+    from ..journal.state import LoopState
+    from ..journal.task import Task
 
 #: Seconds without a line in the journal after which a session is no longer taken to be at work,
 #: unless its client lives.
@@ -31,89 +26,74 @@ MERGE = "loopkit wave merge"
 NAMED, LONGEST_NAME = 10, 300
 
 
-class Worktrees:
-    """Worktrees of one loop; changed only by FOLDS.
-
-    rows: {path: Row} of those that were made and not removed · current: {task: path} while an
-    attempt in it goes on · wave: the number of the newest wave that works in worktrees.
-    """
-
-    def __init__(self) -> None:
-        self.rows: dict[str, Row] = {}
-        self.current: dict[str, str] = {}
-        self.wave = 0
-
-    def of(self, task_id: str) -> Row | None:
-        """The worktree in which a task is worked on; None without one."""
-        return self.rows.get(self.current.get(task_id, ""))
+# -- events
 
 
-# -- the fold
+class WorktreeMade(EventType):
+    task: Text
+    path: WorktreePath
+    branch: Text = ""
+    base: Text = ""
+    tree: Text = ""
+
+    def fold(self, state: LoopState) -> None:
+        row = Row(self.task, self.path, self.branch, self.base, self.tree, False, "", False)
+        state.worktrees.rows[row.path] = row
+        state.worktrees.current[row.task] = row.path
 
 
-def _opened(state: LoopState, data: dict, event: Event) -> None:
-    if data.get("worktrees"):
+class WorktreeMerged(EventType):
+    task: Text = ""
+    path: WorktreePath = ""
+    files: list[Text] = []
+    tree: Text = ""
+
+    def fold(self, state: LoopState) -> None:
+        row = state.worktrees.of(self.task)
+        if row is not None:
+            state.records += 1
+            merged = row._replace(merged=self.tree or "-", checked=False)
+            state.worktrees.rows[row.path] = merged
+
+
+class WorktreeRemoved(EventType):
+    task: Text = ""
+    path: WorktreePath = ""
+
+    def fold(self, state: LoopState) -> None:
+        own = state.worktrees
+        row = own.rows.pop(self.path, None)
+        if row is not None and own.current.get(row.task) == row.path:
+            del own.current[row.task]
+
+
+@on(WaveOpened)
+def _opened(event: WaveOpened, state: LoopState) -> None:
+    if event.worktrees:
         state.worktrees.wave = len(state.waves)
 
 
-def _made(state: LoopState, data: dict, event: Event) -> None:
+@on(TaskVerified)
+def _verified(event: TaskVerified, state: LoopState) -> None:
     own = state.worktrees
-    task, path, branch, base, tree = (
-        data.get(name, "") for name in ("task", "path", "branch", "base", "tree")
-    )
-    row = Row(task, path, branch, base, tree, False, "", False)
-    own.rows[row.path] = row
-    own.current[row.task] = row.path
-
-
-def _verified(state: LoopState, data: dict, event: Event) -> None:
-    own = state.worktrees
-    row = own.of(data.get("id", ""))
+    row = own.of(event.id)
     if row is None:
         return
-    if data.get("worktree"):
-        own.rows[row.path] = row._replace(passed=bool(data.get("passed")))
+    if event.worktree:
+        own.rows[row.path] = row._replace(passed=event.passed)
     elif row.merged:
         own.rows[row.path] = row._replace(checked=True)
 
 
-def _merged(state: LoopState, data: dict, event: Event) -> None:
-    row = state.worktrees.of(data.get("task", ""))
-    if row is not None:
-        state.records += 1
-        state.worktrees.rows[row.path] = row._replace(
-            merged=data.get("tree", "") or "-", checked=False
-        )
-
-
-def _removed(state: LoopState, data: dict, event: Event) -> None:
-    own = state.worktrees
-    row = own.rows.pop(data.get("path", ""), None)
-    if row is not None and own.current.get(row.task) == row.path:
-        del own.current[row.task]
-
-
-def _ended(state: LoopState, data: dict, event: Event) -> None:
+@on(TaskFailed, TaskCompleted, TaskRemoved)
+def _ended(event: TaskFailed | TaskCompleted | TaskRemoved, state: LoopState) -> None:
     """An attempt is over: the next one has a worktree of its own."""
-    state.worktrees.current.pop(data.get("id", ""), None)
+    state.worktrees.current.pop(event.id, None)
 
 
-def _closed(state: LoopState, data: dict, event: Event) -> None:
+@on(WaveClosed)
+def _closed(event: WaveClosed, state: LoopState) -> None:
     state.worktrees.current.clear()
-
-
-#: {type of a journal line: (state, data, event) → None}.
-FOLDS: dict[str, Callable] = {
-    "wave_opened": _opened,
-    "worktree_made": _made,
-    "task_verified": _verified,
-    "worktree_merged": _merged,
-    "worktree_removed": _removed,
-    "task_failed": _ended,
-    "task_completed": _ended,
-    "task_removed": _ended,
-    "wave_closed": _closed,
-}
 
 
 # -- what others ask
