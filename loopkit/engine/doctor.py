@@ -10,7 +10,7 @@ from ..core.journal.errors import Damaged
 from ..core.plan import graph
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from ..store import client, journal, loops, native, place
+from ..store import client, journal, loops, native, place, seals
 from ..store.loop import Loop, prepare
 from . import environment, installation, locks
 from .findings import OK, WARN, Case, Report
@@ -93,6 +93,20 @@ def _ledger(report: Report, root: str, name: str) -> None:
         report.warn(f"{what}; it is left out, the next write closes it")
     if not tail.damaged and not tail.cut and not tail.torn:
         report.ok(f"ledger of {name}: {len(tail.events)} lines")
+
+
+def _seal(report: Report, path: str, tail: journal.Tail) -> None:
+    tokens = [
+        event.data["token"]
+        for event in tail.events
+        if event.type in ("loop_started", "adopted") and "token" in event.data
+    ]
+    if tokens and seals.broken(tokens[-1], path):
+        report.add(
+            FAULT,
+            f"{path} is not what loopkit wrote: a line was changed or removed; restore it from a "
+            "backup, or look at it and go on from what it says",
+        )
 
 
 def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:

@@ -14,7 +14,7 @@ from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from . import atomic, inside, journal, loops, trust
+from . import atomic, inside, journal, loops, seals, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
@@ -196,6 +196,7 @@ class Loop:
                 shutil.rmtree(made, ignore_errors=True)
             raise unwritable(root, error) from None
         loop = cls(root, name)
+        seals.extend(token, loop.path)
         loop.write_snapshot()
         return loop
 
@@ -253,6 +254,7 @@ class Loop:
             self.refresh()
         except Damaged as error:
             raise Damaged(f"it is recorded, but then: {error.what}", error.todo) from None
+        seals.extend(self.state.session.token, self.path)
         self.write_snapshot()
 
     @property

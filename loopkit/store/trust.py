@@ -63,7 +63,7 @@ def remember(root: str, name: str, token: str) -> None:
 def forget(token: str) -> None:
     """Forget a loop that is deleted; no fault where nothing was known."""
     try:
-        if _is_token(token):
+        if is_token(token):
             os.unlink(os.path.join(folder(), token))
     except OSError:
         pass
@@ -76,7 +76,7 @@ def known(root: str, name: str, token: str) -> bool:
     Raises OSError where that cannot be found out: a loop of ours is not to be taken for a
     stranger's.
     """
-    if not _is_token(token):
+    if not is_token(token):
         return False
     try:
         with open(os.path.join(folder(), token), "rb") as file:
@@ -113,7 +113,8 @@ def mentioned(raw: bytes) -> bool:
     )
 
 
-def _is_token(token: object) -> bool:
+def is_token(token: object) -> bool:
+    """Whether it has the form of a token, and so may name a file."""
     return type(token) is str and len(token) == _LENGTH and not token.strip("0123456789abcdef")
 
 

@@ -49,9 +49,15 @@ def snapshot_is_a_folder(project: Project) -> None:
     (project.root / "workflow-state.json").mkdir()
 
 
+def a_line_is_changed(project: Project) -> None:
+    ledger = project.root / project.name / "ledger.jsonl"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"iterations":25', b'"iterations":99'))
+
+
 @pytest.mark.parametrize(
     ("plant", "code", "level", "words"),
     [
+        (a_line_is_changed, 1, "fault", "ledger.jsonl is not what loopkit wrote"),
         (lock_is_a_folder, 3, "damaged", "lock is no ordinary file"),
         (lock_is_a_link, 3, "damaged", "lock is no ordinary file"),
         (evidence_is_a_file, 3, "damaged", "evidence is no folder that can be written"),
