@@ -129,37 +129,40 @@ class Loop:
 
         Raises Damaged where journals exist and none of them can be read.
         """
-        snapshot = loops.read_snapshot(root)
-        try:
-            if snapshot is not None and not loops.vouched(root, snapshot):
-                snapshot = None
-        except OSError as error:
-            raise unreadable(error) from None
-        if snapshot is not None and loops.is_loop(root, snapshot["loop"]):
-            found = cls(root, snapshot["loop"])
-            if not loops.outdated(root, found.name, found.state.session):
-                return found
-        elif snapshot is not None and os.path.isdir(os.path.join(root, snapshot["loop"])):
-            if snapshot["status"] not in verdict.FINAL:
-                raise Damaged(
-                    f"{loops.ledger(root, snapshot['loop'])} is gone, the journal of a loop that "
-                    "is not over",
-                    "restore it, or put the loop away: loopkit start --fresh, or remove "
-                    f"{snapshot['loop']}",
-                )
+        found = cls._of_snapshot(root)
+        if found is not None:
+            return found
         try:
             name = loops.active(root)
         except OSError as error:
             raise unreadable(error) from None
         if name is None:
             damaged = loops.names(root)
-            if damaged:
-                return cls(root, damaged[-1])  # says what is wrong with it
-            return None
+            return cls(root, damaged[-1]) if damaged else None  # says what is wrong with it
         found = cls(root, name)
         if found.ours:  # nothing is written for a loop of strangers
             found.write_snapshot()
         return found
+
+    @classmethod
+    def _of_snapshot(cls, root: str) -> Loop | None:
+        """The loop that the snapshot names, unless that is a stranger's or an old copy."""
+        snapshot = loops.read_snapshot(root)
+        try:
+            if snapshot is None or not loops.vouched(root, snapshot):
+                return None
+        except OSError as error:
+            raise unreadable(error) from None
+        name = snapshot["loop"]
+        if loops.is_loop(root, name):
+            found = cls(root, name)
+            return None if loops.outdated(root, name, found.state.session) else found
+        if os.path.isdir(os.path.join(root, name)) and snapshot["status"] not in verdict.FINAL:
+            raise Damaged(
+                f"{loops.ledger(root, name)} is gone, the journal of a loop that is not over",
+                f"restore it, or put the loop away: loopkit start --fresh, or remove {name}",
+            )
+        return None
 
     @classmethod
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:

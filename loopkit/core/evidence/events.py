@@ -24,17 +24,8 @@ class Check(Fields):
 
     def evidence(self, at: str, line: int) -> Evidence:
         """The same as a record of the state."""
-        return Evidence(
-            passed=self.passed,
-            exit=self.exit,
-            log=self.log,
-            seconds=self.seconds,
-            at=at,
-            head=self.head,
-            files=self.files,
-            line=line,
-            tier=self.tier or "",
-        )
+        seen = {name: getattr(self, name) for name in Check.fields()}
+        return Evidence(**{**seen, "at": at, "line": line, "tier": self.tier or ""})
 
 
 class CriterionVerified(Check, EventType):

@@ -8,39 +8,12 @@ beside the line.
 
 from __future__ import annotations
 
+from ..journal import parts, verdict
 from ..journal import task as tasks
-from ..journal import verdict
 from ..journal.events import EventType, on
-from ..journal.parts import (
-    ASK,
-    BEFORE,
-    CONFIDENCES,
-    FAILED,
-    FLIP_FLOPPING,
-    PANEL,
-    PASSED,
-    PROGRESSING,
-    REGRESSING,
-    ROLLBACK,
-    SPLIT,
-    STALLED,
-    STATUSES,
-    TRENDS,
-    WAIT,
-    Batch,
-    Checkpoint,
-    Outcome,
-)
+from ..journal.parts import BEFORE, FAILED, PASSED, Batch, Checkpoint, Outcome
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
-from ..plan.events import (
-    TaskCompleted,
-    TaskFailed,
-    TaskReopened,
-    TaskSplit,
-    TaskVerified,
-    WaveClosed,
-    WaveOpened,
-)
+from ..plan import events as plan
 from ..plan.roles import TaskDiagnosed
 
 TYPE_CHECKING = False
@@ -51,29 +24,29 @@ if TYPE_CHECKING:
 # -- what happens in an open wave
 
 
-@on(WaveOpened)
-def _opened(event: WaveOpened, state: LoopState) -> None:
+@on(plan.WaveOpened)
+def _opened(event: plan.WaveOpened, state: LoopState) -> None:
     course = state.course
     course.failed, course.struck, course.broken = set(), {}, {}
 
 
-@on(TaskCompleted)
-def _completed(event: TaskCompleted, state: LoopState) -> None:
+@on(plan.TaskCompleted)
+def _completed(event: plan.TaskCompleted, state: LoopState) -> None:
     state.course._done.add(event.id)
     state.course.broken.pop(event.id, None)  # fixed: there is nothing to recover
     state.checkpointed.completed[event.id] = state.lines
 
 
-@on(TaskVerified)
-def _verified(event: TaskVerified, state: LoopState) -> None:
+@on(plan.TaskVerified)
+def _verified(event: plan.TaskVerified, state: LoopState) -> None:
     if event.passed:
         state.course.struck.pop(event.id, None)
     else:
         state.course.struck[event.id] = event.signature
 
 
-@on(TaskFailed)
-def _failed(event: TaskFailed, state: LoopState) -> None:
+@on(plan.TaskFailed)
+def _failed(event: plan.TaskFailed, state: LoopState) -> None:
     state.course.failed.add(event.id)
     if event.action == "replan":
         state.course._replans.add(event.id)
@@ -81,8 +54,8 @@ def _failed(event: TaskFailed, state: LoopState) -> None:
         state.course._replans.discard(event.id)
 
 
-@on(TaskReopened)
-def _reopened(event: TaskReopened, state: LoopState) -> None:
+@on(plan.TaskReopened)
+def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
     course = state.course
     if event.id in course._done:
         course._done.discard(event.id)
@@ -92,8 +65,8 @@ def _reopened(event: TaskReopened, state: LoopState) -> None:
 # -- batches and recoveries
 
 
-@on(WaveClosed)
-def _closed(event: WaveClosed, state: LoopState) -> None:
+@on(plan.WaveClosed)
+def _closed(event: plan.WaveClosed, state: LoopState) -> None:
     course = state.course
     if event.outcomes is None:  # older than outcomes
         outcomes = {one: Outcome(PASSED) for one in event.completed}
@@ -104,53 +77,52 @@ def _closed(event: WaveClosed, state: LoopState) -> None:
     status, confidence, trend = [
         word if word in words else ""
         for word, words in (
-            (event.status, STATUSES),
-            (event.confidence, CONFIDENCES),
-            (event.trend, TRENDS),
+            (event.status, parts.STATUSES),
+            (event.confidence, parts.CONFIDENCES),
+            (event.trend, parts.TRENDS),
         )
     ]
     batch = Batch(event.wave, outcomes, status, confidence, trend, event.recommendation)
     course.batches.append(batch)
-    course.standing = "" if course.status == PROGRESSING else course.status
+    course.standing = "" if course.status == parts.PROGRESSING else course.status
     course.rolled_back = False
 
 
 class Recovery(EventType):
     """One that waits or asks; the other plays have events of their own."""
 
-    status: Text = ""
     play: Text = ""
-    wave: Count | None = None
     counted: Flag = False
+    also = {"Text": "status", "Count | None": "wave"}
 
     def fold(self, state: LoopState) -> None:
         course = state.course
-        if self.play not in (WAIT, ASK):
+        if self.play not in (parts.WAIT, parts.ASK):
             return
         if course.standing or course.rolled_back:
             course.recovered(self.play, self.counted)
         course.rolled_back = False
-        course.asking = self.play == ASK
+        course.asking = self.play == parts.ASK
 
 
-@on(TaskSplit)
-def _split(event: TaskSplit, state: LoopState) -> None:
+@on(plan.TaskSplit)
+def _split(event: plan.TaskSplit, state: LoopState) -> None:
     """A replan of the clamp table starts the window anew and is not counted; another split counts
     where one was due."""
     course = state.course
     if event.id in course._replans:
         course._replans.discard(event.id)
-        if course.standing in ("", STALLED):
-            course.recovered(SPLIT, False)
-    elif course.standing == STALLED and event.id in course.failing():
-        course.recovered(SPLIT, True)
+        if course.standing in ("", parts.STALLED):
+            course.recovered(parts.SPLIT, False)
+    elif course.standing == parts.STALLED and event.id in course.failing():
+        course.recovered(parts.SPLIT, True)
 
 
 def looked_at(state: LoopState, task_id: str | None) -> None:
     """A panel has looked at a task's failure."""
     course = state.course
-    if course.standing == STALLED and task_id in course.failing():
-        course.recovered(PANEL, True)
+    if course.standing == parts.STALLED and task_id in course.failing():
+        course.recovered(parts.PANEL, True)
 
 
 @on(TaskDiagnosed)
@@ -164,7 +136,7 @@ def _asked(event: QuestionAsked, state: LoopState) -> None:
     """Whoever asked: the person is at it now."""
     course = state.course
     if course.standing:
-        course.recovered(ASK, False)
+        course.recovered(parts.ASK, False)
     course.rolled_back = False
 
 
@@ -228,10 +200,8 @@ class RolledBack(EventType):
     """count: of all files that changed; `files` names some."""
 
     number: Number
-    sha: Text = ""
     saved: Number | None = None
-    files: list[Text] = []
-    count: Count = 0
+    also = {"Text": "sha", "list[Text]": "files", "Count": "count"}
     reopened: list[Text] = []
     undo: Flag = False
 
@@ -249,8 +219,10 @@ class RolledBack(EventType):
     def _recover(self, state: LoopState) -> None:
         course = state.course
         if not self.undo:
-            course.rolled_back = course.standing == FLIP_FLOPPING
-            course.recovered(ROLLBACK, course.standing in (FLIP_FLOPPING, REGRESSING))
+            course.rolled_back = course.standing == parts.FLIP_FLOPPING
+            course.recovered(
+                parts.ROLLBACK, course.standing in (parts.FLIP_FLOPPING, parts.REGRESSING)
+            )
             course.broken.clear()
 
     def _take_back(self, state: LoopState, line: int) -> None:

@@ -34,8 +34,8 @@ class Fields:
     become attributes; `data` is all that was recorded."""
 
     data: dict
-    #: Further names that may be written: nobody folds them, so they may hold anything.
-    told: tuple = ()
+    #: {kind: "names of more fields"}: no fold asks for them by name.
+    also: dict[str, str] = {}
 
     def __init__(self, data: dict) -> None:
         fields, own = self.fields(), self.__dict__
@@ -60,6 +60,8 @@ class Fields:
                         known[name] = kinds.kind_of(kind, names)
                         if not hasattr(cls, name):
                             required.append(name)
+                for kind, more in base.__dict__.get("also", {}).items():
+                    known.update(dict.fromkeys(more.split(), kinds.kind_of(kind, names)))
             cls._fields, cls._required = known, required  # type: ignore[attr-defined]
         return known
 
@@ -85,18 +87,18 @@ class Fields:
         fields = cls.fields()
         for name, value in data.items():
             kind = fields.get(name)
-            if kind is None and name not in cls.told:
+            if kind is None:
                 yield name
-            elif kind is not None and kind.unknown is not None:
+            elif kind.unknown is not None:
                 yield from (f"{name}.{one}" for one in kind.unknown(value))
 
     def filled(self) -> dict:
         """All that was recorded, and the defaults of what was not."""
-        defaults = {one: getattr(self, one) for one in self.fields() if one not in self.data}
-        return {**defaults, **self.data}
+        named = [one for one in self.fields() if hasattr(type(self), one)]
+        return {**{one: getattr(type(self), one) for one in named}, **self.data}
 
 
-_INHERITED = ("data", "told", "at")
+_INHERITED = ("data", "also", "at")
 
 
 class EventType(Fields):

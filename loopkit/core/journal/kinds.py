@@ -96,7 +96,7 @@ class Kind:
 def kind_of(annotation: str, names: dict) -> Kind:
     """The kind that an annotation says; `names`: those of its module."""
     inner = annotation.removesuffix(" | None")
-    kind = _kind(eval(inner, names, NAMES))
+    kind = NAMES.get(inner) or _kind(eval(inner, names, NAMES))
     return kind if inner == annotation else kind | None
 
 

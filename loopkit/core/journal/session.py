@@ -10,7 +10,7 @@ from .events import Event, EventType, Fields, Table
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
-    from .kinds import Amount, Anything, Count, Figures, Flag, StageName, Text
+    from .kinds import Amount, Count, Figures, Flag, StageName, Text
 
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
 #: row 7).
@@ -160,17 +160,14 @@ class Settings(Fields):
     """What a loop keeps of the settings at its start; settings.DEFAULTS says what each means."""
 
     max_idle_stops: Count = MAX_IDLE_STOPS
-    max_step_attempts: Count = 0
-    max_fix_cycles: Count = 0
-    max_replan_depth: Count = 0
-    verify_seconds: Count = 0
-    max_plan_revisions: Count = 0
-    approval_threshold: Count = 0
-    revision_threshold: Count = 0
-    plan_review_failure: Text = ""
-    user: Flag = False
-    blocklist: list[Text] | None = None
     prices: dict[str, Figures] = {}
+    also = {
+        "Count": "max_step_attempts max_fix_cycles max_replan_depth verify_seconds"
+        " max_plan_revisions approval_threshold revision_threshold",
+        "Text": "approval plan_review_failure",
+        "list[Text] | None": "blocklist",
+        "Flag": "user",
+    }
 
 
 class LoopStarted(EventType):
@@ -261,7 +258,7 @@ class IterationEnded(OfTranscripts, EventType):
 
 
 class StageMoved(EventType):
-    told = ("from",)
+    also = {"StageName": "from"}
     to: StageName = ""
 
     def fold(self, session: Session) -> None:
@@ -298,7 +295,7 @@ class Paused(EventType):
 
 class Resumed(EventType):
     alone = True
-    told = ("from",)
+    also = {"Text | None": "from"}
 
     def fold(self, session: Session) -> None:
         if session.status not in verdict.FINAL:
@@ -314,7 +311,7 @@ class OwnerChanged(OfTranscripts, EventType):
     session_id: Text = ""
     client_pid: Count | None = None
     unattended: Flag | None = None
-    why: Text = ""
+    also = {"Text": "why"}
 
     def fold(self, session: Session) -> None:
         self.add(session)
@@ -340,8 +337,8 @@ class StopFailed(EventType):
 class SubagentStopped(EventType):
     alone = True
     agent_id: Text | None = None
-    agent_type: Text = ""
     transcript: Text | None = None
+    also = {"Text": "agent_type"}
 
     def fold(self, session: Session) -> None:
         session.subagents[str(self.agent_id)] = self.transcript
@@ -377,8 +374,8 @@ class AttemptsReset(EventType):
 
 
 class LoopCompleted(EventType):
-    card: Anything = None
     reason: Text = ""
+    also = {"Text": "card"}
 
     def fold(self, session: Session) -> None:
         if session.status not in verdict.FINAL:
@@ -387,8 +384,8 @@ class LoopCompleted(EventType):
 
 
 class LoopFailed(EventType):
-    verdict: Text | None = None
     reason: Text = ""
+    also = {"Text | None": "verdict"}
 
     def fold(self, session: Session) -> None:
         _end(session, verdict.IMPOSSIBLE, self.reason, self.at)

@@ -3,13 +3,12 @@ count with one number."""
 
 from __future__ import annotations
 
-from ..journal.events import EventType
+from ..journal.events import EventType, Fields
 from ..journal.parts import command_of
-from ..journal.rows import FindingRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Amount, Count, Text, Whole
+    from ..journal.kinds import Count, Text, Whole
     from ..journal.state import LoopState
 
 
@@ -21,18 +20,11 @@ def next_number(state: LoopState) -> int:
 class DecisionRecorded(EventType):
     number: Count
     title: Text
-    context: Text = ""
-    choice: Text = ""
-    alternatives: list[Text] = []
-    consequences: Text = ""
-    depends_on: Text = ""
-    invalidated_if: Text = ""
-    source: Text = ""
-    kind: Text = ""
-    category: Text = ""
-    findings: list[Text] = []
     supersedes: list[Count] = []
-    files: list[Text] = []
+    also = {
+        "Text": "context choice consequences depends_on invalidated_if source kind category",
+        "list[Text]": "alternatives findings files",
+    }
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
@@ -50,12 +42,8 @@ class DecisionRecorded(EventType):
 class AntiPatternRecorded(EventType):
     number: Count
     title: Text
-    what: Text = ""
-    why: Text = ""
-    avoid: Text = ""
-    source: Text = ""
     category: Text = ""
-    files: list[Text] = []
+    also = {"Text": "what why avoid source", "list[Text]": "files"}
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
@@ -67,23 +55,45 @@ class AntiPatternRecorded(EventType):
 
 class DecisionChecked(EventType):
     number: Count
-    exit: Whole = 0
-    log: Text = ""
-    seconds: Amount = 0.0
-    head: Text | None = None
+    also = {"Whole": "exit", "Text": "log", "Amount": "seconds", "Text | None": "head"}
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
         state.trail.checked[self.number] = state.lines
 
 
+class Resolution(Fields):
+    how: Text | None = None
+    text: Text = ""
+
+
+class FindingRow(Fields):
+    """A Finding as it is written."""
+
+    id: Text
+    severity: Text | None = None
+    issue: Text = ""
+    guidance: Text = ""
+    violates: list[Text] = []
+    resolution: Resolution | None = None
+    task: Text | None = None
+    place: Text = ""
+    reason: Text = ""
+    breaks: list[Text] = []
+    category: Text = "other"
+    replaced: Text = ""
+    reverses: Text | None = None
+    files: list[Text] = []
+    contradicts: list[Count] = []
+    also = {"Text": "verify"}
+
+
 class DecisionInvalidated(EventType):
     number: Count
     exit: Whole = 0
     log: Text = ""
-    seconds: Amount = 0.0
-    head: Text | None = None
     findings: list[FindingRow] = []
+    also = {"Amount": "seconds", "Text | None": "head"}
 
     def fold(self, state: LoopState) -> None:
         first = self.findings[0].id if self.findings else None

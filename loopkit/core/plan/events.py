@@ -53,24 +53,10 @@ class TaskAdded(EventType):
         row = self.task
         if row.id in state.tasks:
             return
-        task = Task(
-            id=row.id,
-            subject=row.subject,
-            verify=row.verify,
-            active_form=row.activeForm,
-            description=row.description,
-            blocked_by=tuple(row.blockedBy),
-            parent=row.parent,
-            depth=row.depth,
-            complexity=row.complexity,
-            criteria=tuple(row.criteria),
-            files=tuple(row.files),
-            scaffold=row.scaffold,
-            group=row.group,
-            kind=row.kind,
-            native=row.native,
-        )
-        state.add(task)
+        values = {name: getattr(row, name) for name in TaskRow.fields()}
+        values.update(active_form=values.pop("activeForm"), blocked_by=values.pop("blockedBy"))
+        values.update((name, tuple(values[name])) for name in ("blocked_by", *_LISTS))
+        state.add(Task(**values))
 
 
 class OfTask(Fields):
@@ -146,9 +132,9 @@ class TaskVerified(Check, OfTask, EventType):
     """worktree: where it ran; then it says nothing of the project's own tree."""
 
     run: Count | None = None
-    command: Text = ""
     signature: Text = ""
     worktree: Text | None = None
+    also = {"Text": "command"}
 
     def fold(self, state: LoopState) -> None:
         task = self.task_in(state)
@@ -180,9 +166,7 @@ class TaskFailed(OfTask, EventType):
     result: Text = ""
     error: Text = ""
     action: Text | None = None
-    suggested: Text | None = None
-    clamped: Flag = False
-    raised: Flag = False
+    also = {"Text | None": "suggested", "Flag": "clamped raised"}
     score: Count | None = None
     feedback: Text | None = None
     level: Text | None = None
@@ -215,10 +199,7 @@ class TaskBlocked(OfTask, EventType):
 
 
 class TaskSplit(OfTask, EventType):
-    subtasks: list[Text] = []
-    analysis: Text = ""
-    resolution: Text = ""
-    warning: Text = ""
+    also = {"list[Text]": "subtasks", "Text": "analysis resolution warning"}
 
     def fold(self, state: LoopState) -> None:
         state.change(
@@ -253,8 +234,7 @@ class TaskRemoved(OfTask, EventType):
 class NativeConflict(OfTask, EventType):
     """The client's task list says something else than the ledger, which stands."""
 
-    list: Text | None = None
-    ledger: Text | None = None
+    also = {"Text | None": "list ledger"}
 
 
 @on(AttemptsReset)

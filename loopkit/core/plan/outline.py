@@ -1,7 +1,7 @@
 """The plan as people see it: outline numbers of its tasks, its phase, its status.
 
 A number is group and position, `1.2`; groups count in the order of their first task, a subtask of
-1.2 is 1.2.1. It is given once (core/trail) and stands for the task's id wherever one is taken.
+1.2 is 1.2.1. It is given once (plan/events) and stands for the task's id wherever one is taken.
 """
 
 from __future__ import annotations

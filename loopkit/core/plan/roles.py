@@ -8,17 +8,8 @@ from ..journal import task as tasks
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import DRAFT, REVISE, SETTLED, Supervision
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
-from .events import (
-    OfTask,
-    TaskBlocked,
-    TaskChanged,
-    TaskCompleted,
-    TaskFailed,
-    TaskReopened,
-    TaskSplit,
-    TaskStarted,
-    TaskVerified,
-)
+from . import events
+from .events import OfTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +42,9 @@ def key(kind: str, task: str | None) -> str:
 
 
 class RoleAsked(EventType):
-    role: Text = ""
     kind: Text = ""
     task: Text | None = None
+    also = {"Text": "role"}
     number: Count | None = None
 
     def fold(self, state: LoopState) -> None:
@@ -67,7 +58,7 @@ class ReplyUnfit(EventType):
     kind: Text = ""
     task: Text | None = None
     error: Text = ""
-    text: Text = ""
+    also = {"Text": "text"}
 
     def fold(self, state: LoopState) -> None:
         own, name = state.supervised, key(self.kind, self.task)
@@ -83,11 +74,7 @@ class ReplyUnfit(EventType):
 class PlanProposed(EventType):
     """replaces: ids of tasks that go."""
 
-    warning: Text = ""
-    risks: list[Text] = []
-    assumptions: list[Text] = []
-    questions: list[Text] = []
-    replaces: list[Text] = []
+    also = {"Text": "warning", "list[Text]": "risks assumptions questions replaces"}
 
     def fold(self, state: LoopState) -> None:
         own = state.supervised
@@ -193,7 +180,7 @@ class Failure(Fields):
     error: Text = ""
     file: Text = ""
     severity: Text = ""
-    stackTrace: Text = ""
+    also = {"Text": "stackTrace"}
 
 
 class TaskTested(OfWork, EventType):
@@ -230,10 +217,7 @@ class TaskDiagnosed(OfTask, EventType):
     suggested: Text | None = None
     reasoning: Text = ""
     blockers: list[Text] = []
-    action: Text | None = None
-    clamped: Flag = False
-    raised: Flag = False
-    level: Text = ""
+    also = {"Text | None": "action", "Flag": "clamped raised", "Text": "level"}
 
     def fold(self, state: LoopState) -> None:
         task = self.task_in(state)
@@ -254,8 +238,8 @@ def _reset(event: AttemptsReset, state: LoopState) -> None:
         state.change(task_id, diagnosed=0, diagnosis=None)
 
 
-@on(TaskStarted)
-def _started(event: TaskStarted, state: LoopState) -> None:
+@on(events.TaskStarted)
+def _started(event: events.TaskStarted, state: LoopState) -> None:
     own = state.supervised
     own.started = True
     if event.id in state.tasks:
@@ -264,20 +248,21 @@ def _started(event: TaskStarted, state: LoopState) -> None:
         state.change(event.id, turn=IMPLEMENTATION, fixes=0, revisions=0, **anew)
 
 
-@on(TaskFailed, TaskReopened, TaskBlocked)
-def _ended(event: TaskFailed | TaskReopened | TaskBlocked, state: LoopState) -> None:
+@on(events.TaskFailed, events.TaskReopened, events.TaskBlocked)
+def _ended(
+    event: events.TaskFailed | events.TaskReopened | events.TaskBlocked, state: LoopState
+) -> None:
     """An attempt has failed, or was interrupted."""
     own = state.supervised
-    own.forget(event.id)
-    if isinstance(event, TaskFailed):
-        own.level = event.level or own.level
-    task = event.task_in(state)
-    if task is not None and task.turn:
-        state.put(task._replace(turn=""))
+    if state.approval == settings.SUPERVISOR:
+        own.forget(event.id)
+        if isinstance(event, events.TaskFailed):
+            own.level = event.level or own.level
+        state.change(event.id, turn="")
 
 
-@on(TaskCompleted)
-def _completed(event: TaskCompleted, state: LoopState) -> None:
+@on(events.TaskCompleted)
+def _completed(event: events.TaskCompleted, state: LoopState) -> None:
     task = event.task_in(state)
     if task is not None and task.kind == "work":
         state.supervised.worked = state.lines
@@ -285,19 +270,19 @@ def _completed(event: TaskCompleted, state: LoopState) -> None:
         state.put(task._replace(turn=""))
 
 
-@on(TaskSplit)
-def _split(event: TaskSplit, state: LoopState) -> None:
+@on(events.TaskSplit)
+def _split(event: events.TaskSplit, state: LoopState) -> None:
     state.supervised.settle(key(REPLAN, event.id))
 
 
-@on(TaskChanged, TaskVerified)
-def _looks_again(event: TaskChanged | TaskVerified, state: LoopState) -> None:
+@on(events.TaskChanged, events.TaskVerified)
+def _looks_again(event: events.TaskChanged | events.TaskVerified, state: LoopState) -> None:
     """While the supervisor judges, another check has not run yet, or one fails: the tester looks
     again."""
     task = event.task_in(state)
     if task is None or task.turn != VERIFICATION:
         return
-    if isinstance(event, TaskVerified):
+    if isinstance(event, events.TaskVerified):
         again = not event.passed and task.status == tasks.IN_PROGRESS
     else:
         again = task.evidence is None

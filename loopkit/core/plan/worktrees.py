@@ -45,8 +45,8 @@ class WorktreeMade(EventType):
 class WorktreeMerged(EventType):
     task: Text = ""
     path: WorktreePath = ""
-    files: list[Text] = []
     tree: Text = ""
+    also = {"list[Text]": "files"}
 
     def fold(self, state: LoopState) -> None:
         row = state.worktrees.of(self.task)

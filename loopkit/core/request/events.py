@@ -7,7 +7,7 @@ from ..journal.parts import Criterion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Flag, Text, TextOrTexts
+    from ..journal.kinds import Count, Flag, Text
     from ..journal.state import LoopState
 
 
@@ -43,17 +43,14 @@ class Scored(EventType):
 
 class Clarified(EventType):
     echo: Text
-    task: Text = ""
-    context: Text = ""
-    done: Text = ""
-    stakes: Text = ""
-    reviewers: Text = ""
     answers: dict[str, Text] = {}
     assumptions: dict[str, Text] = {}
-    must_nots: list[Text] = []
-    order: dict[str, TextOrTexts] = {}
-    by: Text = ""
     round: Count | None = None
+    also = {
+        "Text": "task context done stakes reviewers by",
+        "list[Text]": "must_nots",
+        "dict[str, TextOrTexts]": "order",
+    }
 
     def fold(self, state: LoopState) -> None:
         answers = {**(state.clarified or {}).get("answers", {}), **self.answers}
@@ -78,11 +75,11 @@ class CriterionRow(Fields):
 
 
 class ShapeSaved(EventType):
-    title: Text = ""
     criteria: list[CriterionRow] = []
     aspects: list[Text] | None = None
     size: Count = 0
     stronger: list[Text] = []
+    also = {"Text": "title"}
 
     def fold(self, state: LoopState) -> None:
         known = {name: one.command for name, one in state.criteria.items()}
@@ -105,7 +102,7 @@ class Confirmed(EventType):
     """The person's yes; `default`: nobody could be asked."""
 
     what: Text = ""
-    default: Flag = False
+    also = {"Flag": "default"}
 
     def fold(self, state: LoopState) -> None:
         state.confirmed.add(self.what)

@@ -6,38 +6,25 @@ from __future__ import annotations
 from ..health.events import looked_at
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import Finding
-from ..journal.rows import FindingRow
-from ..memory.events import DecisionInvalidated, DecisionRecorded
+from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
 from ..plan.roles import REVIEWING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Amount, Count, Flag, Text
+    from ..journal.kinds import Count, Text
     from ..journal.state import LoopState
 
 
 def _take(state: LoopState, rows: list[FindingRow], source: str, number: int = 1) -> None:
     """Take findings in; source: `wave_N`, `thorough` or `decision`."""
     for row in rows:
-        state.findings[row.id] = Finding(
-            row.id,
-            row.severity,
-            row.issue,
-            row.guidance,
-            tuple(row.violates),
-            source,
-            number,
-            row.data.get("resolution"),
-            row.task,
-            row.place,
-            row.reason,
-            tuple(row.breaks),
-            row.category,
-            row.replaced,
-            row.reverses,
-            tuple(row.files),
-            tuple(row.contradicts),
-        )
+        found: dict = {name: getattr(row, name, None) for name in Finding._fields}
+        found.update((name, tuple(found[name])) for name in _LISTS)
+        found.update(source=source, round=number, resolution=row.data.get("resolution"))
+        state.findings[row.id] = Finding(**found)
+
+
+_LISTS = ("violates", "breaks", "files", "contradicts")
 
 
 class ReviewLight(EventType):
@@ -49,12 +36,9 @@ class ReviewLight(EventType):
     issues: Count | None = None
     blockers: Count | None = None
     round: Count = 1
-    experts: list[Text] = []
     findings: list[FindingRow] = []
     mode: Text = ""
-    verdicts: dict[str, Text] = {}
-    checks: dict[str, Text] = {}
-    summary: Text = ""
+    also = {"list[Text]": "experts", "dict[str, Text]": "verdicts checks", "Text": "summary"}
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
@@ -148,31 +132,26 @@ def _superseded(event: DecisionRecorded, state: LoopState) -> None:
 
 class ExpertRow(Fields):
     name: Text
-    question: Text = ""
-    diagnosis: Text = ""
-    confidence: Amount = 0
+    also = {"Text": "question diagnosis", "Amount": "confidence"}
 
 
 class RecommendationRow(Fields):
     approach: Text
-    confidence: Amount = 0
+    also = {"Amount": "confidence"}
 
 
 class PanelRecorded(EventType):
     """call: stuck, clarify or wave, and what it is about."""
 
-    call: Text = ""
     task: Text | None = None
     attempt: Count | None = None
-    wave: Count | None = None
-    dimension: Text = ""
-    error: Text = ""
-    experts: list[ExpertRow] = []
-    recommendations: list[RecommendationRow] = []
-    consensus: Text = ""
-    fallback: Text = ""
-    dissent: Text = ""
-    sequential: Flag = False
+    also = {
+        "Text": "call dimension error consensus fallback dissent",
+        "Count | None": "wave",
+        "Flag": "sequential",
+        "list[ExpertRow]": "experts",
+        "list[RecommendationRow]": "recommendations",
+    }
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
@@ -188,18 +167,13 @@ class GateResult(EventType):
     """points, criteria: what was answered · failed: what is not so · tasks: those that fix it · the
     rest: of the completion card."""
 
-    passed: Flag = False
-    kind: Text = ""
-    points: dict[str, Text] = {}
-    criteria: dict[str, Text] = {}
-    failed: list[Text] = []
-    tasks: list[Text] = []
-    card: Text = ""
-    confidence: Count = 0
-    reversal: Text = ""
-    size: Count = 0
-    alternative: Text = ""
-    risk: Text = ""
+    also = {
+        "Flag": "passed",
+        "Text": "kind card reversal alternative risk",
+        "dict[str, Text]": "points criteria",
+        "list[Text]": "failed tasks",
+        "Count": "confidence size",
+    }
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
