@@ -102,8 +102,7 @@ def _seal(report: Report, path: str, tail: journal.Tail) -> None:
         if event.type in ("loop_started", "adopted") and "token" in event.data
     ]
     if tokens and seals.broken(tokens[-1], path):
-        report.add(
-            FAULT,
+        report.fault(
             f"{path} is not what loopkit wrote: a line was changed or removed; restore it from a "
             "backup, or look at it and go on from what it says",
         )

@@ -119,7 +119,7 @@ FAR: dict[str, Callable[[Project], object]] = {
     ),
     "a verification of 9,000 characters": lambda one: (
         one.start(),
-        one.record("task_updated", id="T-001", verify="test " + "x" * 9000),
+        one.record("task_changed", id="T-001", verify="test " + "x" * 9000),
     ),
     "a reason of 50,000 characters": lambda one: (
         one.start(),

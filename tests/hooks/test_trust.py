@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core.journal.events import encode
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.core.steps.events import LOOP
 from loopkit.store import journal, loops, trust
@@ -245,6 +246,8 @@ def test_a_stranger_cannot_make_use_of_a_known_token_elsewhere_in_a_journal(
     loop's own."""
     token = trust.new_token()
     trust.remember(str(cloned.root), NAME, token)
-    cloned.record("question_asked", text=f'"token":"{token}"', token=token)
+    line = cloned.event("question_asked", text=f'"token":"{token}"', token=token)
+    with open(cloned.ledger, "ab") as ledger:
+        ledger.write(encode(line))
     (cloned.root / loops.SNAPSHOT).unlink()
     assert cloned.stop().silent

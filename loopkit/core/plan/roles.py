@@ -254,11 +254,12 @@ def _ended(
 ) -> None:
     """An attempt has failed, or was interrupted."""
     own = state.supervised
-    if state.approval == settings.SUPERVISOR:
-        own.forget(event.id)
-        if isinstance(event, events.TaskFailed):
-            own.level = event.level or own.level
-        state.change(event.id, turn="")
+    own.forget(event.id)
+    if isinstance(event, events.TaskFailed):
+        own.level = event.level or own.level
+    task = event.task_in(state)
+    if task is not None and task.turn:
+        state.put(task._replace(turn=""))
 
 
 @on(events.TaskCompleted)
