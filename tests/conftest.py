@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.journal.events import Table
+
 ROOT = Path(__file__).resolve().parents[1]
 
 FOREIGN = ("CLAUDE", "LOOPKIT_", "ANTHROPIC_", "MCP_", "GIT_", "XDG_", "PYTEST_ADDOPTS")
@@ -31,6 +33,10 @@ GIT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
 }
+
+
+#: A field that an event type does not declare is a mistake of the code under test.
+Table.strict = True
 
 
 def _remember_cache() -> None:

@@ -93,6 +93,7 @@ def _ledger(report: Report, root: str, name: str) -> None:
         report.warn(f"{what}; it is left out, the next write closes it")
     if not tail.damaged and not tail.cut and not tail.torn:
         report.ok(f"ledger of {name}: {len(tail.events)} lines")
+    _seal(report, path, tail)
 
 
 def _seal(report: Report, path: str, tail: journal.Tail) -> None:

@@ -35,6 +35,7 @@ class WorktreeMade(EventType):
     branch: Text = ""
     base: Text = ""
     tree: Text = ""
+    also = {"list[Text]": "left_out"}
 
     def fold(self, state: LoopState) -> None:
         row = Row(self.task, self.path, self.branch, self.base, self.tree, False, "", False)

@@ -132,7 +132,7 @@ def _superseded(event: DecisionRecorded, state: LoopState) -> None:
 
 class ExpertRow(Fields):
     name: Text
-    also = {"Text": "question diagnosis", "Amount": "confidence"}
+    also = {"Text": "question diagnosis standing", "Amount": "confidence"}
 
 
 class RecommendationRow(Fields):
