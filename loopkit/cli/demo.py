@@ -136,7 +136,7 @@ def _check(record: run.Recorded) -> list[str]:
         return []
     if record.passed:
         return [f"the check passes: {record.data['log']}"]
-    return [f"the check exits {record.data['exit']}: {record.data['why']}"]
+    return [f"the check exits {record.data['exit']}: {record.data.get('why', '')}"]
 
 
 def title(step: kinds.Step) -> str:

@@ -23,7 +23,7 @@ from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import briefs, context
 from ..store import atomic, place, profiles, records, sizes
-from ..store.loop import Loop
+from ..store.loop import Loop, unwritable
 from . import control, dispatch, gate, reply, verify, wave, worktree
 from .workspace import Result, Workspace
 
@@ -125,7 +125,10 @@ def _reply(workspace: Workspace, step: Step, answer: Answer) -> Result:
 
 def _shape(workspace: Workspace, loop: Loop, step: Step, text: str) -> list[Change]:
     changes = workspace.change(loop, intake.shaped, text)
-    atomic.write(os.path.join(loop.folder, shape.FILE), text.encode())
+    try:
+        atomic.write(os.path.join(loop.folder, shape.FILE), text.encode())
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
     return changes
 
 
