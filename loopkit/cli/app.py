@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from .. import replies
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, UsageFault
 from ..ops.workspace import Result, Workspace
@@ -104,11 +105,9 @@ def read_input(call: App, source: str) -> str:
     return read_copied(call, source)[0]
 
 
-def read_record(call: App, source: str, kind: type) -> Any:
-    """The same as a record (kind dict) or a list of records (kind list)."""
-    from ..store import records
-
-    return records.parse(read_input(call, source), _named(source), kind)
+def read_record(call: App, source: str, name: str) -> Any:
+    """The same as what is submitted under a name of the registry."""
+    return replies.read(name, read_input(call, source), _named(source))
 
 
 def read_shape(call: App, source: str) -> tuple[str, int]:

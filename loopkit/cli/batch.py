@@ -3,6 +3,7 @@ what is recorded."""
 
 from __future__ import annotations
 
+from .. import replies
 from ..core.journal import parts, prose
 from ..core.journal import task as tasks
 from ..core.journal.errors import UsageFault
@@ -11,28 +12,11 @@ from ..core.memory import decisions
 from ..core.plan import roles, work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
-from ..ops import dispatch
+from ..ops import decide, dispatch
+from ..ops.review import reasons
 from ..store.loop import Loop
-from . import app, decide, forms
+from . import app
 
-PLAN_FORM = """\
-status: <APPROVED | NEEDS REVISION>
-summary: "<in a sentence or two>"
-missing: ["<what the plan lacks>"]
-findings:
-- severity: <BLOCKER | WARNING | SUGGESTION>
-  issue: "<what is wrong with the plan>"
-  guidance: "<what to do>"
-  contradicts: [<number of a decision, where the plan goes against it>]
-"""
-FORM = """\
-build: <passed | failed | none>
-tests: <passed | failed | none>
-lint: <passed | failed | none>
-verdicts:
-{verdicts}
-findings:
-""" + forms.finding("violates", "alternative", "verify", "reverses", "repeats")
 PLAN_REPLY = "loopkit review --plan --file -"
 #: Characters of a task's subject, tasks whose attempts are told.
 _SUBJECT = 100
@@ -60,7 +44,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     if source is None:
         _ask_plan(call, loop)
         return
-    given = app.read_record(call, source, dict)
+    given = app.read_record(call, source, "plan_review")
     changes = call.change(loop, batch_review.planned, given)
     data = changes[0][1]
     names = {roles.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
@@ -89,12 +73,13 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
 
 def _ask_plan(call: app.App, loop: Loop) -> None:
     batch_review.check_plan(loop.state)
+    form = replies.form("plan_review", score=None)
     step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
-        said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{PLAN_FORM}"
+        said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{form}"
         call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])
         return
-    path = dispatch.write(call, loop, step, PLAN_REPLY, PLAN_FORM)
+    path = dispatch.write(call, loop, step, PLAN_REPLY, form)
 
     def asked(state: LoopState) -> list:
         batch_review.check_plan(state)
@@ -138,7 +123,7 @@ def of_batch(
         _ask_batch(call, loop, wave, kind)
         return
     changes = call.change(
-        loop, batch_review.judged, wave, kind, app.read_record(call, source, dict)
+        loop, batch_review.judged, wave, kind, app.read_record(call, source, "review")
     )
     data = changes[0][1]
     call.answer(
@@ -173,8 +158,9 @@ def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
 
 
 def _form(waiting: list[str]) -> str:
-    verdicts = "\n".join(f"  {one}: <{' | '.join(batch_review.VERDICTS)}>" for one in waiting)
-    return FORM.format(verdicts=verdicts)
+    verdicts = dict.fromkeys(waiting, f"<{' | '.join(batch_review.VERDICTS)}>")
+    asked = ("build", "tests", "lint", "verdicts", "findings")
+    return replies.form("review", *asked, verdicts=verdicts)
 
 
 def _said(loop: Loop, data: dict, changes: list) -> list[str]:
@@ -200,8 +186,6 @@ def _said(loop: Loop, data: dict, changes: list) -> list[str]:
 
 def _brief(state: LoopState, waiting: list[str]) -> list[str]:
     """Everything that the reviewer of a batch has to know, and the form of the report."""
-    from .review import reasons
-
     files = list(dict.fromkeys(path for one in waiting for path in state.tasks[one].files))
     lines = [
         "run the build, the tests and lint (and UI tests where there are any) first: what fails, "
@@ -220,10 +204,7 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
     lines.append(
         "other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is"
     )
-    lines.append(
-        "answer in this form, what does not apply left out; nothing found: findings: []\n"
-        + _form(waiting)
-    )
+    lines.append("answer in this form; nothing found: findings: []\n" + _form(waiting))
     return lines
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from .. import replies
 from ..core.journal import prose
 from ..core.steps import briefing, due, kinds
 from ..render import briefs as render
@@ -69,6 +70,8 @@ def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
 def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
     """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
     over · form: another one than the reply's own."""
+    if form is None:
+        form = replies.form(kinds.KINDS[step.kind].reply)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
         number = briefing.number(loop.state, step)

@@ -22,7 +22,8 @@ from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import briefs, context
-from ..store import atomic, place, profiles, records, sizes
+from ..replies import records
+from ..store import atomic, place, profiles, sizes
 from ..store.loop import Loop, unwritable
 from . import control, dispatch, gate, reply, verify, wave, worktree
 from .workspace import Result, Workspace

@@ -6,11 +6,16 @@ import functools
 import os
 from collections.abc import Callable
 
+from .. import replies
+from ..core.journal import prose, score, stages
+from ..core.journal.errors import Refused
+from ..core.journal.state import LoopState
+from ..core.request import topics
 from ..core.review import gate
 from ..core.steps import nextstep
 from ..store import digest
 from ..store.loop import Loop
-from .workspace import Workspace
+from .workspace import Result, Workspace
 
 
 def digests(workspace: Workspace) -> Callable[[str], str]:
@@ -43,3 +48,69 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
     waiting = {step for _, step in gate.open_points(loop.state, digests(workspace), lost(loop))}
     names = (*loop.state.tasks, *loop.state.criteria)
     return [name for name in names if nextstep.check(loop.state, name) in waiting]
+
+
+def ask(workspace: Workspace) -> Result:
+    """What the gate still waits for (code 1), or its form."""
+    loop = workspace.own_loop()
+    missing = gate.open_points(loop.state, digests(workspace), lost(loop))
+    if missing:
+        lines = [what for what, _ in missing]
+        said = "\n".join(["the gate waits:", *(prose.clean(one, 400) for one in lines)])
+        steps = [missing[0][1]] if missing[0][1] else None
+        return Result(loop, said, {"missing": lines}, steps, code=1)
+    if loop.state.stage != stages.REVIEW:
+        raise Refused(
+            f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
+        )
+    kind = topics.kind_of(loop.state) or score.BUILD
+    said = "\n".join([*_brief(loop.state, kind), "hand in as block YAML:", form(loop, kind)])
+    return Result(loop, said, {"kind": kind}, ["loopkit gate --file -"])
+
+
+def _brief(state: LoopState, kind: str) -> list[str]:
+    lines = [f"every check is there; try the four points of a {kind}"]
+    for other, points in gate.POINTS.items():
+        if other != kind and not topics.kind_of(state):
+            named = ", ".join(f"{name} ({text})" for name, text in points.items())
+            lines.append(f"if it is a {other}: {named}")
+    lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
+    watched = gate.watched(state)
+    lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
+    if watched:
+        names = ", ".join(row.id for row in watched)
+        lines.append(
+            f"{names}: only if it has come true, under criteria: FAIL and what you saw; that "
+            "stops the loop"
+        )
+    return lines
+
+
+def form(loop: Loop, kind: str) -> str:
+    """The record to hand in, with the points of a kind of work and the criteria that no command
+    verifies."""
+    points = {
+        name: f"{meaning}: PASS how you know | FAIL what is wrong"
+        for name, meaning in gate.POINTS[kind].items()
+    }
+    criteria = {row.id: "PASS what was seen | FAIL what is wrong" for row in gate.told(loop.state)}
+    return replies.form("gate", kind=kind, points=points, criteria=criteria)
+
+
+def record(workspace: Workspace, row: dict) -> Result:
+    """Record the answers. Code 1 where the gate does not pass."""
+    loop = workspace.own_loop()
+    changes = workspace.change(loop, gate.decided, row, digests(workspace), lost(loop))
+    data = next(data for kind, data in changes if kind == "gate_result")
+    if not data["passed"]:
+        failed = "; ".join(prose.clean(one, 300) for one in data["failed"])
+        said = f"gate refused: {failed}\n{', '.join(data['tasks'])} to mend it"
+        return Result(loop, said, {"passed": False, "tasks": data["tasks"]}, code=1)
+    told = {"passed": True, "card": data["card"]}
+    if data["card"] == gate.RESEARCH:
+        said = (
+            f"RESEARCH: confidence {data['confidence']} % is under {gate.RESEARCH_UNDER}: find out "
+            "more, answer anew"
+        )
+        return Result(loop, said, told, code=1)
+    return Result(loop, f"gate passed: {data['card']}", told)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
 from ..core.plan import roles, work
-from ..core.steps import answers, briefing, due, policies, supervision
+from ..core.steps import answers, briefing, due, kinds, policies, supervision
 from ..render.words import quoted
+from ..replies import lists
 from ..store.loop import Loop
 from . import dispatch
 from .workspace import Result, Workspace
@@ -20,17 +22,18 @@ if TYPE_CHECKING:
 def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Result:
     """Take an agent's answer of a kind about a task, "plan" or "goal"; one that does not fit is
     asked for once more."""
-    from ..engine import replies
-
     loop = workspace.own_loop()
     policies.of(loop.state).check_replies()
     step = answers.find(loop.state, kind, target)
     given, error, instead = None, "", None
+    name = kinds.KINDS[step.kind].reply
     try:
-        given = replies.parse(kind, text)
+        given = replies.parse(name, text)
+        if name == "plan_review" and (given["score"] is None or not given["summary"]):
+            raise replies.Unfit("score and summary: must be given")
     except replies.Unfit as fault:
-        error = fault.error
-        instead = replies.fallback(kind, text, _test_command(workspace))
+        given, error = None, fault.what
+        instead = lists.fallback(name, text, _test_command(workspace))
     changes = workspace.change(
         loop, answers.answered, kind, step.subject, given, error, text, instead
     )

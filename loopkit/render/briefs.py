@@ -21,14 +21,10 @@ _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), 
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     """The brief of a step, at most LARGEST bytes.
 
-    folder: the loop's folder as it is shown · extra: `reply` (the line that submits the answer),
-    `form` (another form than the reply's own, "" for none) and whatever else its template knows.
+    folder: the loop's folder as it is shown · extra: `form` (of the answer, "" for none), `reply`
+    (the line that submits it) and whatever else its template knows.
     """
-    given = {"reply": "", "form": None, **extra}
-    form = given.pop("form")
-    if form is None:
-        form = text(f"replies/{kinds.KINDS[step.kind].reply}.yaml")
-    values = briefing.values(state, step, folder=folder, form=form, **given)
+    values = briefing.values(state, step, **{"folder": folder, "form": "", "reply": "", **extra})
     name = f"prompts/{kinds.KINDS[step.kind].prompt}"
     brief = ""
     for room in _ROOM:

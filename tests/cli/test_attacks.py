@@ -82,12 +82,17 @@ def test_fields_of_the_wrong_kind(project: Project) -> None:
     for name in ("C1", "M2"):
         project.verify(name)
     project.refused(
-        2, "gate", "--file", "-", given={"kind": ["build"], "points": {}}, says="kind is"
+        2,
+        "gate",
+        "--file",
+        "-",
+        given={"kind": ["build"], "points": {}},
+        says="kind: must be one of",
     )
     finding = {"severity": "WARNING", "issue": "x"}
-    for extra in ({"files": 5}, {"files": "src"}, {"violates": 5}):
+    for extra in ({"files": 5}, {"files": "src"}, {"violates": {"a": 1}}):
         given = {"experts": ["a", "b", "c"], "findings": [{**finding, **extra}]}
-        project.refused(2, "review", "--thorough", "--file", "-", given=given, says="list of texts")
+        project.refused(2, "review", "--thorough", "--file", "-", given=given, says="must be a")
 
 
 def test_three_sessions_that_resume_at_once_make_one_owner(project: Project, data: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_plan_review_is_given_to_its_agent_with_the_decisions(project: Proje
         and reply == "loopkit review --plan --file -"
     )
     text = (project.folder / brief).read_text(encoding="utf-8")
-    assert "Key by address" in text and "The limiter" in text and "NEEDS REVISION" in text
+    assert "Key by address" in text and "The limiter" in text and "severity: <BLOCKER" in text
     assert "loopkit review --plan --file -" in text and "loopkit reply" not in text
     again = project.ok("review", "--plan")
     assert again.steps == ["loopkit review --plan --file -"] and "has been asked" in again.out

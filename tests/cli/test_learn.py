@@ -129,30 +129,30 @@ def test_for_all_projects_of_the_user(project: Project, tmp_path) -> None:
     [
         (
             "- kind: mood\n  context: x\n",
-            "learning 1 has kind 'mood'; use failure, discovery, constraint, delegation",
+            "learnings.1: kind must be one of failure, discovery, constraint, delegation, not mood",
         ),
-        ("- x\n", "learning 1 has kind 'None'"),
+        ("- x\n", "learnings.1: must be a record"),
         ("kind: failure\n", "is no list"),
-        ("[]\n", "no learning was handed in"),
-        ("- kind: discovery\n  context: x\n", "learning 1, discovery: field required"),
+        ("[]\n", "learnings: must have at least 1 entry"),
+        ("- kind: discovery\n  context: x\n", "learnings.1.discovery: must be given"),
         (
             "- kind: discovery\n  context: x\n  discovery: y\n  confidence: 7\n",
-            "learning 1, confidence:",
+            "learnings.1.confidence:",
         ),
         (
             "- kind: discovery\n  context: x\n  discovery: y\n  confidence: nan\n",
-            "learning 1, confidence:",
+            "learnings.1.confidence:",
         ),
         (
             "- kind: discovery\n  context: x\n  discovery: y\n  colour: z\n",
-            "learning 1, colour: extra",
+            "learnings.1.colour: must be left out",
         ),
-        ("- kind: discovery\n  context: ''\n  discovery: y\n", "learning 1, context:"),
+        ("- kind: discovery\n  context: ''\n  discovery: y\n", "learnings.1.context:"),
         (
             FAILURE + "- kind: constraint\n  context: x\n  constraint: y\n  permanent: perhaps\n",
-            "learning 2, permanent:",
+            "learnings.2.permanent:",
         ),
-        (FAILURE.replace("counts were lost", "x" * 1001), "learning 1, failure:"),
+        (FAILURE.replace("counts were lost", "x" * 1001), "learnings.1.failure:"),
     ],
 )
 def test_what_is_handed_in_is_checked_and_nothing_kept(

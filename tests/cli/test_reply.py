@@ -137,14 +137,14 @@ def executing(project: Project) -> Project:
 
 
 def test_a_reply_that_does_not_fit_is_asked_for_once_more(executing: Project) -> None:
-    answer = reply(executing, "implementation T-001", {"status": "done"}, code=1)
+    answer = reply(executing, "implementation T-001", {"status": "half", "summary": "x"}, code=1)
     assert (
-        "does not fit: status: 'done' is none of complete, blocked, needs_clarification"
+        "does not fit: status: must be one of complete, blocked, needs_clarification, not 'half'"
         in answer.out
     )
     brief = f".loop/{executing.name}/briefs/implementation-T-001-2.md"
     assert answer.steps[0].endswith(f"Read `{brief}` first.")
-    assert "'done' is none of" in (executing.folder / brief).read_text()
+    assert "not 'half'" in (executing.folder / brief).read_text()
     assert answer.steps[1] == "loopkit reply implementation T-001 --file -"
     answer = reply(executing, "implementation T-001", "I have done it all, trust me")
     assert executing.of("task_coded")[-1]["summary"] == "I have done it all, trust me"

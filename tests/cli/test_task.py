@@ -73,12 +73,12 @@ def test_a_doubtful_subject_is_warned_about(project: Project) -> None:
         (2, "{", "standard input"),
         (2, "text", "standard input"),
         (2, {"subject": "a"}, "list"),
-        (2, [], "no task was handed in"),
-        (2, [1], "task 1 is no"),
-        (2, [task(verify="")], "no verification command"),
+        (2, [], "tasks: must have at least 1 entry"),
+        (2, [1], "tasks.1: must be a record"),
+        (2, [task(verify="")], "tasks.1.verify: must say something"),
         (2, [task(verify="a | b")], "'|'"),
-        (2, [task("x" * 50_000)], "50000 characters"),
-        (2, [task(), task(subject="")], "task 2 has no subject"),
+        (2, [task("x" * 50_000)], "tasks.1.subject: must have at most 1,000 characters"),
+        (2, [task(), task(subject="")], "tasks.2.subject: must say something"),
         (1, [task(blocked_by=["T-099"])], "T-099"),
         (1, [task(blocked_by=["#2"]), task(blocked_by=["#1"])], "cycle: T-001 → T-002 → T-001"),
         (1, [task(str(number)) for number in range(26)], "26 tasks, at most 25"),
@@ -99,8 +99,11 @@ def test_lists_that_cannot_be_taken_add_nothing(
     [
         ((), "give either a subject or --file"),
         (("a", "--file", "-"), "give either a subject or --file"),
-        (("a",), "no verification command"),
-        (("a", "--verify", "ls", "--complexity", "huge"), "complexity 'huge'"),
+        (("a",), "tasks.1.verify: must be given"),
+        (
+            ("a", "--verify", "ls", "--complexity", "huge"),
+            "tasks.1.complexity: must be one of simple, medium, complex",
+        ),
         (("a", "--verify", "x > y"), "'>'"),
     ],
 )
@@ -225,7 +228,7 @@ def test_three_levels_of_a_split_complete_upwards(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("code", "given"),
-    [(1, []), (2, [{"subject": "no check"}]), (2, "x"), (1, [task(blocked_by=["T-9"])])],
+    [(2, []), (2, [{"subject": "no check"}]), (2, "x"), (1, [task(blocked_by=["T-9"])])],
 )
 def test_splits_that_cannot_be_taken(project: Project, code: int, given: object) -> None:
     project.planned()

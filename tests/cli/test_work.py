@@ -254,10 +254,15 @@ def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Proje
     [
         (2, (), None, "give one of --wave N, --thorough"),
         (2, ("--wave", "1", "--thorough"), None, "give one of --wave N, --thorough"),
-        (2, ("--wave", "1", "--score", "11", "--experts", "a,b"), None, "score is 11"),
+        (
+            2,
+            ("--wave", "1", "--score", "11", "--experts", "a,b"),
+            None,
+            "score: must be at most 10, not 11",
+        ),
         (1, ("--wave", "1", "--score", "5", "--experts", "a"), None, "1 expert;"),
         (1, ("--thorough", "--file", "-"), {"experts": ["a", "b"], "findings": []}, "2 experts"),
-        (2, ("--thorough", "--file", "-"), {"experts": ["a", "b", "c"]}, "findings is missing"),
+        (2, ("--thorough", "--file", "-"), {"experts": ["a", "b", "c"]}, "findings: must be given"),
         (
             2,
             ("--thorough", "--file", "-"),
@@ -452,13 +457,13 @@ def test_assumption_alone_blocks_completion(project: Project) -> None:
 @pytest.mark.parametrize(
     ("code", "changes", "says"),
     [
-        (2, {"kind": "party"}, "kind is"),
+        (2, {"kind": "party"}, "kind: must be one of"),
         (1, {"points": {"runs": "PASS x"}}, "no answer for point edge_cases"),
         (1, {"points": {**GATE["points"], "runs": "could not decide"}}, "no answer for point runs"),
-        (2, {"confidence": 200}, "confidence is 200"),
-        (2, {"reversal": "3"}, "reversal is"),
-        (2, {"size": 2}, "size is 2"),
-        (2, {"risk": ""}, "risk is missing"),
+        (2, {"confidence": 200}, "confidence: must be at most 100"),
+        (2, {"reversal": "3"}, "reversal: must be one of"),
+        (2, {"size": 14}, "size: must be one of"),
+        (2, {"risk": ""}, "risk: must say something"),
     ],
 )
 def test_answers_that_cannot_be_taken(

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from loopkit import replies
 from loopkit.core.journal import clock, stage
 from loopkit.core.journal.errors import NotYet
 from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
+from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.request import intake
-from loopkit.core.review import gate, panel, review
+from loopkit.core.request import clarify, intake
+from loopkit.core.review import batch_review, gate, panel, review
 from loopkit.core.steps import attempts, nextstep, waves
 from loopkit.core.steps.events import LOOP
+from loopkit.core.steps.policies import planning
 
 S1, S2 = "session-one", "session-two"
 BEGIN = 1_800_000_000
@@ -51,6 +54,22 @@ PANEL = {
     "recommendations": [{"approach": "use the other path", "confidence": 7}],
     "consensus": "use the other path",
     "fallback": "ask for the old one",
+}
+
+
+#: What deciders get as it was submitted: by which schema a command reads it.
+SUBMITTED: dict[Callable, str] = {
+    **dict.fromkeys((work.hand_in, work.replaced, work.split), "tasks"),
+    **dict.fromkeys((panel.recorded, panel.clarified, panel.planned), "panel"),
+    **dict.fromkeys((review.thorough, batch_review.judged), "review"),
+    planning.planned: "plan",
+    planning.replanned: "replan",
+    decisions.recorded: "decision",
+    decisions.avoided: "lesson",
+    review.light: "wave_review",
+    batch_review.planned: "plan_review",
+    gate.decided: "gate",
+    clarify.clarified: "clarification",
 }
 
 
@@ -93,9 +112,14 @@ class Book:
         LOOP.apply(self.state, event)
 
     def do(self, decide: Callable, *given: Any, **named: Any) -> list:
-        """Decide, record, fold."""
+        """Decide on what was submitted, as a command reads it; record, fold."""
+        name = SUBMITTED.get(decide)
+        kind = list if name == "tasks" else dict
+        rows = [
+            replies.check(name, one) if name and isinstance(one, kind) else one for one in given
+        ]
         try:
-            changes = decide(self.state, *given, **named)
+            changes = decide(self.state, *rows, **named)
         except NotYet as refusal:
             refusal.next_comes(nextstep.command(self.state))
             raise

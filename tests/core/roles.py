@@ -7,6 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from loopkit import replies
 from loopkit.core.plan import roles, work
 from loopkit.core.review import review
 from loopkit.core.steps import answers, attempts, briefing, due, kinds, nextstep, resumption, waves
@@ -104,6 +105,8 @@ class Roles(Book):
         assert all(kind == "task_reopened" for kind, _ in changes)
 
     def reply(self, kind: str, target: str | None, given: dict) -> list:
+        if kind in ("plan", "replan"):
+            given = replies.check(kind, given)
         return self.do(answers.answered, kind, target, given)
 
     def kinds(self, kind: str, target: str | None, given: dict) -> list[str]:

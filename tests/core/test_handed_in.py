@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
+from loopkit import replies
 from loopkit.core.evidence import baseline
 from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError
 from loopkit.core.memory import decisions
-from loopkit.core.plan import drafts, work
+from loopkit.core.plan import work
 from loopkit.core.review import gate, review
 from loopkit.core.steps import attempts
 from loopkit.core.steps.policies import planning
 from loopkit.core.steps.policies.attempt import Misfit
-from tests.core.kit import SHAPE, Book, task
+from tests.core.kit import GATE, SHAPE, Book, same, task
 
 EMPTY = "echo all tests passed"
 DECISION = {
@@ -34,21 +35,16 @@ def reviewed() -> Book:
 
 
 WAYS_IN: dict[str, Callable] = {
-    "task add": lambda: work.hand_in(Book().shaped().state, [task(verify=EMPTY)]),
-    "task add --replace": lambda: work.replaced(Book().planned().state, [task(verify=EMPTY)]),
+    "task add": lambda: Book().shaped().do(work.hand_in, [task(verify=EMPTY)]),
+    "task add --replace": lambda: Book().planned().do(work.replaced, [task(verify=EMPTY)]),
     "task set": lambda: work.changed(Book().planned().state, "T-001", EMPTY, None, None),
-    "task split": lambda: work.split(Book().planned().state, "T-001", [task(verify=EMPTY)]),
-    "a planner's draft": lambda: drafts.draft(task(verify=EMPTY), 1),
-    "a planner's plan": lambda: planning.planned(Book().shaped().state, {"tasks": [PIECE] * 3}),
-    "a replan": lambda: planning.replanned(
-        (one := Book().planned()).state, one.state.tasks["T-001"], {"subtasks": [PIECE]}
-    ),
+    "task split": lambda: Book().planned().do(work.split, "T-001", [task(verify=EMPTY)]),
+    "a planner's plan": lambda: Book().shaped().do(planning.planned, {"tasks": [PIECE] * 3}),
+    "a replan": lambda: replies.check("replan", {"analysis": "a", "subtasks": [PIECE]}),
     "review --thorough": lambda: Book().worked().review([{**FINDING, "verify": EMPTY}]),
     "review resolve": lambda: review.resolved(reviewed().state, "F-001", "task", "", EMPTY),
-    "gate": lambda: gate._records(
-        reviewed().state, {"points": {}, "verify": {"edge_cases": EMPTY}}, next(iter(gate.POINTS))
-    ),
-    "decide": lambda: decisions.recorded(Book().planned().state, DECISION),
+    "gate": lambda: reviewed().do(gate.decided, {**GATE, "verify": {"edge_cases": EMPTY}}, same),
+    "decide": lambda: Book().planned().do(decisions.recorded, DECISION),
     "baseline": lambda: baseline.check_new(Book().planned().state, EMPTY, False),
     "a criterion": lambda: Book().shaped(
         text=SHAPE.replace("pytest tests/test_limits.py -q", EMPTY)

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from loopkit import replies
 from loopkit.core.evidence import proofs
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
 from loopkit.core.journal.events import Event, encode
@@ -26,10 +27,10 @@ from loopkit.core.plan import roles
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
 from loopkit.core.steps.events import LOOP
-from loopkit.engine import reading, replies
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import context, loopstate, plan, progress, report
-from loopkit.store import config, journal, learnings, loops, native, records, transcript, trust
+from loopkit.replies import lists, records
+from loopkit.store import config, journal, learnings, loops, native, transcript, trust
 from loopkit.store.origin import Origin
 from tests.cli.kit import S1, Project
 
@@ -446,17 +447,12 @@ def reply(raw: bytes) -> None:
         try:
             found = replies.parse(kind, text)
         except replies.Unfit as error:
-            assert (
-                error.error and "\n" not in error.error and len(error.error) <= reading.ERROR_LENGTH
-            )
+            assert error.what and "\n" not in error.what and len(error.what) <= 400
         else:
             json.dumps(found, ensure_ascii=False).encode("utf-8")
             assert replies.parse(kind, json.dumps(found)) == found
-        listed = replies.fallback(kind, text, "pytest -q")
-        assert (
-            listed is None
-            or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= replies.MOST_LISTED
-        )
+        listed = lists.fallback(kind, text, "pytest -q")
+        assert listed is None or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= lists.MOST
 
 
 ALL = {

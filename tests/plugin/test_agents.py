@@ -7,11 +7,7 @@ import re
 
 import pytest
 
-from loopkit.core.memory import decisions
 from loopkit.core.steps.kinds import KINDS, SCAFFOLD, WAVE_NEXT
-from loopkit.engine import replies
-from loopkit.store import records
-from tests.core.kit import Book
 from tests.plugin.bundle import DOCUMENTS, NAMES
 
 LOOK, RUN = {"Read", "Grep", "Glob"}, {"Read", "Grep", "Glob", "Bash"}
@@ -87,24 +83,6 @@ def test_whoever_is_stuck_says_so_and_leaves_the_check_alone(name):
     body = " ".join(AGENTS[name].body.split())
     assert "Stuck on one obstacle for more than five minutes" in body and "BLOCKED" in body
     assert "just to make it pass" in body or "to make it pass" in body
-
-
-def example(name: str) -> str:
-    return re.search(r"## Example\n\n```\n(.*?)```", AGENTS[name].body, re.S)[1]
-
-
-@pytest.mark.parametrize("name", ["plan-review", "supervisor"])
-def test_the_example_of_a_judge_is_a_reply_that_fits(name):
-    assert replies.parse("verification", example(name))["score"] < 70
-
-
-def test_the_example_of_decide_is_a_decision_that_is_recorded():
-    book = Book().shaped()
-    ((kind, data),) = book.do(decisions.recorded, records.parse(example("decide"), "example", dict))
-    assert (
-        kind == "decision_recorded"
-        and book.state.trail.checks[data["number"]] == "grep -q trusted_proxy app/settings.py"
-    )
 
 
 def test_an_agent_that_dies_is_started_again_at_most_twice():

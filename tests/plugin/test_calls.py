@@ -11,7 +11,7 @@ from loopkit.core.plan import work
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts
-from loopkit.store import records
+from loopkit.replies import records
 from tests.core.kit import Book, same, task
 from tests.plugin.bundle import (
     DOCUMENTS,

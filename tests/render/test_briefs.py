@@ -7,12 +7,12 @@ import re
 
 import pytest
 
+from loopkit import replies
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
-from loopkit.core.steps import answers, attempts, due, waves
+from loopkit.core.steps import answers, attempts, due, kinds, waves
 from loopkit.core.steps.kinds import Step
 from loopkit.core.steps.policies import supervisor
-from loopkit.engine import replies
 from loopkit.render import briefs
 from tests.core.kit import Book, outcome, task
 from tests.core.roles import asked, named
@@ -59,7 +59,8 @@ def book(*rows: dict, **data) -> Book:
 
 
 def answer(one: Book, kind: str, target: str | None, reply: dict) -> None:
-    one.do(answers.answered, kind, target, reply)
+    row = replies.check(kind, reply) if kind in ("plan", "replan") else reply
+    one.do(answers.answered, kind, target, row)
 
 
 def attempt(one: Book, task_id: str, score: int) -> None:
@@ -82,7 +83,9 @@ def diagnose(one: Book, task_id: str, reasoning: str, *blockers: str) -> None:
 
 
 def brief(one: Book, kind: str, target: str | None = None, **extra) -> str:
-    return briefs.render(one.state, named(kind, target), FOLDER, **extra)
+    step = named(kind, target)
+    extra = {"form": replies.form(kinds.KINDS[step.kind].reply), **extra}
+    return briefs.render(one.state, step, FOLDER, **extra)
 
 
 def headings(text: str) -> list[str]:
@@ -317,7 +320,7 @@ def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
         None if kind == "plan" else "T-001",
         reply=f"loopkit reply {kind} T-001 --file -",
     )
-    assert f"```yaml\n{replies.form(kind)}```" in text
+    assert f"```yaml\n{replies.form(kind)}\n```" in text
     assert text.rstrip().endswith(
         f"`loopkit reply {kind} T-001 --file -`; that line is not for you."
     )
@@ -327,7 +330,7 @@ def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
     one = Book(approval="review", task=GOAL).shaped()
     one.do(work.hand_in, [task("Alpha")])
     text = brief(
-        one, "verification", "plan", form="findings: []\n", reply="loopkit review --plan --file -"
+        one, "verification", "plan", form="findings: []", reply="loopkit review --plan --file -"
     )
     assert (
         "```yaml\nfindings: []\n```" in text

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..evidence import command
 from ..journal import prose, stage, verdict
-from ..journal.errors import Refused, UsageFault
-from ..journal.parts import COMMAND
-from ..plan import drafts
+from ..journal.errors import Refused
 from .events import next_number
 
 if TYPE_CHECKING:
@@ -28,13 +26,6 @@ LONGEST_TITLE, LONGEST, MOST_ALTERNATIVES = 120, 600, 10
 #: (core/review/convergence).
 CHOICE = "choice"
 SOURCES = ("review", "plan-review", "implement-fix", "rollback")
-KEYS = frozenset(
-    (
-        *("title", "context", "choice", "alternatives", "consequences"),
-        *("depends_on", "invalidated_if", "supersedes", "files"),
-    )
-)
-LESSON_KEYS = frozenset("title what why avoid source files".split())
 
 
 # -- looking
@@ -134,38 +125,21 @@ def _names(text: str, path: str) -> bool:
 
 
 def recorded(state: LoopState, given: dict) -> list[Change]:
-    """`decide`: one decision with the next number. At least one rejected alternative; numbers it
-    names must exist.
-
-    Raises UsageFault for a field that is missing, unknown or too long, Refused for a number that
-    names no live decision.
-    """
+    """`decide`: one decision with the next number. Raises Refused for a number that names no live
+    decision."""
     _open(state)
-    drafts.known(given, KEYS, "the decision")
-    title = _text(given, "title", LONGEST_TITLE, needed="what is decided, in a few words")
-    texts = {
-        "context": _text(given, "context", needed="what it depends on and why it came up"),
-        "choice": _text(given, "choice", needed="what is done"),
-        "consequences": _text(given, "consequences"),
-        "invalidated_if": _text(given, "invalidated_if"),
-    }
-    if texts["invalidated_if"].startswith(COMMAND.strip()):
-        line = texts["invalidated_if"].removeprefix(COMMAND.strip()).strip()
-        command.accept(line)
-        texts["invalidated_if"] = COMMAND + line
-    depends = _numbers(state, given.get("depends_on"), "depends_on")
-    old = _numbers(state, given.get("supersedes"), "supersedes")
+    depends = _numbers(state, given.get("depends_on", ()), "depends_on")
+    old = _numbers(state, given.get("supersedes", ()), "supersedes")
     for number in old:
         if number in depends:
             raise Refused(f"it depends on decision {number:03d} and supersedes it", "name it once")
     data = {
         "number": next_number(state),
-        "title": title,
-        **texts,
-        "alternatives": _alternatives(given.get("alternatives")),
+        **{name: given[name] for name in ("title", "context", "choice", "alternatives")},
+        **{name: given.get(name, "") for name in ("consequences", "invalidated_if")},
         "depends_on": ", ".join(f"{one:03d}" for one in depends),
         "supersedes": old,
-        "files": drafts.paths(given.get("files"), "the decision"),
+        "files": list(given.get("files", ())),
         "source": "decide",
         "kind": CHOICE,
     }
@@ -183,21 +157,15 @@ def dependents(state: LoopState, numbers: Iterable[int]) -> list[int]:
 
 
 def avoided(state: LoopState, given: dict) -> list[Change]:
-    """`decide --avoid`: an anti-pattern by hand. Raises as `recorded`."""
+    """`decide --avoid`: an anti-pattern by hand."""
     _open(state)
-    drafts.known(given, LESSON_KEYS, "the anti-pattern")
-    source = given.get("source") or SOURCES[2]
-    if source not in SOURCES:
-        raise UsageFault(f"source is {str(source)[:40]!r}", "use " + ", ".join(SOURCES))
-    what = _text(given, "what", needed="what was done")
     data = {
-        "title": _text(given, "title", LONGEST_TITLE) or prose.clean(what, LONGEST_TITLE),
-        "what": what,
-        "why": _text(given, "why", needed="what came of it"),
-        "avoid": _text(given, "avoid", needed="what to do instead"),
-        "files": drafts.paths(given.get("files"), "the anti-pattern"),
+        "title": given.get("title") or prose.clean(given["what"], LONGEST_TITLE),
+        **{name: given[name] for name in ("what", "why", "avoid")},
+        "files": list(given.get("files", ())),
+        "source": given.get("source") or SOURCES[2],
     }
-    return [("anti_pattern_recorded", {"number": next_number(state), **data, "source": source})]
+    return [("anti_pattern_recorded", {"number": next_number(state), **data})]
 
 
 def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) -> list[Change]:
@@ -293,17 +261,15 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
 # -- input
 
 
-def contradicted(state: LoopState, value: object, severity: str, what: str) -> list[int]:
-    """The live decisions that a finding contradicts. Refused for others, and for a finding that
-    does not block."""
-    numbers = _numbers(state, value, f"contradicts of {what}")
+def check_contradicted(state: LoopState, numbers: list[int], severity: str, what: str) -> None:
+    """Raises Refused where a finding contradicts what is no live decision, or does not block."""
+    _numbers(state, numbers, f"contradicts of {what}")
     if numbers and severity != "BLOCKER":
         named = ", ".join(f"{one:03d}" for one in numbers)
         raise Refused(
             f"{what} contradicts decision {named}, as {severity}",
             "what contradicts a live decision is a BLOCKER",
         )
-    return numbers
 
 
 def number_of(word: object) -> int | None:
@@ -322,20 +288,9 @@ def number_of(word: object) -> int | None:
     return int(text) if text.isdigit() and text.isascii() and len(text) <= 6 else None
 
 
-def _numbers(state: LoopState, value: object, what: str) -> list[int]:
-    """Numbers of live decisions as handed in: one, or a list of them; `none` for none."""
-    if value is None or isinstance(value, str) and value.strip().lower() in ("", "none", "-"):
-        return []
-    if isinstance(value, str):
-        value = [one for one in value.replace(",", " ").split() if one.lower() != "decision"]
-    words = value if isinstance(value, list) else [value]
-    found: list[int] = []
-    for word in words:
-        number = number_of(word)
-        if number is None:
-            raise UsageFault(
-                f"{what} names {str(word)[:40]!r}", "give numbers of decisions, like [1, 3]"
-            )
+def _numbers(state: LoopState, numbers: Iterable[int], what: str) -> list[int]:
+    """The numbers, each once. Raises Refused where one is not that of a live decision."""
+    for number in numbers:
         if find(state, number) is None:
             lesson = any(one["number"] == number for one in state.trail.anti_patterns)
             raise Refused(
@@ -348,8 +303,7 @@ def _numbers(state: LoopState, value: object, what: str) -> list[int]:
             raise Refused(
                 f"{what}: decision {number:03d} is {status(state, number)}", "name that one"
             )
-        found.append(number)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def _listed(state: LoopState, most: int = 12) -> str:
@@ -366,48 +320,3 @@ def _open(state: LoopState) -> None:
             f"loop {state.name} is over ({state.session.verdict})",
             "start another: /loop:start <task>",
         )
-
-
-def _text(given: dict, key: str, most: int = LONGEST, needed: str = "") -> str:
-    value = given.get(key)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if value is not None and not isinstance(value, str):
-        raise UsageFault(f"{key} is no text", f'give {key}: "…"')
-    text = " ".join((value or "").split())
-    if needed and not text:
-        raise UsageFault(f"{key} is missing", f"say {needed}")
-    if len(text) > most:
-        raise UsageFault(f"{key} has {len(text)} characters", f"at most {most}: give the gist")
-    return text
-
-
-def _alternatives(value: object) -> list[str]:
-    """`name: why not` lines; YAML reads an unquoted one as a record of one entry, which is taken
-    for what it means."""
-    rows = value if isinstance(value, list) else [] if value is None else [value]
-    found = []
-    for row in rows:
-        if isinstance(row, dict) and len(row) == 1:
-            ((name, why),) = row.items()
-            row = f"{name}: {why}"
-        text = " ".join(row.split()) if isinstance(row, str) else ""
-        if not text:
-            raise UsageFault(
-                "an alternative is no text", 'give alternatives: with `- "name: why not"` lines'
-            )
-        if len(text) > LONGEST:
-            raise UsageFault(
-                f"an alternative has {len(text)} characters", f"at most {LONGEST}: give the gist"
-            )
-        found.append(text)
-    if not found:
-        raise Refused(
-            "no rejected alternative",
-            "a decision had another way: alternatives: with `name: why not`, one at least",
-        )
-    if len(found) > MOST_ALTERNATIVES:
-        raise UsageFault(
-            f"{len(found)} alternatives", f"at most {MOST_ALTERNATIVES}: leave out the far-fetched"
-        )
-    return found

@@ -54,23 +54,6 @@ Learning = namedtuple(
 #: How such a one is told.
 CAME = "(came with the repository)"
 
-FORM = """\
-- kind: failure
-  context: <what was done, in words a later request would use>
-  failure: <what went wrong>
-  root_cause: <why>
-  prevention: <what to do instead>
-- kind: discovery
-  context: <…>
-  discovery: <what was found to be so>
-  confidence: <0 to 1>
-  applies_to: <where else it holds>
-- kind: constraint
-  context: <…>
-  constraint: <what must hold>
-  source: <who or what says so>
-  permanent: <true or false>"""
-
 
 # -- reading
 

@@ -42,12 +42,9 @@ def hand_in(state: LoopState, rows: list) -> list[Change]:
     to its waves."""
     stage.running(state)
     stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="adding tasks")
-    if not rows:
-        raise UsageFault("no task was handed in", "give a list with at least one task")
-    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
-    drafts.check_criteria(state, checked)
-    drafts.check_size(state, len(checked))
-    changes = drafts.added(state, checked)
+    drafts.check_criteria(state, rows)
+    drafts.check_size(state, len(rows))
+    changes = drafts.added(state, rows)
     if state.stage == stages.REVIEW:
         changes.append(stage.move(state, stages.EXECUTING))
     return changes
@@ -71,13 +68,10 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
             "add, remove or split single tasks",
             code="wrong_state",
         )
-    if not rows:
-        raise UsageFault("no task was handed in", "give a list with at least one task")
-    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
-    drafts.check_criteria(state, checked)
-    drafts.check_size(state, len(checked) - state.planned)
-    for row in checked:
-        for one in row["blockedBy"]:
+    drafts.check_criteria(state, rows)
+    drafts.check_size(state, len(rows) - state.planned)
+    for row in rows:
+        for one in row.get("blockedBy", ()):
             if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
                 raise Refused(
                     f"blocked by {one}, which is replaced",
@@ -89,7 +83,7 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     old = list(state.tasks)
     gone: list[Change] = [("task_removed", {"id": one}) for one in old]
     data = {"warning": given.get("warning") or "", **lists, "replaces": old}
-    return [*gone, ("plan_proposed", data), *drafts.added(state, checked)]
+    return [*gone, ("plan_proposed", data), *drafts.added(state, rows)]
 
 
 def changed(
@@ -106,7 +100,7 @@ def changed(
         command.accept(verify)
         data["verify"] = verify.strip()
     if files is not None:
-        data["files"] = drafts.paths(files, task.id)
+        data["files"] = drafts.paths(files)
     if blocked_by is not None:
         wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
         waits = graph.waits(state.tasks)
@@ -321,11 +315,9 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
             "work on it as it is",
             code="out_of_bounds",
         )
-    checked = [drafts.draft(row, place) for place, row in enumerate(rows, 1)]
     inherited = [one for one in task.blocked_by if one in state.open]
-    for row in checked:
-        row["blockedBy"] = [*row["blockedBy"], *inherited]
-    changes = drafts.added(state, checked, parent=task.id, depth=task.depth + 1, kind=task.kind)
+    rows = [{**row, "blockedBy": [*row.get("blockedBy", ()), *inherited]} for row in rows]
+    changes = drafts.added(state, rows, parent=task.id, depth=task.depth + 1, kind=task.kind)
     subtasks = [change[1]["task"]["id"] for change in changes]
     return [*changes, ("task_split", {"id": task.id, "subtasks": subtasks})]
 

@@ -13,7 +13,7 @@ from ..journal import parts, prose, settings, stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..memory import decisions
-from ..plan import drafts, roles, work
+from ..plan import roles, work
 from . import review
 
 if TYPE_CHECKING:
@@ -26,12 +26,8 @@ VERDICTS = (APPROVED, CHANGES)
 #: What every batch review runs, and what may be said of it; the first two fail the whole batch.
 CHECKS, RESULTS = ("build", "tests", "lint", "ui"), ("passed", "failed", "none")
 _FATAL = ("build", "tests")
-_PLAN_KEYS = frozenset("status findings missing summary".split())
-_BATCH_KEYS = frozenset(("verdicts", "findings", "score", "summary", *CHECKS))
 #: What a plan's review may call its outcome; it is worked out from the findings all the same.
 STATUSES = ("APPROVED", "NEEDS REVISION")
-#: Characters of a summary.
-_SUMMARY = 2000
 
 
 # -- the plan
@@ -54,17 +50,8 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     max_plan_revisions times, then the person is asked. The planner is told findings, missing
     elements and the summary."""
     check_plan(state)
-    drafts.known(given, _PLAN_KEYS, "the review")
-    if "findings" not in given:
-        raise UsageFault("findings is missing", "give findings: [] where there is nothing")
-    if claimed(given) not in STATUSES:
-        raise UsageFault(f"status is {given.get('status')!r}", "use " + ", ".join(STATUSES))
     rows = review.findings(state, given["findings"])
-    missing = [
-        " ".join(one.split())
-        for one in drafts.texts(given.get("missing"), "missing")
-        if one.strip()
-    ]
+    missing = [" ".join(one.split()) for one in given["missing"] if one.strip()]
     blocking = [row for row in rows if row["severity"] == review.BLOCKER]
     done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
     outcome = parts.REVISE if done < most else roles.ASKED
@@ -73,7 +60,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
         "approved": not blocking,
         "score": None,
         "level": "",
-        "feedback": _summary(given),
+        "feedback": given["summary"],
         "issues": [_told(row) for row in rows],
         "missing": missing,
         "outcome": outcome if blocking else roles.APPROVED,
@@ -89,7 +76,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
 
 def claimed(given: dict) -> str:
     """What a review of the plan says of itself; what counts is whether it names a BLOCKER."""
-    return str(given.get("status") or STATUSES[0]).strip().upper().replace("_", " ")
+    return given["status"] or STATUSES[0]
 
 
 def _question(done: int, blocking: list[dict]) -> str:
@@ -196,11 +183,10 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     that is completed opens it again: it counts as failed in this batch (rule: Detectors).
     """
     waiting = check_batch(state, number, kind)
-    drafts.known(given, _BATCH_KEYS, "the review")
     checks = {name: _result(given, name) for name in CHECKS}
     broken = [name for name in _FATAL if checks[name] == "failed"]
-    verdicts = _verdicts(state, given.get("verdicts"), waiting)
-    rows, about = _findings(state, given.get("findings"), broken)
+    verdicts = _verdicts(state, given["verdicts"], waiting)
+    rows, about = _findings(state, given["findings"], broken)
     if broken:
         verdicts = dict.fromkeys(waiting, CHANGES)
     _check(state, verdicts, rows, about)
@@ -214,13 +200,13 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
         "wave": state.wave.number if state.wave else 0,
         "mode": kind,
         "verdicts": verdicts,
-        "score": None if given.get("score") is None else review.score_of(given["score"]),
+        "score": given["score"],
         "issues": len(rows) - blocking,
         "blockers": blocking,
         "experts": ["review"],
         "findings": rows,
         "checks": {name: result for name, result in checks.items() if result != "none"},
-        "summary": _summary(given),
+        "summary": given["summary"],
     }
     changes: list[Change] = [("review_light", data), *decisions.lessons(state, rows, "review")]
     for task_id, mark in again.items():
@@ -296,18 +282,11 @@ def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> N
             )
 
 
-def _verdicts(state: LoopState, value: object, waiting: list[str]) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise UsageFault("verdicts is no record", "give verdicts: with lines like T-001: approved")
+def _verdicts(state: LoopState, value: dict, waiting: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     batch = state.wave.tasks if state.wave else ()
-    for name, text in value.items():
-        task = work.find(state, str(name))
-        verdict = str(text or "").strip().lower()
-        if verdict not in VERDICTS:
-            raise UsageFault(
-                f"the verdict of {task.id} is {str(text)[:40]!r}", "use " + ", ".join(VERDICTS)
-            )
+    for name, verdict in value.items():
+        task = work.find(state, name)
         if task.id not in batch:
             raise Refused(
                 f"{task.id} is not in wave {state.wave.number if state.wave else 0}",
@@ -340,23 +319,16 @@ def _wants(waiting: list[str]) -> str:
 
 
 def _findings(
-    state: LoopState, value: object, broken: list[str]
+    state: LoopState, given: list[dict], broken: list[str]
 ) -> tuple[list[dict], dict[str, list[str]]]:
     """(checked findings, {finding: the tasks of the batch that it is about}); a failed build or
     tests are one of them."""
-    given = [] if value is None else value
-    if not isinstance(given, list):
-        raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
-    plain = [
-        {key: one for key, one in row.items() if key != "task"} if isinstance(row, dict) else row
-        for row in given
-    ]
-    rows = review.findings(state, plain)
+    rows = review.findings(state, given)
     batch = work.running(state)
     about: dict[str, list[str]] = {}
     for row, source in zip(rows, given, strict=True):
-        if source.get("task"):
-            task = work.find(state, str(source["task"]))
+        if source["task"]:
+            task = work.find(state, source["task"])
             if (
                 task.id not in (state.wave.tasks if state.wave else ())
                 and task.status != tasks.COMPLETED
@@ -408,16 +380,8 @@ def _told(row: dict) -> str:
 
 
 def _result(given: dict, name: str) -> str:
-    value = given.get(name)
-    text = str(value or "none").strip().lower()
-    if name in _FATAL and value is None:
+    if name in _FATAL and given[name] is None:
         raise UsageFault(
             f"{name} is missing", f"run it and say {name}: {', '.join(RESULTS[:2])}, or none"
         )
-    if text not in RESULTS:
-        raise UsageFault(f"{name} is {str(value)[:40]!r}", "use " + ", ".join(RESULTS))
-    return text
-
-
-def _summary(given: dict) -> str:
-    return prose.clean(" ".join(str(given.get("summary") or "").split()), _SUMMARY)
+    return given[name] or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ..evidence import command, proofs, tiers
@@ -95,46 +95,23 @@ def open_points(
     file is gone.
     """
     rows: list[tuple[str, str | None]] = []
-    for task_id in state.open:
+    for task_id in list(state.open)[:1]:
         rows.append((f"{task_id} is {state.tasks[task_id].status}", "loopkit wave next"))
-        break
-    for task in state.tasks.values():
-        if task.id in lost:
-            rows.append(
-                (
-                    f"{task.id}: its evidence file is gone",
-                    f"loopkit verify {task.id} -- {task.verify}",
-                )
-            )
-    for task in work.unproven(state):
-        rows.append(
-            (f"{task.id} has no passing evidence", f"loopkit verify {task.id} -- {task.verify}")
-        )
-    for task in work.stale(state, digest):
-        rows.append(
-            (
-                f"{task.id}: its files changed after its evidence",
-                f"loopkit verify {task.id} -- {task.verify}",
-            )
-        )
+    gone = [task for task in state.tasks.values() if task.id in lost]
+    for what, found in (
+        (": its evidence file is gone", gone),
+        (" has no passing evidence", work.unproven(state)),
+        (": its files changed after its evidence", work.stale(state, digest)),
+    ):
+        rows += [(f"{one.id}{what}", f"loopkit verify {one.id} -- {one.verify}") for one in found]
     if not review.passed(state):
         rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
         if row.type in proofs.UNSEEN and not row.must_not:
-            rows.append(
-                (
-                    f"{row.id} rests on {row.type} alone: give it a stronger proof",
-                    "loopkit shape --accept -",
-                )
-            )
-        elif row.command:
-            why = (
-                "has lost its evidence file"
-                if row.id in lost
-                else _evidence_fault(state, row.id, digest)
-            )
-            if why:
-                rows.append((f"{row.id} {why}", f"loopkit verify {row.id} -- {row.command}"))
+            why = f"{row.id} rests on {row.type} alone: give it a stronger proof"
+            rows.append((why, "loopkit shape --accept -"))
+        elif row.command and (fault := _evidence_fault(state, row.id, digest, lost)):
+            rows.append((f"{row.id} {fault}", f"loopkit verify {row.id} -- {row.command}"))
     return rows
 
 
@@ -142,7 +119,11 @@ def _waits(head: str, what: str, command: str | None) -> Refused:
     return Refused(f"{head}: {what}", f"next: {command}") if command else NotYet(f"{head}: {what}")
 
 
-def _evidence_fault(state: LoopState, name: str, digest: Callable[[str], str]) -> str | None:
+def _evidence_fault(
+    state: LoopState, name: str, digest: Callable[[str], str], lost: frozenset[str]
+) -> str | None:
+    if name in lost:
+        return "has lost its evidence file"
     evidence = state.criterion_evidence.get(name)
     if evidence is None:
         return "has not been verified"
@@ -186,101 +167,68 @@ def decided(
     missing = open_points(state, digest, lost)
     if missing:
         raise _waits("the gate waits", *missing[0])
-    kind = given.get("kind")
-    if not isinstance(kind, str) or kind not in POINTS:
-        raise UsageFault(f"kind is {kind!r}", "use " + ", ".join(POINTS))
-    points, criteria, checks = _records(state, given, kind)
-    faults: list[_Fault] = []
+    for name in given["verify"]:
+        known = [*POINTS[given["kind"]], *state.criteria]
+        if name not in known:
+            raise UsageFault(f"verify names {name!r}", f"it takes {', '.join(known)}")
+    faults = [*_failed_points(given), *_failed_criteria(state, given)]
+    changes, made = _mended(state, faults)
+    result = {
+        "passed": not faults,
+        **{name: given[name] for name in ("kind", "points", "criteria")},
+        "failed": [one.what for one in faults],
+        "tasks": made,
+        **{name: given[name] for name in _CARD},
+        "card": card_kind(state, given),
+    }
+    changes.append(("gate_result", result))
+    if faults:
+        changes.append(stage.move(state, stages.EXECUTING))
+    come_true = [one for one in faults if one.came_true]
+    if come_true:
+        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": come_true[0].came_true}))
+    return changes
+
+
+def _failed_points(given: dict) -> Iterator[_Fault]:
+    kind = given["kind"]
     for name, meaning in POINTS[kind].items():
-        good, words = _answer(points.get(name), f"point {name} ({meaning})")
+        good, words = _answer(given["points"].get(name), f"point {name} ({meaning})")
         if not good:
             why = (
                 f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: "
                 f"{words}."
             )
-            faults.append(_Fault(name, f"{meaning}: {words}", why, checks.get(name, "")))
-    breached = ""
+            yield _Fault(name, f"{meaning}: {words}", why, given["verify"].get(name, ""), "")
+
+
+def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
     for row in state.criteria.values():
-        what, proof = f"{row.id} {row.text}", row.command or checks.get(row.id, "")
+        answer = given["criteria"].get(row.id)
+        what, come_true = f"{row.id} {row.text}", ""
         if row.command:
             good, words = state.criterion_evidence[row.id].passed, f"`{row.command}` does not pass"
-        elif row.must_not and not criteria.get(row.id) and not _came_true(state, row.id):
+        elif row.must_not and not answer and not _came_true(state, row.id):
             continue  # the thorough review looked at it
         else:
-            good, words = _answer(criteria.get(row.id), f"{_noun(row)} {row.id} ({row.text[:60]})")
+            good, words = _answer(answer, f"{_noun(row)} {row.id} ({row.text[:60]})")
             what = f"{what}: {words}"
-        if good:
-            continue
-        faults.append(
-            _Fault(
-                row.id,
-                what,
-                f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}.",
-                proof,
-            )
-        )
-        if row.must_not and not row.command:
-            breached = breached or f"{row.id} has come true: {row.text} ({words})"
-    card = _card_fields(given)
-    changes, made = _mended(state, faults)
-    result = {
-        "passed": not faults,
-        "kind": kind,
-        "points": points,
-        "criteria": criteria,
-        "failed": [one.what for one in faults],
-        "tasks": made,
-        **card,
-    }
-    result["card"] = card_kind(state, card)
-    changes.append(("gate_result", result))
-    if faults:
-        changes.append(stage.move(state, stages.EXECUTING))
-    if breached:
-        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": breached}))
-    return changes
+            come_true = f"{row.id} has come true: {row.text} ({words})" if row.must_not else ""
+        if not good:
+            why = f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}."
+            proof = row.command or given["verify"].get(row.id, "")
+            yield _Fault(row.id, what, why, proof, come_true)
 
 
 #: name: the point or criterion · what: in a few words · why: what the one who mends it has to know
-#: · verify: a command
-_Fault = namedtuple("_Fault", "name what why verify")
+#: · verify: a command · came_true: why the loop pauses, of a mustNot that nobody but us has seen
+_Fault = namedtuple("_Fault", "name what why verify came_true")
+#: What an answer gives the completion card.
+_CARD = ("confidence", "reversal", "size", "alternative", "risk")
 
 
 def _noun(row: Criterion) -> str:
     return "mustNot" if row.must_not else "criterion"
-
-
-def _records(state: LoopState, given: dict, kind: str) -> tuple[dict, dict, dict]:
-    """The three records of an answer: points, criteria, verify. Raises UsageFault where one is
-    none, or names nothing."""
-    points, criteria, checks = (
-        given.get("points"),
-        given.get("criteria") or {},
-        given.get("verify") or {},
-    )
-    if not isinstance(points, dict):
-        raise UsageFault(
-            "points is no record",
-            f"give points: with {', '.join(POINTS[kind])}, each PASS how you know or FAIL what is "
-            "wrong",
-        )
-    if not isinstance(criteria, dict):
-        raise UsageFault(
-            "criteria is no record", 'give criteria: with C2: "PASS what was seen" lines'
-        )
-    if not isinstance(checks, dict):
-        raise UsageFault(
-            "verify is no record", "give verify: with lines like edge_cases: <command>"
-        )
-    for name, text in checks.items():
-        if name not in POINTS[kind] and name not in state.criteria:
-            raise UsageFault(
-                f"verify names {name!r}", f"it takes {', '.join([*POINTS[kind], *state.criteria])}"
-            )
-        if not isinstance(text, str):
-            raise UsageFault(f"verify of {name} is no text", "give one command line")
-        command.accept(text)
-    return points, criteria, checks
 
 
 def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
@@ -335,30 +283,6 @@ def _answer(text: object, what: str) -> tuple[bool, str]:
     return word == "PASS", rest
 
 
-def _card_fields(given: dict) -> dict:
-    confidence, reversal, size = (
-        given.get("confidence"),
-        str(given.get("reversal", "")),
-        given.get("size"),
-    )
-    if (
-        not isinstance(confidence, int)
-        or isinstance(confidence, bool)
-        or not 0 <= confidence <= 100
-    ):
-        raise UsageFault(f"confidence is {confidence!r}", "give 0 to 100")
-    if reversal not in REVERSALS:
-        known = ", ".join(f"{name}: {text}" for name, text in REVERSALS.items())
-        raise UsageFault(f"reversal is {reversal!r}", known)
-    if size not in SIZES:
-        raise UsageFault(f"size is {size!r}", f"points: {', '.join(map(str, SIZES))}")
-    texts = {key: str(given.get(key, "")).strip() for key in ("alternative", "risk")}
-    for key, text in texts.items():
-        if not text:
-            raise UsageFault(f"{key} is missing", "a short sentence")
-    return {"confidence": confidence, "reversal": reversal, "size": size, **texts}
-
-
 def card_kind(state: LoopState, card: dict) -> str:
     """SHIP, MONITOR or RESEARCH (rule: Gate and completion)."""
     if card["confidence"] < RESEARCH_UNDER:
@@ -404,8 +328,5 @@ def card(state: LoopState) -> dict:
         "verified": ", ".join(types) or "nothing",
         "done": state.counts["completed"],
         "total": len(state.tasks),
-        **{
-            key: gate.get(key, "")
-            for key in ("confidence", "reversal", "size", "alternative", "risk")
-        },
+        **{name: gate.get(name, "") for name in _CARD},
     }

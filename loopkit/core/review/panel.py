@@ -127,7 +127,7 @@ def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None 
     data = _record(state, given, profiles, stuck_topics(state, task))
     for earlier in state.panels:
         if earlier.get("task") == task.id and earlier.get("attempt", 0) < task.attempts:
-            if _plain(earlier.get("consensus", "")) == _plain(data["consensus"]):
+            if plain(str(earlier.get("consensus", ""))) == plain(data["consensus"]):
                 raise Refused(
                     f"this consensus stood before attempt {earlier.get('attempt', 0) + 1}, which "
                     "failed",
@@ -174,102 +174,43 @@ def planned(state: LoopState, given: dict, profiles: list | None = None) -> list
 def _record(state: LoopState, given: dict, profiles: list | None, topics: list) -> dict:
     """What every panel holds. An expert's confidence is computed; no recommendation claims more
     than its experts may."""
-    experts = _experts(state, given.get("experts"), profiles, topics)
-    ranked = given.get("recommendations")
-    if (
-        not isinstance(ranked, list)
-        or not ranked
-        or not all(
-            isinstance(one, dict) and str(one.get("approach") or "").strip() for one in ranked
-        )
-    ):
-        raise UsageFault(
-            "recommendations is missing", "each begins with `- approach:`, then confidence:"
-        )
-    for key in ("consensus", "fallback"):
-        if not str(given.get(key, "")).strip():
-            raise UsageFault(f"{key} is missing", "one consensus and one fallback, a sentence each")
+    experts = _ranked(state, given["experts"], profiles, topics) if profiles else given["experts"]
     sure = {one["name"]: one["confidence"] for one in experts if "confidence" in one}
     rows = []
-    for one in ranked:
-        claimed, by = _number(one.get("confidence")), str(one.get("by") or "").strip()
-        if by and by not in [expert["name"] for expert in experts]:
-            raise UsageFault(
-                f"a recommendation is by {by[:40]!r}", "name one of the panel's experts, or nobody"
-            )
+    for one in given["recommendations"]:
+        by = one.get("by", "")
         most = sure.get(by, max(sure.values(), default=9))
-        row = {"approach": str(one["approach"]).strip(), "confidence": min(claimed, most)}
+        row = {"approach": one["approach"], "confidence": min(one.get("confidence", 0), most)}
         rows.append({**row, "by": by} if by else row)
     return {
         "experts": experts,
         "recommendations": sorted(rows, key=lambda one: -one["confidence"]),
-        "consensus": str(given["consensus"]).strip(),
-        "fallback": str(given["fallback"]).strip(),
-        "dissent": str(given.get("dissent") or "").strip(),
-        "sequential": given.get("sequential") in (True, "true"),
+        **{name: given[name] for name in ("consensus", "fallback")},
+        "dissent": given.get("dissent", ""),
+        "sequential": given.get("sequential", False),
     }
 
 
-def _experts(state: LoopState, experts: object, profiles: list | None, topics: list) -> list[dict]:
-    if not isinstance(experts, list) or not all(isinstance(one, dict) for one in experts):
-        raise UsageFault(
-            "experts is no list of objects",
-            "each begins with `- name:`, then question: and diagnosis:",
-        )
-    if not LEAST <= len(experts) <= MOST:
-        raise Refused(
-            prose.count(len(experts), "expert"), f"a panel has {LEAST} to {MOST}, normally {NORMAL}"
-        )
-    for place, one in enumerate(experts, 1):
-        for key in ("name", "question", "diagnosis"):
-            if not str(one.get(key) or "").strip():
-                raise UsageFault(
-                    f"expert {place} has no {key}", "each has name, question and diagnosis"
-                )
-    rows: list[dict] = [
-        {key: str(one[key]).strip() for key in ("name", "question", "diagnosis")} for one in experts
-    ]
-    for key, what in (("question", "the same question"), ("name", "the same name")):
-        if len({_plain(one[key]) for one in rows}) < len(rows):
-            raise Refused(
-                f"two experts have {what}", "each is another role and asks a question of its own"
-            )
-    if not profiles:
-        return rows
+def _ranked(state: LoopState, experts: list[dict], profiles: list, topics: list) -> list[dict]:
+    """The experts, each with how sure it may be. Raises Refused for one that may not speak."""
     blocked = set(state.settings.get("blocklist") or ())
     free = allowed(profiles, state)
     known = {one.name: one for one in free}
-    for row in rows:
+    others = ", ".join(one.name for one in choose(free, topics, MOST))
+    rows = []
+    for row in experts:
         if row["name"] in blocked:
-            raise Refused(
-                f"{row['name']} is on the blocklist", f"ask: {_names(choose(free, topics, MOST))}"
-            )
+            raise Refused(f"{row['name']} is on the blocklist", f"ask: {others}")
         value = confidence(known.get(row["name"]), topics)
         if standing(value) == "silent":
-            raise Refused(
-                f"{row['name'][:40]} has no profile: silent",
-                f"ask: {_names(choose(free, topics, MOST))}",
-            )
-        row.update(confidence=value, standing=standing(value))
+            raise Refused(f"{row['name'][:40]} has no profile: silent", f"ask: {others}")
+        rows.append({**row, "confidence": value, "standing": standing(value)})
     return rows
 
 
-def _names(profiles: list) -> str:
-    return ", ".join(one.name for one in profiles)
-
-
-def _plain(text: str) -> str:
-    return " ".join(str(text).lower().split()).strip(" .!?")
-
-
-def _number(value: object) -> float:
-    if value is None:
-        return 0
-    if isinstance(value, str) and value.replace(".", "", 1).isdigit():
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 9:
-        raise UsageFault(f"confidence is {value!r}", "give 0 to 9")
-    return value
+def plain(text: str) -> str:
+    """A text without what does not matter when two are compared."""
+    return " ".join(text.lower().split()).strip(" .!?")
 
 
 def advice(state: LoopState, task_id: str) -> dict | None:

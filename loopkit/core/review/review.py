@@ -11,7 +11,7 @@ from ..journal import prose, stage, stages, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..memory import decisions
-from ..plan import drafts, work
+from ..plan import work
 from . import convergence
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
-#: Other words for a severity, as reviewers use them.
-READ_AS = {"CRITICAL": BLOCKER, "MAJOR": BLOCKER, "MINOR": WARNING}
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 
 
@@ -29,10 +27,6 @@ LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
 CATEGORIES = (
     *("security", "performance", "tests", "docs", "naming", "style", "structure"),
     *("dependencies", "correctness", convergence.OTHER),
-)
-_KEYS = frozenset(
-    "severity issue place reason guidance alternative violates breaks contradicts category verify "
-    "files reverses repeats expert".split()
 )
 #: A file with a line, or a file; compiled where it is first looked for, since most commands never
 #: do.
@@ -50,84 +44,56 @@ def place_in(text: str) -> str:
     return "" if not found else f"{found[0][1]}:{found[0][2]}" if found[0][2] else found[0][3]
 
 
-def findings(state: LoopState, rows: object) -> list[dict]:
-    """Checked findings of a review, numbered after those there are: `F-003`.
+def findings(state: LoopState, rows: list[dict]) -> list[dict]:
+    """Findings of a review with what the loop knows, numbered after those there are: `F-003`.
 
-    Raises UsageFault naming the row and field; Refused for guidance that would break a mustNot, and
-    for a criterion, mustNot or finding that does not exist.
+    Raises Refused for guidance that would break a mustNot, and for a criterion, mustNot, decision
+    or finding that does not exist.
     """
-    if not isinstance(rows, list):
-        raise UsageFault("findings is not a list", "each finding begins with `- severity:`")
-    return [_finding(state, row, place) for place, row in enumerate(rows, 1)]
+    return [_finding(state, row, number) for number, row in enumerate(rows, 1)]
 
 
-def _finding(state: LoopState, row: object, place: int) -> dict:
-    what = f"finding {place}"
-    if not isinstance(row, dict) or not str(row.get("issue") or "").strip():
-        raise UsageFault(f"{what} has no issue", "say what is wrong")
-    drafts.known(row, _KEYS, what)
-    severity = str(row.get("severity", "")).strip().upper()
-    severity = READ_AS.get(severity, severity)
-    if severity not in SEVERITIES:
-        raise UsageFault(
-            f"{what} has severity {row.get('severity')!r}", "use " + ", ".join(SEVERITIES)
-        )
-    texts = {
-        key: str(row.get(key) or "").strip()
-        for key in ("issue", "reason", "guidance", "alternative", "verify")
-    }
-    files = drafts.paths(row.get("files"), what)
-    breaks = _ids(state, row.get("breaks"), f"breaks of {what}")
+def _finding(state: LoopState, row: dict, number: int) -> dict:
+    what, severity = f"finding {number}", row["severity"]
+    texts = {name: row.get(name) or "" for name in ("issue", "reason", "guidance", "verify")}
+    breaks = _known(state, row.get("breaks", ()), f"breaks of {what}")
     if severity != BLOCKER and any(state.criteria[name].must_not for name in breaks):
         raise Refused(
             f"{what} says that {', '.join(breaks)} is broken, as {severity}",
             "a broken mustNot is a BLOCKER",
         )
-    category = str(row.get("category") or convergence.OTHER).lower()
-    if category not in CATEGORIES:
-        raise UsageFault(
-            f"{what} has category {row.get('category')!r}", "use " + ", ".join(CATEGORIES)
-        )
-    found = (
-        str(row.get("place") or "").strip()
-        or place_in(texts["issue"])
-        or (files[0] if len(files) == 1 else "")
-    )
-    result: dict = {
-        "id": f"F-{len(state.findings) + place:03d}",
+    files = list(row.get("files", ()))
+    place = row.get("place") or place_in(texts["issue"]) or (files[0] if len(files) == 1 else "")
+    against = list(row.get("contradicts", ()))
+    decisions.check_contradicted(state, against, severity, what)
+    finding: dict = {
+        "id": f"F-{len(state.findings) + number:03d}",
         "severity": severity,
-        "issue": texts["issue"],
-        "place": prose.clean(found, 200),
-        "reason": texts["reason"],
-        "guidance": texts["guidance"],
-        "category": category,
+        **texts,
+        "place": prose.clean(place, 200),
+        "category": row.get("category") or convergence.OTHER,
         "breaks": breaks,
-        "verify": texts["verify"],
         "files": files,
-        "violates": _ids(state, row.get("violates"), f"violates of {what}", must_not=True),
+        "violates": _known(state, row.get("violates") or (), f"violates of {what}", must_not=True),
+        **({"contradicts": against} if against else {}),
     }
-    against = decisions.contradicted(state, row.get("contradicts"), severity, what)
-    if against:
-        result["contradicts"] = against
-    for key in ("reverses", "repeats"):
-        if row.get(key):
-            result[key] = _earlier(state, str(row[key]).strip(), f"{key} of {what}")
-    if result.get("reverses") and not convergence.mended(state, state.findings[result["reverses"]]):
-        raise Refused(
-            f"reverses of {what}: {result['reverses']} has not been mended", "leave reverses out"
-        )
-    return {**result, **_allowed(result, texts["alternative"], what)}
+    for name in ("reverses", "repeats"):
+        if row.get(name):
+            finding[name] = _earlier(state, row[name], f"{name} of {what}")
+    reversed_ = finding.get("reverses")
+    if reversed_ and not convergence.mended(state, state.findings[reversed_]):
+        raise Refused(f"reverses of {what}: {reversed_} has not been mended", "leave reverses out")
+    return {**finding, **_allowed(finding, row.get("alternative") or "")}
 
 
-def _ids(state: LoopState, value: object, what: str, must_not: bool = False) -> list[str]:
-    names = [name.strip() for name in drafts.texts(value, what)]
+def _known(state: LoopState, names: Iterable[str], what: str, must_not: bool = False) -> list[str]:
     known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
     for name in names:
         if name not in known:
             raise Refused(
                 f"{what}: there is no {name[:20]}", f"SHAPE.md has: {', '.join(known) or 'none'}"
             )
-    return names
+    return list(names)
 
 
 def _earlier(state: LoopState, name: str, what: str) -> str:
@@ -139,15 +105,10 @@ def _earlier(state: LoopState, name: str, what: str) -> str:
     return name.upper()
 
 
-def _allowed(finding: dict, alternative: str, what: str) -> dict:
+def _allowed(finding: dict, alternative: str) -> dict:
     """The constraint check: guidance that would break a mustNot is replaced by the alternative, or
     refused."""
     guidance, broken = finding["guidance"], finding["violates"]
-    if alternative and not broken:
-        raise UsageFault(
-            f"{what} has an alternative but violates nothing",
-            "say violates: [M1], or put it into guidance",
-        )
     if not broken or not guidance:
         return {"guidance": guidance or alternative}
     if not alternative or alternative == guidance:
@@ -226,14 +187,14 @@ def light(state: LoopState, wave: int, given: dict) -> list:
         raise Refused(
             f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}"
         )
-    rows = findings(state, given.get("findings") or [])
-    issues = count(given, "issues", sum(row["severity"] != BLOCKER for row in rows))
-    blockers = count(given, "blockers", sum(row["severity"] == BLOCKER for row in rows))
+    rows = findings(state, given["findings"])
+    blocking = sum(row["severity"] == BLOCKER for row in rows)
+    issues, blockers = given.get("issues"), given.get("blockers")
     data = {
         "wave": wave,
-        "score": score_of(given.get("score")),
-        "issues": issues,
-        "blockers": blockers,
+        "score": given["score"],
+        "issues": len(rows) - blocking if issues is None else issues,
+        "blockers": blocking if blockers is None else blockers,
         "experts": _experts(state, given, LIGHT_EXPERTS),
         "findings": rows,
     }
@@ -254,29 +215,8 @@ def breach(state: LoopState, rows: list[dict]) -> list:
     return []
 
 
-def count(given: dict, key: str, found: int) -> int:
-    value = given.get(key)
-    if value is None:
-        return found
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageFault(f"{key} is {value!r}", "give a whole number from 0 on")
-    return value
-
-
-def score_of(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10:
-        raise UsageFault(f"score is {value!r}", "give a whole number from 0 to 10")
-    return value
-
-
 def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
-    names = given.get("experts") or []
-    if not isinstance(names, list) or not all(
-        isinstance(one, str) and one.strip() for one in names
-    ):
-        raise UsageFault(
-            "experts is not a list of names", f"give experts: with {bounds[0]} to {bounds[1]} names"
-        )
+    names = given["experts"]
     blocked = sorted(set(names) & set(state.settings.get("blocklist") or ()))
     if blocked:
         raise Refused(
@@ -340,10 +280,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     """
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS)
-    if "findings" not in given:
-        raise UsageFault("findings is missing", "give findings: [] where there is nothing")
-    rows = findings(state, given["findings"])
-    score = None if given.get("score") is None else score_of(given["score"])
+    rows, score = findings(state, given["findings"]), given.get("score")
     changes: list = convergence.settle(state, rows, size, score)
     made = 0
     for row in rows:
@@ -355,7 +292,6 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
                     f"blocker {row['issue'][:60]!r} has no verify",
                     'give verify: "<command that exits 0 when it is mended>"',
                 )
-            command.accept(row["verify"])
             change = work.remediation(
                 state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made
             )

@@ -46,9 +46,9 @@ _SCORE = " ".join(
 )
 
 
-def _agent(reply: str, agent: str, prompt: str) -> Kind:
+def _agent(asked: str, agent: str, prompt: str, reply: str = "") -> Kind:
     """A kind that `wave next` dispatches and `loopkit reply` answers."""
-    return Kind(AGENT, reply, agent, prompt, reply, WAVE_NEXT)
+    return Kind(AGENT, reply or asked, agent, prompt, asked, WAVE_NEXT)
 
 
 KINDS: dict[str, Kind] = {
@@ -59,12 +59,14 @@ KINDS: dict[str, Kind] = {
     ROLLBACK: Kind(PERSON, command="loopkit rollback {subject}"),
     UNBLOCK: Kind(PERSON, command="loopkit task unblock {subject}"),
     # request and plan
-    CLARIFY: Kind(FORM, "clarify", command="loopkit clarify"),
+    CLARIFY: Kind(FORM, "clarification", command="loopkit clarify"),
     SCORE: Kind(FORM, "score", command=_SCORE),
     SHAPE: Kind(FORM, "shape", command="loopkit shape --accept -"),
     TASKS: Kind(FORM, "tasks", command="loopkit task add --file -"),
     PLAN: _agent(roles.PLAN, "planner", "planner/plan.md"),
-    PLAN_VERDICT: _agent(roles.VERIFICATION, "plan-review", "plan-review/review.md"),
+    PLAN_VERDICT: _agent(
+        roles.VERIFICATION, "plan-review", "plan-review/review.md", reply="plan_review"
+    ),
     PLAN_REVIEW: Kind(
         *(AGENT, "plan_review", "plan-review", "plan-review/review.md", roles.VERIFICATION),
         "loopkit review --plan",
@@ -94,8 +96,8 @@ KINDS: dict[str, Kind] = {
         command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
         "--experts <a,b>",
     ),
-    BATCH_REVIEW: Kind(AGENT, "batch_review", "review", asked=roles.REVIEWING),
-    THOROUGH_REVIEW: Kind(AGENT, "thorough_review", "review", command="loopkit review --thorough"),
+    BATCH_REVIEW: Kind(AGENT, "review", "review", asked=roles.REVIEWING),
+    THOROUGH_REVIEW: Kind(AGENT, "review", "review", command="loopkit review --thorough"),
     RESOLVE: Kind(FORM, "resolution"),
     GATE: Kind(FORM, "gate", command="loopkit gate"),
     GATE_AGAIN: Kind(FORM, "gate", command="loopkit gate --file -"),

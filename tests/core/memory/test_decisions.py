@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.journal.errors import LoopError, Refused, UsageFault
+from loopkit import replies
+from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
 from loopkit.core.review import convergence, review
 from loopkit.core.steps import nextstep, waves
 from loopkit.core.steps.events import LOOP
-from tests.core.kit import Book, outcome, task
+from loopkit.replies import memory
+from tests.core.kit import SUBMITTED, Book, outcome, task
 
 ONE = {
     "title": "Stream rows",
@@ -88,13 +90,6 @@ def test_numbers_are_taken_alone_or_in_a_list(value: object) -> None:
 @pytest.mark.parametrize("value", [None, "none", "", "-", []])
 def test_none_is_none(value: object) -> None:
     assert decided(Book(), depends_on=value, supersedes=value)["depends_on"] == ""
-
-
-def test_as_many_rejected_ways_as_a_file_has_room_for() -> None:
-    ways = [f"way {number}: no" for number in range(decisions.MOST_ALTERNATIVES)]
-    assert decided(Book(), alternatives=ways)["alternatives"] == ways
-    with pytest.raises(UsageFault, match=f"{len(ways) + 1} alternatives"):
-        decided(Book(), alternatives=[*ways, "one more: no"])
 
 
 # -- superseding
@@ -260,7 +255,10 @@ JSON = some.recursive(
 
 @given(
     some.fixed_dictionaries(
-        {}, optional=dict.fromkeys(sorted(decisions.KEYS | decisions.LESSON_KEYS), JSON)
+        {},
+        optional=dict.fromkeys(
+            sorted({*memory.Decision.model_fields, *memory.Lesson.model_fields}), JSON
+        ),
     )
 )
 def test_any_record_is_taken_or_refused_in_one_line(row: dict) -> None:
@@ -269,7 +267,7 @@ def test_any_record_is_taken_or_refused_in_one_line(row: dict) -> None:
     for decide in (decisions.recorded, decisions.avoided):
         for whole in (row, {**ONE, **row}, {**LESSON, **row}):
             try:
-                changes = decide(book.state, whole)
+                changes = decide(book.state, replies.check(SUBMITTED[decide], whole))
             except LoopError as error:
                 assert str(error).strip()
                 continue

@@ -48,7 +48,7 @@ def test_ids_follow_and_places_in_the_list_are_names() -> None:
 def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
     book = Book().shaped()
     with pytest.raises(LoopError) as caught:
-        work.hand_in(book.state, [task("a"), task("b", blocked_by=[blocker])])
+        book.do(work.hand_in, [task("a"), task("b", blocked_by=[blocker])])
     assert words in str(caught.value)
 
 
@@ -63,7 +63,7 @@ def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
 def test_a_cycle_is_refused_by_name(blockers: list, circle: str) -> None:
     rows = [task(str(number), blocked_by=wants) for number, wants in enumerate(blockers)]
     with pytest.raises(Refused) as caught:
-        work.hand_in(Book().shaped().state, rows)
+        Book().shaped().do(work.hand_in, rows)
     assert f"cycle: {circle};" in str(caught.value)
 
 
@@ -89,12 +89,12 @@ def test_a_circle_may_lead_over_a_parent_that_waits_for_its_subtasks() -> None:
 def test_25_tasks_are_taken_26_refused() -> None:
     rows = [task(str(number)) for number in range(26)]
     with pytest.raises(Refused, match="26 tasks, at most 25") as caught:
-        work.hand_in(Book().shaped().state, rows)
+        Book().shaped().do(work.hand_in, rows)
     assert "several loops" in caught.value.todo
     book = Book().shaped()
     book.do(work.hand_in, rows[:25])
     with pytest.raises(Refused, match="26 tasks"):
-        work.hand_in(book.state, rows[:1])
+        book.do(work.hand_in, rows[:1])
     book.wave()
 
 
@@ -106,11 +106,6 @@ def test_subtasks_and_remediation_do_not_count() -> None:
     )
     assert (book.state.planned, len(book.state.tasks)) == (25, 28)
     book.wave()
-
-
-def test_nothing_is_no_task() -> None:
-    with pytest.raises(UsageFault, match="no task was handed in"):
-        work.hand_in(Book().shaped().state, [])
 
 
 def test_tasks_added_in_review_lead_back_to_waves() -> None:
@@ -423,12 +418,12 @@ def test_subtasks_wait_for_what_the_parent_waited_for() -> None:
 @pytest.mark.parametrize("rows", [[], [{"subject": "no check"}]])
 def test_a_split_needs_subtasks(rows: list) -> None:
     with pytest.raises(LoopError):
-        work.split(Book().planned().state, "T-001", rows)
+        Book().planned().do(work.split, "T-001", rows)
 
 
 def test_a_running_task_is_not_split(executing: Book) -> None:
     with pytest.raises(Refused, match="only failed and pending"):
-        work.split(executing.state, "T-001", [task()])
+        executing.do(work.split, "T-001", [task()])
 
 
 def test_the_sixth_level_is_refused() -> None:
@@ -438,7 +433,7 @@ def test_the_sixth_level_is_refused() -> None:
         name = ids(book.do(work.split, name, [task()]))[0]
     assert book.state.tasks[name].depth == 5
     with pytest.raises(Refused, match="5 levels deep"):
-        work.split(book.state, name, [task()])
+        book.do(work.split, name, [task()])
 
 
 def test_a_parent_whose_last_open_subtask_is_removed_does_not_wait_for_ever() -> None:

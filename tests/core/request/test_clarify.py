@@ -41,27 +41,13 @@ def test_answers_and_assumptions_are_recorded_and_marked() -> None:
     assert book.state.stage == stages.INTENT and not book.state.tasks
 
 
-@pytest.mark.parametrize(
-    "echo",
-    [
-        "Bring p95 under 200 ms vs. today's 400 ms",
-        "Accept U.S. addresses, e.g. with ZIP codes",
-        "検索を速くする。",
-    ],
-)
-def test_one_sentence_may_hold_abbreviations(echo: str) -> None:
-    assert (
-        low().do(clarify.clarified, {**GIVEN, "echo": echo, "answers": ALL})[0][1]["echo"] == echo
-    )
-
-
 def test_two_rounds_of_questions_then_assumptions() -> None:
     book = low()
     for _ in range(clarify.MOST_ROUNDS):
         book.do(clarify.clarified, {**GIVEN, "answers": ALL})
     assert clarify.rounds_left(book.state) == 0
     with pytest.raises(Refused, match="2 rounds of questions were asked"):
-        clarify.clarified(book.state, {**GIVEN, "answers": ALL})
+        book.do(clarify.clarified, {**GIVEN, "answers": ALL})
     book.do(clarify.clarified, {**GIVEN, "assumptions": ALL})  # no round of questions
     assert book.state.rounds == clarify.MOST_ROUNDS
 
@@ -78,7 +64,7 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
     book = low(unattended=True)
     assert clarify.rounds_left(book.state) == 0
     with pytest.raises(Refused, match="nothing was answered"):
-        clarify.clarified(book.state, {**GIVEN, "answers": ALL})
+        book.do(clarify.clarified, {**GIVEN, "answers": ALL})
     data = book.do(clarify.clarified, {**GIVEN, "approved": "no", "assumptions": ALL})[0][1]
     assert data["by"] == "nobody" and all(
         text.startswith(clarify.MARK) for text in data["assumptions"].values()
@@ -92,24 +78,12 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
             {"answers": {"outcome": "A"}},
             "scope, constraints, success, done: neither answered nor assumed",
         ),
-        ({"answers": {**ALL, "taste": "A"}}, "answers names 'taste'"),
-        ({"answers": "A"}, "answers is no record"),
-        ({"answers": {**ALL, "scope": ""}}, "scope is missing"),
-        ({"answers": ALL, "assumptions": {"scope": "x"}}, "scope is both"),
-        ({"answers": ALL, "echo": ""}, "echo is missing"),
-        ({"answers": ALL, "echo": "One. Two."}, "no single sentence"),
-        ({"answers": ALL, "echo": "検索を速くする。ベンチで示す"}, "no single sentence"),
-        ({"answers": ALL, "echo": "x" * 401}, "no single sentence"),
-        ({"answers": ALL, "task": ""}, "task is missing"),
-        ({"answers": ALL, "done": ["x"]}, "done is no text"),
         ({"answers": ALL, "approved": "no"}, "the echo is not approved"),
-        ({"answers": ALL, "tsk": "x"}, "unknown field 'tsk'"),
-        ({"answers": ALL, "must_nots": "x"}, "must_nots is no list"),
     ],
 )
 def test_what_a_record_must_hold(changes: dict, words: str) -> None:
     with pytest.raises(LoopError) as caught:
-        clarify.clarified(low().state, {**GIVEN, **changes})
+        low().do(clarify.clarified, {**GIVEN, **changes})
     assert words in str(caught.value)
 
 
@@ -123,29 +97,9 @@ ORDER = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "least", "most"),
-    [
-        ("non_goals", 3, 5),
-        ("acceptance", 7, 12),
-        ("stop_conditions", 3, 5),
-        ("must_nots", 2, 99),
-        ("constraints", 1, 99),
-    ],
-)
-def test_the_counts_of_a_full_order(name: str, least: int, most: int) -> None:
-    for count in (least, most):
-        assert clarify.order({**ORDER, name: ["x"] * count})[name] == ["x"] * count
-    for count in (least - 1, *([most + 1] if most < 99 else [])):
-        with pytest.raises(Refused, match=f"order has {count} {name}"):
-            clarify.order({**ORDER, name: ["x"] * count})
-
-
 def test_an_order_goes_with_the_record() -> None:
     data = low().do(clarify.clarified, {**GIVEN, "answers": ALL, "order": ORDER})[0][1]
     assert data["order"]["objective"] == "o"
-    with pytest.raises(LoopError, match="objective is missing"):
-        clarify.order({**ORDER, "objective": ""})
 
 
 def test_an_assumption_is_not_explicit() -> None:
@@ -177,7 +131,7 @@ def test_unattended_and_still_vague_it_waits_with_the_reason() -> None:
 
 def test_only_in_the_stage_intent() -> None:
     with pytest.raises(Refused, match="clarifying belongs to stage intent"):
-        clarify.clarified(Book().shaped().state, {**GIVEN, "answers": ALL})
+        Book().shaped().do(clarify.clarified, {**GIVEN, "answers": ALL})
 
 
 def test_what_was_clarified_reaches_the_shape() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal.errors import Refused, UsageFault
+from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
 from loopkit.core.review import convergence, review
 from loopkit.core.steps import waves
@@ -292,11 +292,6 @@ def test_growth_with_a_better_score_is_gain() -> None:
         grown(book, size, finding(f"hm {number}"), score=5 + number)
         book.do(review.resolved, f"F-{number + 1:03d}", "approve", "", "")
     assert not book.state.decisions
-
-
-def test_the_score_of_a_review_is_checked() -> None:
-    with pytest.raises(UsageFault, match="score is 11"):
-        grown(Book().worked(), 1, score=11)
 
 
 def test_old_journals_fold_without_the_new_fields() -> None:

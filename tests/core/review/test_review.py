@@ -72,42 +72,16 @@ def test_blockers_of_a_light_review_do_not_keep_the_gate_shut() -> None:
 def test_two_or_three_experts(count: int) -> None:
     given = light(experts=[str(number) for number in range(count)])
     if count in (2, 3):
-        review.light(closed_wave().state, 1, given)
+        closed_wave().do(review.light, 1, given)
     else:
         with pytest.raises(Refused, match=f"{count} expert"):
-            review.light(closed_wave().state, 1, given)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"score": 11}, "score is 11"),
-        ({"score": None}, "score is None"),
-        ({"score": 7.5}, "score is 7.5"),
-        ({"issues": -1}, "issues is -1"),
-        ({"blockers": "1"}, "blockers is '1'"),
-        ({"experts": "a,b"}, "experts is not a list"),
-        ({"findings": {}}, None),
-        ({"findings": [{"severity": "BLOCKER"}]}, "finding 1 has no issue"),
-        (
-            {"findings": [SUGGESTION, {"severity": "bad", "issue": "x"}]},
-            "finding 2 has severity 'bad'",
-        ),
-    ],
-)
-def test_a_light_review_is_checked(changes: dict, words: str | None) -> None:
-    if words is None:
-        review.light(closed_wave().state, 1, light(**changes))
-        return
-    with pytest.raises(UsageFault) as caught:
-        review.light(closed_wave().state, 1, light(**changes))
-    assert words in str(caught.value)
+            closed_wave().do(review.light, 1, given)
 
 
 @pytest.mark.parametrize("wave", [0, 2, 99])
 def test_only_closed_waves_are_reviewed(wave: int) -> None:
     with pytest.raises(Refused, match=f"wave {wave} is not closed"):
-        review.light(closed_wave().state, wave, light())
+        closed_wave().do(review.light, wave, light())
 
 
 # -- thorough
@@ -163,7 +137,7 @@ def test_guidance_that_would_break_a_must_not_is_refused_or_replaced() -> None:
         Book().reviewed(findings=[{**given, "alternative": given["guidance"]}])
     one = Book().reviewed(findings=[{**given, "alternative": "shorten it"}]).state.findings["F-001"]
     assert (one.guidance, one.replaced, one.violates) == ("shorten it", "cut it", ("M2",))
-    with pytest.raises(UsageFault, match="an alternative but violates nothing"):
+    with pytest.raises(UsageFault, match="violates must be given beside an alternative"):
         Book().reviewed(findings=[{**WARNING, "alternative": "shorten it"}])
 
 
@@ -186,17 +160,12 @@ def test_the_task_of_a_blocker_gets_the_alternative() -> None:
             {"breaks": ["M1"]},
             "finding 1 says that M1 is broken, as WARNING; a broken mustNot is a BLOCKER",
         ),
-        ({"brakes": ["M1"]}, "finding 1 has unknown fields: brakes; known: alternative, breaks"),
-        ({"category": "vibes"}, "finding 1 has category 'vibes'; use security"),
-        ({"breaks": "C1"}, "breaks of finding 1 is not a list of texts"),
     ],
 )
 def test_a_finding_is_checked(extra: dict, words: str) -> None:
     book = Book().worked()
     with pytest.raises(LoopError) as caught:
-        review.thorough(
-            book.state, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]}
-        )
+        book.do(review.thorough, {"experts": ["a", "b", "c"], "findings": [{**WARNING, **extra}]})
     assert words in str(caught.value)
 
 
@@ -374,20 +343,15 @@ def test_unattended_warnings_are_acknowledged_as_such() -> None:
 def test_three_or_four_experts(count: int) -> None:
     given = {"experts": [str(number) for number in range(count)], "findings": []}
     if count in (3, 4):
-        review.thorough(Book().worked().state, given)
+        Book().worked().do(review.thorough, given)
     else:
         with pytest.raises(Refused, match=f"{count} expert"):
-            review.thorough(Book().worked().state, given)
+            Book().worked().do(review.thorough, given)
 
 
 def test_the_same_expert_twice_is_one() -> None:
     with pytest.raises(Refused, match="2 experts"):
-        review.thorough(Book().worked().state, {"experts": ["a", "b", "a"], "findings": []})
-
-
-def test_findings_must_be_said_even_if_there_are_none() -> None:
-    with pytest.raises(UsageFault, match="findings is missing"):
-        review.thorough(Book().worked().state, {"experts": ["a", "b", "c"]})
+        Book().worked().do(review.thorough, {"experts": ["a", "b", "a"], "findings": []})
 
 
 def test_it_is_too_early_while_work_is_open(executing: Book) -> None:
@@ -484,14 +448,6 @@ def test_a_contradiction_is_never_settled_by_a_decision_of_the_reviews() -> None
     book.do(waves.closed)
     book.review([against(issue="spaces at a.py:3", contradicts=[1])])
     assert book.state.findings["F-002"].resolution is None
-
-
-def test_source_severities_are_read_as_ours() -> None:
-    rows = [
-        {"severity": word, "issue": "x"} for word in ("Critical", "Major", "Minor", "Suggestion")
-    ]
-    found = review.findings(Book().worked().state, rows)
-    assert [one["severity"] for one in found] == ["BLOCKER", "BLOCKER", "WARNING", "SUGGESTION"]
 
 
 def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:

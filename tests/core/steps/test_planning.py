@@ -89,7 +89,7 @@ def test_each_task_has_complexity_criteria_and_a_check(book: Roles) -> None:
         "medium",
     )
     assert first.description == "Count requests\nper minute\nDone when:\n- the 101st is refused"
-    assert second.description.endswith("Done when:\n- `ls` exits 0")
+    assert second.description == "answer"
     assert (second.blocked_by, second.files, second.criteria, second.group) == (
         ("T-001",),
         ("a.py",),
@@ -102,7 +102,6 @@ def test_each_task_has_complexity_criteria_and_a_check(book: Roles) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (piece("b", "a && b"), "shell"),
         (piece("b", dependencies=[2]), "cycle: T-002 → T-003 → T-002"),
         (piece("b", criteria=["C9"]), "there is no criterion C9"),
     ],
@@ -380,19 +379,19 @@ def test_replace_in_any_loop_before_the_first_attempt() -> None:
     assert list(book.state.tasks) == ["T-003", "T-004"]
     assert book.state.tasks["T-004"].blocked_by == ("T-003",)
     with pytest.raises(Refused, match="blocked by T-003, which is replaced"):
-        work.replaced(book.state, [task("e", blocked_by=["T-003"])])
+        book.do(work.replaced, [task("e", blocked_by=["T-003"])])
     with pytest.raises(Refused, match="26 tasks, at most 25"):
-        work.replaced(book.state, [task(str(number)) for number in range(26)])
+        book.do(work.replaced, [task(str(number)) for number in range(26)])
     book.wave()
     with pytest.raises(Refused, match="replacing the plan belongs to stage decompose"):
-        work.replaced(book.state, [task("e")])
+        book.do(work.replaced, [task("e")])
 
 
 def test_replace_is_refused_after_an_attempt() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("task_failed", id="T-001", attempt=1, action="retry")
     with pytest.raises(Refused, match="T-001 has been worked on, so the plan is not replaced"):
-        work.replaced(book.state, [task("c")])
+        book.do(work.replaced, [task("c")])
 
 
 # -- replans

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8
-#: Characters of a subject that is made from a description, of all questions together, and lines of
-#: these, at most.
-_SUBJECT, _QUESTIONS, _LINES = 120, 4000, 20
+#: Characters of all questions together, and lines of these, at most.
+_QUESTIONS, _LINES = 4000, 20
 
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
@@ -64,12 +63,11 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
         "questions": questions,
         **{key: reply.get(key) for key in ("risks", "assumptions")},
     }
-    drafts = [_row(one) for one in rows]
     try:
         decided = _decisions(state, reply.get("decisions") or ())
         if not more:
-            return [*work.replaced(state, drafts, said), *decided]
-        added = work.hand_in(state, drafts)
+            return [*work.replaced(state, rows, said), *decided]
+        added = work.hand_in(state, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     lists = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
@@ -82,10 +80,9 @@ def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
     known = {one.get("title") for one in decisions.live(state)}
     changes: list[Change] = []
     for row in rows:
-        if " ".join(row["title"].split()) in known:
+        if row["title"] in known:
             continue
-        given = {key: value for key, value in row.items() if value not in (None, "", [])}
-        for kind, data in decisions.recorded(state, given):
+        for kind, data in decisions.recorded(state, row):
             changes.append((kind, {**data, "number": data["number"] + len(changes)}))
     return changes
 
@@ -103,28 +100,6 @@ def _size(count: int) -> str:
     )
 
 
-def _row(one: dict) -> dict:
-    """A task of a reply as `task add` takes it; its criteria become part of its description."""
-    text = one["description"].strip()
-    lines = text.splitlines() or [""]
-    subject = " ".join((one.get("subject") or lines[0]).split())
-    criteria = [
-        " ".join(each.split()) for each in one.get("verificationCriteria") or () if each.strip()
-    ]
-    criteria = criteria or [f"`{one['verify'].strip()}` exits 0"]
-    return {
-        "subject": subject if len(subject) <= _SUBJECT else subject[: _SUBJECT - 1] + "…",
-        "verify": one["verify"],
-        "description": text + "\nDone when:\n" + "\n".join(f"- {each}" for each in criteria),
-        "complexity": one["complexity"],
-        "blocked_by": [f"#{place + 1}" for place in one.get("dependencies") or ()],
-        "files": list(one.get("files") or ()),
-        "criteria": list(one.get("criteria") or ()),
-        "scaffold": bool(one.get("scaffold")),
-        "group": one.get("group") or None,
-    }
-
-
 def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
     """Subtasks in place of a task that failed too often, or that is complex. Raises Misfit for none
     or too many."""
@@ -134,7 +109,7 @@ def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
             f"subtasks: {task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
         )
     try:
-        changes = work.split(state, task.id, [_row(one) for one in rows])
+        changes = work.split(state, task.id, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     kind, data = changes[-1]

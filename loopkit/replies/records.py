@@ -69,7 +69,7 @@ for _tag, _form, _first in (
     _Loader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_form})$"), _first)
 
 
-def _once(pairs: list) -> dict:
+def once(pairs: list) -> dict:
     """The record of these pairs. Raises ValueError where a key stands twice: the reader of YAML
     names the line."""
     row = dict(pairs)
@@ -84,7 +84,7 @@ def _json(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core.journal.errors import UsageFault
-from loopkit.store import records
+from loopkit.replies import records
 
 
 def parse(text: str, kind: type = dict) -> Any:

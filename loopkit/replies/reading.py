@@ -9,26 +9,15 @@ import re
 from collections.abc import Callable
 
 from ..core.journal.errors import UsageFault
-from ..store import records
+from . import Unfit, records
 
 #: Characters of a reply at the most.
 LARGEST = 100_000
-#: Characters of an error at the most.
-ERROR_LENGTH = 400
 #: Records that are looked for in a reply with prose around them.
 _TRIES = 20
 #: More brackets in a row than any reply has; the reader of records would take seconds over
 #: thousands.
 _DEEP = re.compile(r"(?:[\[{]\s*){30}")
-
-
-class Unfit(Exception):
-    """A reply that does not fit its kind. error: one line that names the field."""
-
-    def __init__(self, error: str) -> None:
-        line = " ".join(error.split())
-        self.error = line if len(line) <= ERROR_LENGTH else line[: ERROR_LENGTH - 1] + "…"
-        super().__init__(self.error)
 
 
 def record(text: str, names: list[str], mend: Callable[[str], str] = str) -> dict:
@@ -93,7 +82,7 @@ def _objects(text: str, names: list[str]) -> tuple[list[dict | str], str]:
     """Records in braces that begin a line, and the text without them; one that is no JSON comes as
     a text."""
     found: list[dict | str] = []
-    place, decoder = 0, json.JSONDecoder(object_pairs_hook=_once)
+    place, decoder = 0, json.JSONDecoder(object_pairs_hook=records.once)
     for _ in range(_TRIES):
         start = re.compile(r"^[ \t]*\{", re.M).search(text, place)
         if start is None:
@@ -111,13 +100,6 @@ def _objects(text: str, names: list[str]) -> tuple[list[dict | str], str]:
         else:
             place += 1
     return found, text
-
-
-def _once(pairs: list) -> dict:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        raise ValueError("a key stands twice")
-    return row
 
 
 _KEY = re.compile(r"""["']?([A-Za-z_][\w-]*)["']?[ \t]*:(?:[ \t]|$)""")

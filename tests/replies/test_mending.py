@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from loopkit.engine import mending
+from loopkit.replies import mending
 
 FIELDS = {"summary", "status", "issues", "verify", "tasks", "description"}
 TEXTS = {"summary", "description", "verify"}

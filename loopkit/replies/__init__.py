@@ -1,0 +1,115 @@
+"""Everything that is submitted: one model each. Its form, JSON Schema, error text and example come
+out of the model; `to_row` gives the record that core decides on."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..core.journal.errors import UsageFault
+
+if TYPE_CHECKING:
+    from .fields import Reply
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_EXAMPLES = os.path.join(_ROOT, "templates", "replies")
+
+#: {name: (module and class, what it is)}. pydantic is imported with the first of them.
+REGISTRY = {
+    "tasks": ("tasks.Tasks", "tasks of a loop, or what a task is split into"),
+    "plan": ("tasks.Plan", "a planner's tasks, or its questions"),
+    "replan": ("tasks.Replan", "subtasks in place of a failed or complex task"),
+    "implementation": ("roles.Implementation", "what a coder did for a task"),
+    "fix": ("roles.Fix", "what a coder did about a failed test"),
+    "test": ("roles.Test", "what a tester saw"),
+    "verification": ("roles.Verification", "a supervisor's judgement of a task or the goal"),
+    "diagnosis": ("roles.Diagnosis", "what a supervisor would do about a failed attempt"),
+    "plan_review": ("reviews.PlanReview", "a review of a plan, under every policy"),
+    "wave_review": ("reviews.WaveReview", "a light review of a wave"),
+    "review": ("reviews.Review", "a thorough review, or one of a batch"),
+    "panel": ("reviews.Panel", "what a panel of experts found"),
+    "gate": ("reviews.Gate", "the answers that the gate asks for"),
+    "decision": ("memory.Decision", "a decision with its reasons"),
+    "lesson": ("memory.Lesson", "an anti-pattern: what is not done again"),
+    "learnings": ("memory.Learnings", "what a loop taught and the person keeps"),
+    "clarification": ("requests.Clarification", "what was answered or assumed about a request"),
+}
+
+
+class Unfit(UsageFault):
+    """What was submitted does not fit its model. what: on one line the path of each field, counted
+    from 1, and what it must be."""
+
+    def __init__(self, what: str, todo: str = "") -> None:
+        line = " ".join(what.split())
+        super().__init__(line if len(line) <= 400 else line[:399] + "…", todo)
+
+
+def model(name: str) -> type[Reply]:
+    """The model of a name. Raises UsageFault for an unknown one."""
+    if name not in REGISTRY:
+        raise UsageFault(f"there is no schema {name[:30]!r}", "use " + ", ".join(REGISTRY))
+    module, _, kind = REGISTRY[name][0].partition(".")
+    return getattr(importlib.import_module(f".{module}", __name__), kind)
+
+
+def schema(name: str) -> dict:
+    """The JSON Schema of what is submitted under a name, without fields that are read but not asked
+    for. Raises UsageFault for an unknown one."""
+    from . import texts
+
+    return texts.schema(model(name))
+
+
+def form(name: str, *fields: str, **filled: Any) -> str:
+    """What to fill in, as block YAML: required fields first, allowed words and hints as values.
+
+    fields: these alone, in this order; all where none is named · filled: {field: {key: hint}} or
+    {field: value} that is known already; nothing leaves the field out.
+    """
+    from . import texts
+
+    return texts.form(schema(name), model(name).bare, fields, filled)
+
+
+def example(name: str, *fields: str) -> str:
+    """One that is filled in, as block YAML; with these fields alone, where some are named."""
+    model(name)
+    with open(os.path.join(_EXAMPLES, f"{name}.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    blocks = dict(re.findall(r"^((\w+):.*\n(?:[ -].*\n)*)", text, re.M)) if fields else {}
+    return "".join(block for block, field in blocks.items() if field in fields) or text
+
+
+def check(name: str, value: object) -> Any:
+    """The row (for tasks and learnings: the rows) that core gets of a record that was read. Raises
+    Unfit."""
+    from . import texts
+
+    kind = model(name)
+    if kind.bare and isinstance(value, list):
+        value = {kind.bare: value}
+    row = texts.validated(kind, value).to_row()
+    return row[kind.bare] if kind.bare else row
+
+
+def read(name: str, text: str, source: str) -> Any:
+    """The same of block YAML or JSON, which a message calls `source`. Raises UsageFault."""
+    from . import records
+
+    bare = model(name).bare
+    kind = dict if not bare or text.lstrip().startswith(f"{bare}:") else list
+    return check(name, records.parse(text, source, kind))
+
+
+def parse(name: str, text: str) -> Any:
+    """The same of an agent's answer: the record may stand in a fence or between prose; more than
+    one, or one that can only be guessed, is refused. Raises Unfit."""
+    from . import mending, reading, texts
+
+    kind = model(name)
+    fields, words = texts.names(kind)
+    own = [*kind.model_fields, *(one for one in fields if kind.name_of(one) in kind.model_fields)]
+    return check(name, reading.record(text, own, lambda one: mending.quoted(one, fields, words)))

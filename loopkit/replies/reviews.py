@@ -1,0 +1,225 @@
+"""What reviewers say: findings, in one form for every review; panels; the gate."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from ..core.review import batch_review, gate, panel, review
+from .fields import (
+    MOST,
+    Check,
+    Decisions,
+    Flag,
+    Ids,
+    Line,
+    OneOf,
+    OptionalCheck,
+    OptionalCount,
+    Paths,
+    Reply,
+    Score,
+    Stripped,
+    Text,
+    Texts,
+    amount,
+    fault,
+    needed,
+    nothing,
+    several,
+    whole,
+)
+
+_Name = Annotated[Line, AfterValidator(needed)]
+_Said = Annotated[Stripped, AfterValidator(needed)]
+_Summary = Annotated[Line, Field(max_length=2000)]
+
+
+class Finding(Reply):
+    """What a reviewer found, in whichever review."""
+
+    ignored = ("expert",)
+
+    severity: Annotated[
+        str, OneOf(*review.SEVERITIES, critical="BLOCKER", major="BLOCKER", minor="WARNING")
+    ]
+    issue: _Said = Field(description="what is wrong, as seen")
+    task: Line = Field("", description="<T-001 that it is about>")
+    place: Line = Field("", description="<file:line>")
+    reason: Stripped = Field("", description="why it matters")
+    guidance: Stripped = Field("", description="what to do")
+    breaks: Ids = Field([], description="<C1 or M1, where the work misses or breaks it>")
+    verify: OptionalCheck = Field(
+        "", description="a BLOCKER's command: fails now, exits 0 when it is mended"
+    )
+    files: Paths = Field([], description="<path>")
+    category: Annotated[str, OneOf(*review.CATEGORIES)] | None = None
+    contradicts: Decisions = Field(
+        [], description="<number of a decision, where the work goes against it>"
+    )
+    violates: Ids | None = Field(None, description="[<M1, where the guidance would break it>]")
+    alternative: Stripped = Field("", description="then: guidance that does not")
+    reverses: Line = Field("", description="<F-001 that this takes back>")
+    repeats: Line = Field("", description="<F-001 that this says again, or none>")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Finding:
+        if self.alternative and not self.violates:
+            raise fault("violates must be given beside an alternative, like [M1]")
+        return self
+
+
+_Findings = Annotated[list[Finding], Field(max_length=MOST)]
+_Result = Annotated[
+    Annotated[str, OneOf(*batch_review.RESULTS, fail="failed")] | None,
+    Field(description="<passed | failed | none>"),
+]
+_Ten = Annotated[int, Field(ge=0, le=10, strict=True), BeforeValidator(whole)]
+
+
+class Review(Reply):
+    """A review of work: of a wave, of a batch, or of all of it."""
+
+    experts: Annotated[list[_Name], BeforeValidator(several)] = Field([], description="<name>")
+    build: _Result = None
+    tests: _Result = None
+    lint: _Result = None
+    ui: _Result = None
+    verdicts: dict[str, Annotated[str, OneOf(*batch_review.VERDICTS)]] = Field(
+        {}, description="<T-001>: <approved | changes>"
+    )
+    score: Annotated[_Ten | None, BeforeValidator(nothing)] = None
+    summary: _Summary = Field("", description="in a sentence or two")
+    findings: _Findings
+
+
+class WaveReview(Review):
+    """A light review of a wave."""
+
+    score: _Ten
+    findings: _Findings = []
+    issues: OptionalCount = None
+    blockers: OptionalCount = None
+
+
+class PlanReview(Reply):
+    """A review of a plan, whether its score or its blockers decide. One that is written as a
+    supervisor's judgement is taken too: its issues block where it does not approve."""
+
+    model_config = {"json_schema_extra": {"required": ["score", "summary", "findings"]}}
+    also = {"feedback": "summary", "missing_elements": "missing"}
+    ignored = ("issues", "approved", "recommendation", "completeness", "risks")
+
+    summary: _Summary = Field("", description="in a sentence or two")
+    findings: _Findings
+    missing: Texts = Field([], description="what the plan lacks")
+    score: Annotated[Score | None, BeforeValidator(nothing)] = None
+    status: SkipJsonSchema[Annotated[str, OneOf(*batch_review.STATUSES)] | None] = None
+
+    @classmethod
+    def completed(cls, row: dict) -> dict:
+        issues = row.get("issues")
+        judged = "findings" not in row and {"approved", "recommendation"} & row.keys()
+        if judged or isinstance(issues, list) and "findings" not in row:
+            refused = str(row.get("recommendation", "")).strip().lower() in ("revise", "reject")
+            refused = refused or str(row.get("approved", "")).strip().lower() in ("false", "no")
+            severity = review.BLOCKER if refused else review.WARNING
+            found = issues or ([row.get("summary")] if refused else [])
+            row["findings"] = [{"severity": severity, "issue": one} for one in found]
+        return row
+
+    def to_row(self) -> dict:
+        row = super().to_row()
+        told = [_told(one) for one in row["findings"] if one["issue"] != self.summary]
+        return {
+            **row,
+            "feedback": self.summary,
+            "issues": told,
+            "missingElements": self.missing,
+        }
+
+
+def _told(finding: dict) -> str:
+    """`T-002 app/x.py:3: the key is a header; do: …`."""
+    about = " ".join(one for one in (finding["task"], finding["place"]) if one)
+    do = f"; do: {finding['guidance']}" if finding["guidance"] else ""
+    return (f"{about}: " if about else "") + finding["issue"] + do
+
+
+# -- panels
+
+
+class _Expert(Reply):
+    name: _Said = Field(description="<name>")
+    question: _Said = Field(description="what this role asks, and no other")
+    diagnosis: _Said = Field(description="what it sees")
+
+
+class _Recommendation(Reply):
+    approach: _Said = Field(description="what to do differently")
+    confidence: Annotated[int | float, Field(ge=0, le=9), BeforeValidator(amount)] = 0
+    by: Stripped = Field("", description="<name of the expert>")
+
+
+class Panel(Reply):
+    """What a panel of experts found."""
+
+    experts: Annotated[list[_Expert], Field(min_length=panel.LEAST, max_length=panel.MOST)]
+    recommendations: Annotated[list[_Recommendation], Field(min_length=1, max_length=MOST)]
+    consensus: _Said = Field(description="one approach that the next agent can follow")
+    fallback: _Said = Field(description="what to do if that fails too")
+    dissent: Stripped = Field("", description="who sees it otherwise, and why")
+    sequential: Flag = Field(False, description="<true to work a wave one task at a time>")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Panel:
+        for field in ("question", "name"):
+            if len({panel.plain(getattr(one, field)) for one in self.experts}) < len(self.experts):
+                raise fault(f"experts must each have a {field} of their own")
+        names = [one.name for one in self.experts]
+        for place, row in enumerate(self.recommendations, 1):
+            if row.by and row.by not in names:
+                raise fault(
+                    f"recommendations.{place}.by must be one of {', '.join(names)}, or left out"
+                )
+        return self
+
+
+# -- the gate
+
+
+def _size(value: Any) -> Any:
+    """A size between two of the scale counts as the larger one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return next((one for one in gate.SIZES if 0 < value <= one), value)
+    return value
+
+
+def _reversal(value: Any) -> Any:
+    """`2A` of `2A undone in under a minute`."""
+    return value.split()[0] if isinstance(value, str) and value.split() else value
+
+
+_Sentence = Annotated[Line, AfterValidator(needed)]
+
+
+class Gate(Reply):
+    """The answers for the gate. Which points and criteria it wants depends on the loop."""
+
+    kind: Annotated[str, OneOf(*gate.POINTS)]
+    points: dict[str, Text] = Field(description="<point>: PASS how you know | FAIL what is wrong")
+    confidence: Score
+    reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
+        description=f"<{' | '.join(f'{one} {text}' for one, text in gate.REVERSALS.items())}>"
+    )
+    size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)]
+    alternative: _Sentence = Field(description="the best other way")
+    risk: _Sentence = Field(description="what could still go wrong")
+    criteria: dict[str, Text] = Field(
+        {}, description="<C2>: PASS what was seen | FAIL what is wrong"
+    )
+    verify: dict[str, Check] = Field(
+        {}, description="<what fails>: command that exits 0 once it is mended"
+    )

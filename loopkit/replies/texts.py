@@ -1,0 +1,243 @@
+"""What comes out of a model: JSON Schema, form, example, the words for what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from . import Unfit
+from .fields import Reply
+
+#: Faults that a message names at the most.
+FAULTS = 3
+#: The key of a comment in a form.
+_NOTE = "#"
+
+One = TypeVar("One", bound=Reply)
+
+
+def schema(model: type[Reply]) -> dict:
+    """The JSON Schema of a model; of one that is submitted as a bare list that list's."""
+    whole = model.model_json_schema()
+    return {**whole["properties"][model.bare], "$defs": whole["$defs"]} if model.bare else whole
+
+
+def names(model: type[Reply]) -> tuple[set[str], set[str]]:
+    """Every field's name at whatever depth, in each spelling that is taken, and those that hold
+    somebody's words."""
+    whole = model.model_json_schema()
+    fields, words = {*model.also, *model.ignored}, set()
+    for row in (whole, *whole.get("$defs", {}).values()):
+        for name, one in row.get("properties", {}).items():
+            spelled = {name, to_camel(name)}
+            fields |= spelled
+            if one.get("type") == "string" and "enum" not in one:
+                words |= spelled
+    return fields, words
+
+
+# -- forms
+
+
+def form(schema: dict, bare: str, fields: Iterable[str], filled: dict) -> str:
+    """What to fill in; see the package's `form`."""
+    defs = schema["$defs"] if "$defs" in schema else {}
+    if bare:
+        return "\n".join(_entries(_leaf(schema, defs)))
+    tree = _record(schema, defs, filled)
+    if fields:
+        tree = {name: tree[name] for name in fields}
+    return "\n".join(_lines(tree))
+
+
+def _record(schema: dict, defs: dict, filled: dict | None = None) -> dict:
+    known = filled or {}
+    fields = schema["properties"]
+    needed = {*schema.get("required", ()), *(name for name in known if known[name])}
+    tree = {
+        name: _filled(known[name]) if name in known else _leaf(one, defs)
+        for name, one in fields.items()
+        if known.get(name, one)
+    }
+    first = {name: one for name, one in tree.items() if name in needed}
+    rest = {name: one for name, one in tree.items() if name not in needed}
+    return {**first, **({_NOTE: "may be left out:"} if first and rest else {}), **rest}
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _words(hint) for key, hint in value.items()}
+    return value
+
+
+def _leaf(field: dict, defs: dict) -> Any:
+    """What stands for a field: a record, a list of records, or the text of its value."""
+    hint = field.get("description", "")
+    if "anyOf" in field:
+        field = next(one for one in field["anyOf"] if one.get("type") != "null")
+    if "$ref" in field:
+        return _record(defs[field["$ref"].rpartition("/")[2]], defs)
+    kind = field.get("type")
+    if kind == "array":
+        return _list(field["items"], hint, defs)
+    if kind == "object":
+        key, _, words = hint.partition(": ")
+        return {key: _words(words)}
+    return _value(field, hint)
+
+
+def _list(items: dict, hint: str, defs: dict) -> Any:
+    rows = [_leaf(one, defs) for one in items.get("oneOf", (items,))]
+    if isinstance(rows[0], dict):
+        return rows
+    return hint if hint.startswith("[") else f"[{_words(hint)}]"
+
+
+def _words(hint: str) -> str:
+    return hint if hint.startswith("<") else f'"<{hint}>"' if hint else '"…"'
+
+
+def _value(field: dict, hint: str) -> str:
+    if hint.startswith("<"):
+        return hint
+    if "const" in field:
+        return str(field["const"])
+    if "enum" in field:
+        return f"<{' | '.join(map(str, field['enum']))}>"
+    if field.get("type") == "boolean":
+        return "<true | false>"
+    if field.get("type") in ("integer", "number"):
+        least, most = field.get("minimum", 0), field.get("maximum", "")
+        return f"<{least:g} to {most:g}>" if most != "" and most < 1000 else "<number>"
+    return _words(hint)
+
+
+def _lines(tree: dict) -> list[str]:
+    """A tree of values that are written already as block YAML."""
+    lines = []
+    for name, value in tree.items():
+        if name == _NOTE:
+            lines.append(f"# {value}")
+        elif isinstance(value, dict):
+            lines += [f"{name}:", *("  " + line for line in _lines(value))]
+        elif isinstance(value, list):
+            lines += [f"{name}:", *_entries(value)]
+        else:
+            lines.append(f"{name}: {value}")
+    return lines
+
+
+def _entries(rows: list) -> list[str]:
+    """The entries of a list: records, or values that are written already."""
+    lines = []
+    for row in rows:
+        first, *rest = _lines(row) if isinstance(row, dict) else [row]
+        lines += [f"- {first}", *("  " + line for line in rest)]
+    return lines
+
+
+# -- what does not fit
+
+
+def validated(model: type[One], value: object) -> One:
+    """The value as its model. Raises Unfit with a line that names what must be otherwise."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        said = [_fault(dict(one)) for one in faults[:FAULTS]]
+        more = f"; {len(faults) - FAULTS} more" if len(faults) > FAULTS else ""
+        raise Unfit("; ".join(said) + more, _way_out(model, dict(faults[0]))) from None
+
+
+def _path(where: tuple) -> list:
+    """The fields on the way to a fault; entries of lists count from 1, kinds are left out."""
+    path: list = []
+    for place, one in enumerate(where):
+        if isinstance(one, int):
+            path.append(one + 1)
+        elif not (place and isinstance(where[place - 1], int) and one in _KINDS):
+            path.append(one)
+    return path
+
+
+_KINDS = ("failure", "discovery", "constraint", "delegation")
+
+
+def _fault(fault: dict) -> str:
+    where = ".".join(map(str, _path(fault["loc"])))
+    what = _must(fault)
+    return f"{where}: {what}" if where else what
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a record"
+    text = repr(value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…")
+    return text[:60]
+
+
+def _must(fault: dict) -> str:
+    """What a field must be."""
+    kind, value, context = fault["type"], fault.get("input"), fault.get("ctx") or {}
+    shown = f", not {_shown(value)}"
+    if kind in ("literal_error", "union_tag_invalid", "union_tag_not_found"):
+        expected = context.get("expected") or context.get("expected_tags") or ", ".join(_KINDS)
+        given = context.get("tag", _shown(value)) if kind == "union_tag_invalid" else _shown(value)
+        field = "kind " if kind.startswith("union") else ""
+        allowed = str(expected).replace(" or ", ", ").replace("'", "")
+        return f"{field}must be one of {allowed}, not {given}"
+    number = "a whole number" if isinstance(value, int) else "a number"
+    quotes = ", without quotes" if isinstance(value, str) and value.strip().isdigit() else ""
+    texts = {
+        "missing": "must be given",
+        "extra_forbidden": "must be left out, there is no such field",
+        "greater_than_equal": f"must be {number} from {context.get('ge', 0):g} on{shown}",
+        "less_than_equal": f"must be at most {context.get('le', 0):g}{shown}",
+        "string_type": f"must be a text{shown}",
+        "list_type": f"must be a list, like [a, b]{shown}",
+        "bool_type": f"must be true or false{shown}",
+        "dict_type": f"must be a record of `name: value` lines{shown}",
+        "model_type": f"must be a record of `name: value` lines{shown}",
+        "model_attributes_type": f"must be a record of `name: value` lines{shown}",
+        "string_too_long": f"must have at most {context.get('max_length', 0):,} characters",
+        "too_long": f"must have at most {context.get('max_length', 0):,} {_unit(value)}",
+        "too_short": f"must have at least {_entry(context.get('min_length', 0))}",
+    }
+    if kind in texts:
+        return texts[kind]
+    if kind.startswith(("int", "float")) or kind == "finite_number":
+        what = (
+            "a number" if kind.startswith("float") or kind == "finite_number" else "a whole number"
+        )
+        return f"must be {what}{shown}{quotes}"
+    return f"must be true or false{shown}" if kind.startswith("bool") else str(fault["msg"])
+
+
+def _unit(value: object) -> str:
+    return "characters" if isinstance(value, str) else "entries"
+
+
+def _entry(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
+def _way_out(model: type[Reply], fault: dict) -> str:
+    """The line of the form for a field that is missing or of another kind; the known fields, where
+    there is none of that name."""
+    whole = model.model_json_schema()
+    defs = whole.get("$defs", {})
+    *above, name = [one for one in fault["loc"] if isinstance(one, str)] or [""]
+    record = whole
+    for one in above:
+        field = record.get("properties", {}).get(one, {})
+        record = defs.get(str(field.get("items", field).get("$ref")).rpartition("/")[2], {})
+    fields = record.get("properties", {})
+    if fault["type"] == "extra_forbidden":
+        return f"known: {', '.join(fields)}" if fields else ""
+    leaf = _leaf(fields[name], defs) if name in fields else None
+    said = fault["type"] in ("own", "literal_error")
+    return f"write {name}: {leaf}" if isinstance(leaf, str) and not said else ""

@@ -1,0 +1,55 @@
+"""Examples in the Markdown that come out of the registry of schemas: fences whose first line names
+one, as in ```yaml decision. `script/forms` writes them anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from loopkit import replies
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Language, schema and fields of a fence; what stands in it.
+_FENCE = re.compile(r"^```\w+ (\w+)((?: \w+)*)\n(.*?)^```$", re.S | re.M)
+_HERE = re.compile(r"(<<'EOF'\n).*?(^EOF$)", re.S | re.M)
+
+
+def files() -> list[Path]:
+    """All Markdown that the client reads."""
+    folders = ("agents", "commands", "skills", "plugins")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.md"))
+
+
+def found(text: str) -> Iterator[tuple[str, str]]:
+    """(schema, example as it stands there) of each such fence."""
+    for fence in _FENCE.finditer(text):
+        here = _HERE.search(fence[3])
+        yield fence[1], here[0][len(here[1]) : -len(here[2])] if here else fence[3]
+
+
+def written(text: str) -> str:
+    """The text with each such fence as the registry has it."""
+
+    def fence(match: re.Match) -> str:
+        example = replies.example(match[1], *match[2].split())
+        body = match[3]
+        if "<<'EOF'" in body:
+            body = _HERE.sub(lambda here: here[1] + example + here[2], body)
+        else:
+            body = example
+        return match[0].replace(match[3], body)
+
+    return _FENCE.sub(fence, text)
+
+
+def main() -> None:
+    for path in files():
+        text = path.read_text(encoding="utf-8")
+        if written(text) != text:
+            path.write_text(written(text), encoding="utf-8")
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
