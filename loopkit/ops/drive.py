@@ -4,30 +4,43 @@ asked, what its answer changes."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from .. import replies
 from ..core.evidence import command, signature
-from ..core.journal import prose
 from ..core.journal import task as tasks
 from ..core.journal.errors import Refused
 from ..core.journal.events import Change
+from ..core.journal.score import DIMENSIONS
 from ..core.plan import work
-from ..core.request import clarify, intake, shape
-from ..core.review import batch_review, panel, review
-from ..core.review import gate as gating
-from ..core.steps import briefing, due, kinds, nextstep, policies
+from ..core.review import batch_review
+from ..core.steps import briefing, due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
-from ..render import briefs, context
+from ..render import briefs
 from ..replies import records
-from ..store import atomic, place, profiles, sizes
-from ..store.loop import Loop, unwritable
-from . import control, dispatch, gate, reply, verify, wave, worktree
+from ..store.loop import Loop
+from . import (
+    clarify,
+    control,
+    dispatch,
+    gate,
+    panel,
+    reply,
+    review,
+    score,
+    shape,
+    verify,
+    wave,
+    worktree,
+)
+from . import tasks as listing
 from .workspace import Result, Workspace
 
+#: Stands for any record where an answer has no model.
+RECORD = "record"
 #: Kinds whose work is then looked at by the task's check.
 _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
 
@@ -61,6 +74,7 @@ class Driver:
         """Prompts for these steps, those of agents recorded as asked."""
         workspace, loop = self._open()
         requests = {step: _request(workspace, loop, step, faults.get(step, "")) for step in steps}
+        loop.refresh()
         fresh = due.undispatched(loop.state)
         dispatch.lines(workspace, loop, [step for step in steps if step in fresh])
         return requests
@@ -70,9 +84,8 @@ class Driver:
         check."""
         workspace, loop = self._open()
         if step.kind in _FORMS:
-            row = answer.text if step.kind == kinds.SHAPE else _row(answer)
-            changes = _FORMS[step.kind](workspace, loop, step, row)
-            yield Recorded(step, _told(changes), dict(changes[0][1]) if changes else {})
+            form = _FORMS[step.kind]
+            yield _recorded(step, form.take(workspace, step, _row(form.reply, answer)))
         elif step in due.briefed(loop.state):
             yield _recorded(step, _reply(workspace, step, answer))
         loop.refresh()
@@ -88,35 +101,32 @@ def _recorded(step: Step, result: Result) -> Recorded:
 
 
 def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Request:
-    kind = KINDS[step.kind]
-    if step.kind in _ASKED:
-        workspace.change(loop, _ASKED[step.kind], step)
+    kind, form = KINDS[step.kind], _FORMS.get(step.kind)
+    name = form.reply if form else kind.reply if step in due.briefed(loop.state) else ""
+    known = name in replies.REGISTRY
+    text = form.ask(workspace, step) if form else ""
     if kind.prompt:
-        form = None if step in due.briefed(loop.state) else ""
-        folder = dispatch.shown(workspace, loop.folder)
-        text = briefs.render(loop.state, step, folder, form=form)
-    else:
-        text = f"{context.render(loop.state)}\n{nextstep.line(loop.state, step)}\n"
+        shown = replies.form(name) if known else ""
+        text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)
     if fault:
         text += f"\nYour last answer could not be used: {fault}\n"
-    return Request(Prompt(text, step.kind, step.subject))
-
-
-#: Who is asked beside what `wave next` dispatches: (state, step) → journal lines.
-_ASKED: dict[str, Callable[..., list[Change]]] = {
-    kinds.PLAN_REVIEW: lambda state, step: [briefing.asked(state, step)],
-    kinds.BATCH_REVIEW: lambda state, step: batch_review.asked(
-        state, step.subject, batch_review.mode(state)
-    ),
-}
+    prompt = Prompt(text, step.kind, step.subject)
+    return Request(prompt, replies.schema(name) if known else None)
 
 
 # -- taking
 
 
-def _row(answer: Answer) -> dict:
-    row = answer.reply
-    return records.parse(answer.text, "the answer", dict) if row is None else row
+def _row(name: str, answer: Answer) -> Any:
+    """What was answered: as the record that core decides on, any RECORD, or the text itself. Raises
+    UsageFault."""
+    if name == RECORD:
+        return answer.reply or records.parse(answer.text, "the answer", dict)
+    if not name:
+        return answer.text
+    if answer.reply is not None:
+        return replies.check(name, answer.reply)
+    return replies.parse(name, answer.text)
 
 
 def _reply(workspace: Workspace, step: Step, answer: Answer) -> Result:
@@ -124,102 +134,49 @@ def _reply(workspace: Workspace, step: Step, answer: Answer) -> Result:
     return reply.reply(workspace, KINDS[step.kind].asked, step.subject, text)
 
 
-def _shape(workspace: Workspace, loop: Loop, step: Step, text: str) -> list[Change]:
-    changes = workspace.change(loop, intake.shaped, text)
-    try:
-        atomic.write(os.path.join(loop.folder, shape.FILE), text.encode())
-    except OSError as error:
-        raise unwritable(loop.folder, error) from None
-    return changes
-
-
-def _thorough(workspace: Workspace, loop: Loop, step: Step, row: dict) -> list[Change]:
-    paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    size = sizes.of(workspace.project, os.path.join(loop.folder, shape.FILE), paths)
-    return workspace.change(loop, review.thorough, row, size)
-
-
-def _by_policy(workspace: Workspace, loop: Loop, step: Step, row: dict) -> list[Change]:
+def _judged(workspace: Workspace, step: Step, row: dict) -> Result:
     """A review that decides is recorded as the policy has it."""
-    return workspace.change(loop, lambda state: policies.of(state).on_reply(state, step, row))
+    loop = workspace.own_loop()
+    changes = workspace.change(loop, lambda state: policies.of(state).on_reply(state, step, row))
+    return Result(loop, _told(changes))
 
 
-def _gate(workspace: Workspace, loop: Loop, step: Step, row: dict) -> list[Change]:
-    return workspace.change(loop, gating.decided, row, gate.digests(workspace), gate.lost(loop))
+def _ask_plan_review(workspace: Workspace, step: Step) -> str:
+    """It is asked for beside what `wave next` dispatches."""
+    loop = workspace.own_loop()
+    workspace.change(loop, lambda state: [briefing.asked(state, step)])
+    return ""
 
 
-#: How the answer to a step is recorded that no `loopkit reply` takes.
-_FORMS: dict[str, Callable[[Workspace, Loop, Step, Any], list[Change]]] = {
-    kinds.CLARIFY: lambda workspace, loop, step, row: workspace.change(
-        loop, clarify.clarified, row
-    ),
-    kinds.SCORE: lambda workspace, loop, step, row: workspace.change(loop, intake.scored, row),
-    kinds.SHAPE: _shape,
-    kinds.TASKS: lambda workspace, loop, step, row: workspace.change(
-        loop, work.hand_in, row.get("tasks")
-    ),
-    kinds.SPLIT: lambda workspace, loop, step, row: workspace.change(
-        loop, work.split, step.subject, row.get("tasks")
-    ),
-    kinds.SET_CHECK: lambda workspace, loop, step, row: workspace.change(
-        loop, work.changed, step.subject, row.get("verify"), None, None
-    ),
-    kinds.PANEL: lambda workspace, loop, step, row: workspace.change(
-        loop, panel.recorded, step.subject, row, profiles.read(place.plugin_root())
-    ),
-    kinds.WAVE_REVIEW: lambda workspace, loop, step, row: workspace.change(
-        loop, review.light, step.subject, row
-    ),
-    kinds.THOROUGH_REVIEW: _thorough,
-    kinds.PLAN_REVIEW: _by_policy,
-    kinds.BATCH_REVIEW: _by_policy,
-    kinds.RESOLVE: lambda workspace, loop, step, row: workspace.change(
-        loop,
-        review.resolved,
-        [step.subject],
-        *(str(row.get(name, "")) for name in ("how", "text", "verify")),
-    ),
-    kinds.GATE: _gate,
-    kinds.GATE_AGAIN: _gate,
-}
+def _ask_batch_review(workspace: Workspace, step: Step) -> str:
+    loop = workspace.own_loop()
+    workspace.change(loop, batch_review.asked, step.subject, batch_review.mode(loop.state))
+    return f"Review tasks {', '.join(work.running(loop.state))}.\n\n{replies.form('review')}"
+
+
+def _ask_thorough_review(workspace: Workspace, step: Step) -> str:
+    """All that each of its experts has to know."""
+    loop = review.ask_thorough(workspace).loop
+    names = (loop.state.asked or {})["experts"] if loop else []
+    return "\n\n".join(review.brief(workspace, None, name).text for name in names)
+
+
+def _ask_resolution(workspace: Workspace, step: Step) -> str:
+    finding = workspace.own_loop().state.findings[step.subject]
+    return (
+        f"{finding.id} {finding.severity}: {finding.issue}\nguidance: {finding.guidance}\n\n"
+        "how: <approve | task | discuss | skip | waive>\n"
+        'text: "<why>"\nverify: "<with task: its check>"'
+    )
 
 
 def _told(changes: list[Change]) -> str:
-    """What was recorded, a line for each journal line that a person should see."""
-    return "\n".join(_TOLD[kind](row) for kind, row in changes if kind in _TOLD)
-
-
-def _findings(row: dict) -> str:
-    lines = [f"{prose.count(len(row['findings']), 'finding')}"]
-    for finding in row["findings"]:
-        task = f" → {finding['task']}" if finding.get("task") else ""
-        issue = prose.clean(finding["issue"], 120)
-        lines.append(f"{finding['id']} {finding['severity']}{task}: {issue}")
-    return "\n".join(lines)
-
-
-def _passed(row: dict) -> str:
-    if row["passed"]:
-        return f"gate passed: {row['card']}"
-    return f"gate refused: {prose.clean('; '.join(row['failed']), 300)}"
-
-
-_TOLD: dict[str, Callable[[dict], str]] = {
-    "scored": lambda row: f"spec {row['spec']}/10, fit {row['fit']}, shape {row['shape']}",
-    "shape_saved": lambda row: prose.count(len(row["criteria"]), "criterion", "criteria"),
-    "task_added": lambda row: (
-        f"{row['task']['id']} added: {prose.clean(row['task']['subject'], 100)}"
-    ),
-    "task_completed": lambda row: f"{row['id']} completed",
-    "task_failed": lambda row: f"{row['id']} failed, attempt {row['attempt']}: {row['action']}",
-    "panel_recorded": lambda row: f"the next attempt is told: {prose.clean(row['consensus'], 200)}",
-    "review_light": lambda row: f"{row['score']}/10, {prose.count(row['blockers'], 'blocker')}",
-    "review_thorough": _findings,
-    "gate_result": _passed,
-}
-
-
-# -- what the program does itself
+    """What was recorded, a line each: `T-001 task completed`."""
+    return "\n".join(
+        " ".join(filter(None, (row.get("id") or row.get("task"), kind.replace("_", " "))))
+        for kind, row in changes
+        if not isinstance(row.get("task"), dict)
+    )
 
 
 def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
@@ -237,6 +194,9 @@ def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     return result
 
 
+# -- what is done for each kind
+
+
 def _next(workspace: Workspace, loop: Loop, step: Step) -> Result:
     return wave.next_wave(workspace)
 
@@ -250,3 +210,80 @@ _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
     kinds.MERGE: lambda workspace, loop, step: worktree.merge(workspace, step.subject, None),
     kinds.COMPLETE: lambda workspace, loop, step: control.complete(workspace),
 }
+
+
+class _Form(NamedTuple):
+    """reply: name of the model of what is answered, RECORD for any record, "" for plain text · ask:
+    what to tell whoever answers, where the kind has no prompt · take: records it."""
+
+    reply: str
+    ask: Callable[[Workspace, Step], str]
+    take: Callable[[Workspace, Step, Any], Result]
+
+
+_FORMS: dict[str, _Form] = {
+    kinds.CLARIFY: _Form(
+        "clarification",
+        lambda workspace, step: clarify.ask(workspace).text,
+        lambda workspace, step, row: clarify.record(workspace, row),
+    ),
+    kinds.SCORE: _Form(
+        RECORD,
+        lambda workspace, step: "\n".join(f"{name}: {clarify.rubric(name)}" for name in DIMENSIONS),
+        lambda workspace, step, row: score.score_request(workspace, row),
+    ),
+    kinds.SHAPE: _Form(
+        "",
+        lambda workspace, step: shape.show(workspace).text,
+        lambda workspace, step, text: shape.accept(workspace, text, 0o666),
+    ),
+    kinds.TASKS: _Form(
+        "tasks",
+        lambda workspace, step: replies.form("tasks"),
+        lambda workspace, step, rows: listing.add(workspace, rows),
+    ),
+    kinds.SPLIT: _Form(
+        "tasks",
+        lambda workspace, step: listing.show(workspace, step.subject).text,
+        lambda workspace, step, rows: listing.split(workspace, step.subject, rows),
+    ),
+    kinds.PANEL: _Form(
+        "panel",
+        lambda workspace, step: panel.on_task(workspace, step.subject, None).text,
+        lambda workspace, step, row: panel.on_task(workspace, step.subject, row),
+    ),
+    kinds.WAVE_REVIEW: _Form(
+        "wave_review",
+        lambda workspace, step: review.ask_light(workspace, step.subject).text,
+        lambda workspace, step, row: review.record_light(workspace, step.subject, row),
+    ),
+    kinds.THOROUGH_REVIEW: _Form(
+        "review",
+        _ask_thorough_review,
+        lambda workspace, step, row: review.record_thorough(workspace, row),
+    ),
+    kinds.PLAN_REVIEW: _Form("plan_review", _ask_plan_review, _judged),
+    kinds.BATCH_REVIEW: _Form("review", _ask_batch_review, _judged),
+    kinds.SET_CHECK: _Form(
+        RECORD,
+        lambda workspace, step: listing.show(workspace, step.subject).text,
+        lambda workspace, step, row: listing.change(
+            workspace, step.subject, str(row.get("verify", "")), None, None
+        ),
+    ),
+    kinds.RESOLVE: _Form(
+        RECORD,
+        _ask_resolution,
+        lambda workspace, step, row: review.resolve(
+            workspace,
+            [step.subject],
+            *(str(row.get(name, "")) for name in ("how", "text", "verify")),
+        ),
+    ),
+    kinds.GATE: _Form(
+        "gate",
+        lambda workspace, step: gate.ask(workspace).text,
+        lambda workspace, step, row: gate.record(workspace, row),
+    ),
+}
+_FORMS[kinds.GATE_AGAIN] = _FORMS[kinds.GATE]

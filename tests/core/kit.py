@@ -123,7 +123,9 @@ class Book:
         except NotYet as refusal:
             refusal.next_comes(nextstep.command(self.state))
             raise
-        for kind, data in [*changes, *stage.asked_again(self.state, changes)]:
+        lines = [*changes, *stage.asked_again(self.state, changes)]
+        LOOP.check([Event(kind, data, "", "") for kind, data in lines])
+        for kind, data in lines:
             self.line(kind, **data)
         return changes
 

@@ -74,12 +74,12 @@ def test_review_to_its_card(made: Case) -> None:
         "plan_review": [
             {
                 "reply": {
-                    "status": "NEEDS REVISION",
+                    "score": 40,
                     "summary": "c is missing",
                     "findings": [{"severity": "BLOCKER", "issue": "c is missing"}],
                 }
             },
-            {"reply": {"status": "APPROVED", "summary": "whole", "findings": []}},
+            {"reply": {"score": 90, "summary": "whole", "findings": []}},
         ],
         **{f"implementation T-00{n + 3}": writes(name, "good") for n, name in enumerate("abc")},
         "batch_review": [
@@ -116,7 +116,7 @@ def test_supervisor_to_its_card(made: Case) -> None:
     verdicts = {score: {"reply": roles.scored(score)} for score in (20, 60, 90)}
     made.steps |= {
         "plan": [{"text": "I would rather not."}, plan(part("a"), part("b"), part("c"))],
-        "plan_verdict": verdicts[90],
+        "plan_verdict": {"reply": {"score": 90, "summary": "whole", "findings": []}},
         **{
             f"implementation T-00{n + 1}": {**writes(name, "good")[0], "reply": roles.implemented()}
             for n, name in enumerate("abc")
