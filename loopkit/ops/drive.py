@@ -19,7 +19,7 @@ from ..core.steps import briefing, due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
-from ..render import briefs
+from ..render import briefs, context
 from ..replies import records
 from ..store.loop import Loop
 from . import (
@@ -104,7 +104,7 @@ def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Reques
     kind, form = KINDS[step.kind], _FORMS.get(step.kind)
     name = form.reply if form else kind.reply if step in due.briefed(loop.state) else ""
     known = name in replies.REGISTRY
-    text = form.ask(workspace, step) if form else ""
+    text = f"{context.render(loop.state)}\n{form.ask(workspace, step)}" if form else ""
     if kind.prompt:
         shown = replies.form(name) if known else ""
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)

@@ -198,5 +198,5 @@ def test_what_an_agent_is_told(made: Case) -> None:
     first = next(text for text in asked if text.startswith("# Do T-001\n"))
     assert "loopkit verify T-001 -- grep -qx good a.txt" in first and "## Answer" not in first
     assert all("rate limiting" in text for text in asked)
-    panel = next(text for text in asked if "loopkit panel T-001" in text)
-    assert "T-001" in panel
+    panel = next(text for text in asked if "counsel:panel" in text)
+    assert "T-001" in panel and "consensus:" in panel

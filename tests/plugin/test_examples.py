@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopkit import replies
-from loopkit.core.journal import supervised
+from loopkit.core.journal import parts
 from loopkit.core.memory import decisions
 from loopkit.core.plan import work
 from loopkit.core.review import batch_review, review
@@ -52,13 +52,13 @@ def test_a_review_of_a_plan_is_taken_under_both_policies() -> None:
     row = record("plan_review", "agents/plan-review.md")
     book = Book(approval="review").planned(task("a"), task("b"))
     (reviewed, *_) = batch_review.planned(book.state, row)
-    assert reviewed[1]["outcome"] == supervised.REVISE
+    assert reviewed[1]["outcome"] == parts.REVISE
     roles = Roles()
     roles.ask()
     roles.reply("plan", None, {"tasks": [task("a"), task("b"), task("c")]})
     roles.ask()
     (reviewed, *_) = roles.reply("verification", "plan", row)
-    assert reviewed[1]["outcome"] == supervised.REVISE and reviewed[1]["issues"]
+    assert reviewed[1]["outcome"] == parts.REVISE and reviewed[1]["issues"]
 
 
 def test_a_plan_is_taken_by_whoever_hands_it_in() -> None:

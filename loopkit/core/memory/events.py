@@ -85,7 +85,7 @@ class FindingRow(Fields):
     reverses: Text | None = None
     files: list[Text] = []
     contradicts: list[Count] = []
-    also = {"Text": "verify"}
+    also = {"Text": "verify repeats"}
 
 
 class DecisionInvalidated(EventType):

@@ -137,7 +137,7 @@ class ExpertRow(Fields):
 
 class RecommendationRow(Fields):
     approach: Text
-    also = {"Amount": "confidence"}
+    also = {"Amount": "confidence", "Text": "by"}
 
 
 class PanelRecorded(EventType):
