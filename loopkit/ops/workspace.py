@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.journal import prose, stage, verdict
-from ..core.journal.errors import Damaged, NotYet, Refused, UsageFault
+from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import nextstep
@@ -171,11 +171,18 @@ class Workspace:
     def input_folders(self) -> list[str]:
         """Folders whose files are input: the project's; in a session that of its own loop, or where
         it was opened, and not wherever it has wandered to."""
-        opened, found = place.session_folder(self.environment), self._found
-        own = found is not None and found.state.session.owner == self.session
-        folders = [self.project_root, self.here] if opened is None or own else []
+        opened = place.session_folder(self.environment)
+        folders = [self.project_root, self.here] if opened is None or self._owns_loop() else []
         folders.append(place.project(opened or self.folder, self.environment))
         return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
+
+    def _owns_loop(self) -> bool:
+        """Whether the active loop is our session's; input is read before the loop is asked for."""
+        loop = self._found
+        if loop is None and self.root:
+            with contextlib.suppress(LoopError, OSError):
+                loop = Loop.active(self.root)
+        return loop is not None and loop.state.session.owner == self.session
 
     def work_folder(self, state: LoopState, tree: str | None = None) -> str:
         """Where a loop's checks run: where its session was opened, in this or another tree."""
