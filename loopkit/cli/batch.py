@@ -73,7 +73,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
 
 def _ask_plan(call: app.App, loop: Loop) -> None:
     batch_review.check_plan(loop.state)
-    form = replies.form("plan_review", score=None)
+    form = replies.form("plan_review", "summary", "findings", "missing")
     step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
         said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{form}"

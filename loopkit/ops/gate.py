@@ -94,7 +94,9 @@ def form(loop: Loop, kind: str) -> str:
         for name, meaning in gate.POINTS[kind].items()
     }
     criteria = {row.id: "PASS what was seen | FAIL what is wrong" for row in gate.told(loop.state)}
-    return replies.form("gate", kind=kind, points=points, criteria=criteria)
+    card = ("confidence", "reversal", "size", "alternative", "risk", "verify")
+    asked = ("kind", "points", *(("criteria",) if criteria else ()), *card)
+    return replies.form("gate", *asked, kind=kind, points=points, criteria=criteria)
 
 
 def record(workspace: Workspace, row: dict) -> Result:

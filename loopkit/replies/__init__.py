@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .fields import Reply
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_EXAMPLES = os.path.join(_ROOT, "templates", "replies")
+_TEMPLATES = os.path.join(_ROOT, "templates")
 
 #: {name: (module and class, what it is)}. pydantic is imported with the first of them.
 REGISTRY = {
@@ -47,10 +47,14 @@ class Unfit(UsageFault):
         super().__init__(line if len(line) <= 400 else line[:399] + "…", todo)
 
 
-def model(name: str) -> type[Reply]:
-    """The model of a name. Raises UsageFault for an unknown one."""
+def _check_name(name: str) -> None:
     if name not in REGISTRY:
         raise UsageFault(f"there is no schema {name[:30]!r}", "use " + ", ".join(REGISTRY))
+
+
+def model(name: str) -> type[Reply]:
+    """The model of a name. Raises UsageFault for an unknown one."""
+    _check_name(name)
     module, _, kind = REGISTRY[name][0].partition(".")
     return getattr(importlib.import_module(f".{module}", __name__), kind)
 
@@ -67,20 +71,41 @@ def form(name: str, *fields: str, **filled: Any) -> str:
     """What to fill in, as block YAML: required fields first, allowed words and hints as values.
 
     fields: these alone, in this order; all where none is named · filled: {field: {key: hint}} or
-    {field: value} that is known already; nothing leaves the field out.
+    {field: value} of those of them that are known already. As printed it is text that script/forms
+    has written out of the model, so that whoever shows a form pays for no model.
     """
-    from . import texts
+    text = _text("forms", name).rstrip("\n")
+    blocks = {**_blocks(text), **{field: _filled(field, one) for field, one in filled.items()}}
+    return "\n".join(blocks[field].rstrip("\n") for field in fields) if fields else text
 
-    return texts.form(schema(name), model(name).bare, fields, filled)
+
+def _filled(field: str, value: Any) -> str:
+    if not isinstance(value, dict):
+        return f"{field}: {value}"
+    hints = [
+        f"  {key}: " + (hint if hint.startswith("<") else f'"<{hint}>"')
+        for key, hint in value.items()
+    ]
+    return "\n".join([f"{field}:", *hints])
 
 
 def example(name: str, *fields: str) -> str:
     """One that is filled in, as block YAML; with these fields alone, where some are named."""
-    model(name)
-    with open(os.path.join(_EXAMPLES, f"{name}.yaml"), encoding="utf-8") as file:
-        text = file.read()
-    blocks = dict(re.findall(r"^((\w+):.*\n(?:[ -].*\n)*)", text, re.M)) if fields else {}
-    return "".join(block for block, field in blocks.items() if field in fields) or text
+    text = _text("replies", name)
+    blocks = _blocks(text)
+    return "".join(blocks[field] for field in fields) if fields else text
+
+
+def _text(folder: str, name: str) -> str:
+    _check_name(name)
+    with open(os.path.join(_TEMPLATES, folder, f"{name}.yaml"), encoding="utf-8") as file:
+        return file.read()
+
+
+def _blocks(text: str) -> dict[str, str]:
+    """{field: its lines} of a record as block YAML."""
+    found = re.findall(r"^((\w+):.*\n?(?:[ -].*\n?)*)", text, re.M)
+    return {field: block for block, field in found}
 
 
 def check(name: str, value: object) -> Any:

@@ -221,5 +221,6 @@ class Gate(Reply):
         {}, description="<C2>: PASS what was seen | FAIL what is wrong"
     )
     verify: dict[str, Check] = Field(
-        {}, description="<what fails>: command that exits 0 once it is mended"
+        {},
+        description="<what fails>: command that exits 0 once it is mended",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -42,35 +41,21 @@ def names(model: type[Reply]) -> tuple[set[str], set[str]]:
 # -- forms
 
 
-def form(schema: dict, bare: str, fields: Iterable[str], filled: dict) -> str:
-    """What to fill in; see the package's `form`."""
-    defs = schema["$defs"] if "$defs" in schema else {}
-    if bare:
-        return "\n".join(_entries(_leaf(schema, defs)))
-    tree = _record(schema, defs, filled)
-    if fields:
-        tree = {name: tree[name] for name in fields}
-    return "\n".join(_lines(tree))
+def form(model: type[Reply]) -> str:
+    """The form of a model as block YAML: required fields first, allowed words and hints as
+    values."""
+    whole = schema(model)
+    defs = whole.get("$defs", {})
+    lines = _entries(_leaf(whole, defs)) if model.bare else _lines(_record(whole, defs))
+    return "\n".join(lines) + "\n"
 
 
-def _record(schema: dict, defs: dict, filled: dict | None = None) -> dict:
-    known = filled or {}
-    fields = schema["properties"]
-    needed = {*schema.get("required", ()), *(name for name in known if known[name])}
-    tree = {
-        name: _filled(known[name]) if name in known else _leaf(one, defs)
-        for name, one in fields.items()
-        if known.get(name, one)
-    }
+def _record(schema: dict, defs: dict) -> dict:
+    fields, needed = schema["properties"], schema.get("required", ())
+    tree = {name: _leaf(one, defs) for name, one in fields.items()}
     first = {name: one for name, one in tree.items() if name in needed}
     rest = {name: one for name, one in tree.items() if name not in needed}
     return {**first, **({_NOTE: "may be left out:"} if first and rest else {}), **rest}
-
-
-def _filled(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _words(hint) for key, hint in value.items()}
-    return value
 
 
 def _leaf(field: dict, defs: dict) -> Any:

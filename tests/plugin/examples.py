@@ -1,5 +1,5 @@
-"""Examples in the Markdown that come out of the registry of schemas: fences whose first line names
-one, as in ```yaml decision. `script/forms` writes them anew."""
+"""What comes out of the registry of schemas: forms, and examples in the Markdown in fences whose
+first line names one, as in ```yaml decision. `script/forms` writes them anew."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loopkit import replies
+from loopkit.replies import texts
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Language, schema and fields of a fence; what stands in it.
@@ -44,6 +45,9 @@ def written(text: str) -> str:
 
 
 def main() -> None:
+    for name in replies.REGISTRY:
+        form = texts.form(replies.model(name))
+        (ROOT / "templates" / "forms" / f"{name}.yaml").write_text(form, encoding="utf-8")
     for path in files():
         text = path.read_text(encoding="utf-8")
         if written(text) != text:
