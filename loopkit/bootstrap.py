@@ -288,7 +288,7 @@ def explain(step: str, code: int, output: str, data: Path, log: Path) -> CannotP
     errors = [line for line in lines if re.match(r"(error|×|.*error:)", line, re.IGNORECASE)]
     last = "".join(f" ({line[:160]})" for line in (errors or lines)[-1:])
     what = f"{step} failed with exit code {code}{last}"
-    return CannotPrepare(f"{what}: details in {log}; mend that and run this again")
+    return CannotPrepare(f"{what}: details in {log}; fix that and run this again")
 
 
 def prepare(data: Path, lock: Path) -> None:
@@ -304,7 +304,7 @@ def prepare(data: Path, lock: Path) -> None:
         envs.mkdir(exist_ok=True)
         new = complete(data, wanted)
         if new is None:
-            sweep(data, current)
+            clean_up(data, current)
             new = envs / secrets.token_hex(4)
             begun = time.monotonic()
             changed = (current / "requirements.lock").exists()
@@ -316,7 +316,7 @@ def prepare(data: Path, lock: Path) -> None:
             say(f"environment ready after {time.monotonic() - begun:.0f} s")
         write_whole(data / "python", os.fsencode(base_interpreter()) + b"\n")
         switch(current, new)
-        sweep(data, current)
+        clean_up(data, current)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -344,7 +344,7 @@ def switch(current: Path, new: Path) -> None:
         os.replace(link, current)
 
 
-def sweep(data: Path, current: Path) -> None:
+def clean_up(data: Path, current: Path) -> None:
     """Remove environments other than `current`, and what was compiled for them, that nobody runs
     in: those that were not built to their end, and those that have long been unused."""
     kept = os.path.realpath(current)

@@ -608,7 +608,7 @@ def test_bootstrap_is_readable_by_old_pythons() -> None:
     assert re.findall(r"^(?:import|from) .*", before, re.MULTILINE) == ["import sys"]
 
 
-# What cannot be mended here
+# What cannot be fixed here
 
 
 @pytest.mark.parametrize("below", [False, True])

@@ -93,7 +93,7 @@ def command(name: str, example: str, **settings: Any) -> Callable:
     return wrap
 
 
-# -- what is handed in
+# -- what is submitted
 
 
 def read_input(call: App, source: str) -> str:

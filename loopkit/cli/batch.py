@@ -29,7 +29,7 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     """`review --plan`: ask for it, record it, or (`why`) let the plan pass as the person says."""
     if why is not None and source is not None:
         raise UsageFault(
-            "both --file and --waive", "a review is handed in, or the person lets the plan pass"
+            "both --file and --waive", "a review is submitted, or the person lets the plan pass"
         )
     loop = call.own_loop()
     policies.of(loop.state).check_reviews("loopkit review --plan")
@@ -76,7 +76,7 @@ def _ask_plan(call: app.App, loop: Loop) -> None:
     form = replies.form("plan_review", "summary", "findings", "missing")
     step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
-        said = f"loop:{step.agent} has been asked; hand its answer in as block YAML:\n{form}"
+        said = f"loop:{step.agent} has been asked; submit its answer as block YAML:\n{form}"
         call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])
         return
     path = dispatch.write(call, loop, step, PLAN_REPLY, form)
@@ -108,7 +108,7 @@ def of_batch(
     if light:
         raise UsageFault(
             "a batch review decides, so it needs verdicts",
-            "hand it in with --file -; without it: its form",
+            "submit it with --file -; without it: its form",
         )
     kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
     if brief is not None:
@@ -139,7 +139,7 @@ def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
     own, waiting = batch_review.line(loop.state), work.running(loop.state)
     data = {"tasks": waiting, "asked": bool(anew)}
     if not anew:
-        said = f"loop:review has been asked; hand its answer in as block YAML:\n{_form(waiting)}"
+        said = f"loop:review has been asked; submit its answer as block YAML:\n{_form(waiting)}"
         call.answer(loop, said, data, [f"{own} --file -"])
         return
     bare = [one for one in waiting if not work.proven(loop.state.tasks[one])]

@@ -20,7 +20,7 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
     """Show what the loop taught, or keep what the person chose of it. Nothing is kept unasked."""
     if accept and source:
         raise UsageFault(
-            "--accept together with --file", "hand in the edited ones first, accept the rest then"
+            "--accept together with --file", "submit the edited ones first, accept the rest then"
         )
     if source:
         return ops.keep(call, app.read_record(call, source, "learnings"), user, app.now())

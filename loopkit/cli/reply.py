@@ -20,7 +20,7 @@ from . import app
     help="The reply, unchanged; - for standard input.",
 )
 def command(call: app.App, kind: str, target: str | None, source: str) -> app.Result:
-    """Hand in the reply of an agent: plan, replan, implementation, fix, test, verification or
+    """Submit the reply of an agent: plan, replan, implementation, fix, test, verification or
     diagnosis.
 
     It is block YAML or JSON in the form that the agent's brief shows. TARGET is a task; of a

@@ -106,7 +106,7 @@ def _options(given: dict) -> dict:
     flag_value="approve",
     help="Right as it is; the guidance is followed or not needed.",
 )
-@click.option("--task", "how", flag_value="task", help="A task mends it; needs --verify.")
+@click.option("--task", "how", flag_value="task", help="A task fixes it; needs --verify.")
 @click.option("--verify", default="", metavar="COMMAND", help="With --task: its check.")
 @click.option("--discuss", metavar="TEXT", help="What was said about it.")
 @click.option("--skip", metavar="TEXT", help="Why it is left.")

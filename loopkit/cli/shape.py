@@ -1,4 +1,4 @@
-"""loopkit shape: hand in SHAPE.md."""
+"""loopkit shape: submit SHAPE.md."""
 
 from __future__ import annotations
 

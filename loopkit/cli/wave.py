@@ -20,9 +20,9 @@ def command() -> None:
 @app.flag("--sequential", help="One task only, as a panel may advise.")
 @app.flag("--worktrees", "apart", help="Each task in a git worktree of its own.")
 def next_(call: app.App, sequential: bool, apart: bool) -> app.Result:
-    """Open the next wave and hand out its tasks; while one is open, show who still has to report.
+    """Open the next wave and dispatch its tasks; while one is open, show who still has to report.
 
-    Under a supervisor it hands out whatever is due to any role: plan, plan review, coding, test,
+    Under a supervisor it dispatches whatever is due to any role: plan, plan review, coding, test,
     judgement, diagnosis.
     """
     return wave.next_wave(call, sequential, apart)

@@ -163,7 +163,7 @@ class _Taking:
         for path in found:
             if not path or self._is_excluded(path.rstrip(b"/")):
                 continue
-            why = _unfit(self._full(path))
+            why = _invalid(self._full(path))
             if why:
                 self._leave_out(path.rstrip(b"/"), why)
             else:
@@ -275,7 +275,7 @@ def _not_a_file(full: bytes) -> str:
     return "" if stat.S_ISREG(mode) or stat.S_ISLNK(mode) else "neither file nor link"
 
 
-def _unfit(full: bytes) -> str:
+def _invalid(full: bytes) -> str:
     """Why an untracked path is left out; "" if it is not."""
     if full.endswith(b"/"):
         return "a repository of its own"

@@ -54,7 +54,7 @@ def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
 def _take(workspace: Workspace, loop: Loop, label: str, wave: int | None) -> Checkpoint:
     """Take the tree, keep and record it. Raises Unavailable, GitFault, Late, Damaged."""
     lines = loop.state.lines
-    newest = loop.state.checkpointed.checkpoints[-1:]
+    newest = loop.state.checkpoints.rows[-1:]
     snapshot = checkpoints.snapshot(
         workspace.project,
         workspace.environment,
@@ -66,7 +66,7 @@ def _take(workspace: Workspace, loop: Loop, label: str, wave: int | None) -> Che
         return kept(workspace, state, snapshot, label, lines=lines, wave=wave)
 
     number = workspace.change(loop, decide)[0][1]["number"]
-    return loop.state.checkpointed.numbers[number]
+    return loop.state.checkpoints.numbers[number]
 
 
 def kept(
@@ -132,9 +132,9 @@ def listing(workspace: Workspace) -> Result:
     state = loop.state
     on_line = {made.number for made in rules.ancestors(state)}
     rows, lines = [], []
-    for made in state.checkpointed.checkpoints:
+    for made in state.checkpoints.rows:
         row = {**_row(loop, made), "on_line": made.number in on_line}
-        row["here"] = made.number == state.checkpointed.head
+        row["here"] = made.number == state.checkpoints.head
         rows.append(row)
         kind = "good" if row["good"] else "saved" if made.label == BEFORE else "-"
         at = time.strftime("%d %b %H:%M", time.localtime(clock.epoch(made.at)))

@@ -19,7 +19,7 @@ def ask(workspace: Workspace) -> Result:
     lines += [f"  {name}: {rubric(name)}" for name in clarify.open_dimensions(state)]
     lines.append(_how(state))
     lines.append(
-        "skill hope:intent; hand in as block YAML, the order only where the request is nearly "
+        "skill hope:intent; submit as block YAML, the order only where the request is nearly "
         f"explicit (spec {clarify.ORDER_FROM} or more):"
     )
     lines.append(replies.form("clarification"))

@@ -18,7 +18,7 @@ def ask(workspace: Workspace, avoid: bool) -> Result:
     """The form of a decision, or of an anti-pattern."""
     form = replies.form("lesson" if avoid else "decision")
     step = "loopkit decide --avoid --file -" if avoid else "loopkit decide --file -"
-    return Result(workspace.loop(), f"hand in as block YAML:\n{form}", steps=[step])
+    return Result(workspace.loop(), f"submit as block YAML:\n{form}", steps=[step])
 
 
 def record(workspace: Workspace, row: dict, avoid: bool) -> Result:
@@ -63,14 +63,14 @@ def listed(workspace: Workspace) -> Result:
     """All decisions and anti-patterns, with what became of them."""
     loop = workspace.loop()
     state = loop.state
-    rows = [*state.decisions, *state.trail.anti_patterns]
+    rows = [*state.decisions, *state.decision_log.anti_patterns]
     if not rows:
         return Result(loop, "no decision yet", {"decisions": []}, ["loopkit decide --file -"])
     lines, data = [], []
     for one in sorted(rows, key=lambda one: one.get("number", 0)):
         number, lesson = one.get("number", 0), decisions.is_lesson(one)
         status = "ANTI-PATTERN" if lesson else decisions.status(state, number)
-        invalid = number in state.trail.invalidated and status == "DECISION"
+        invalid = number in state.decision_log.invalidated and status == "DECISION"
         gone = " (no longer holds)" if invalid else ""
         title = prose.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
         lines.append(f"{number:03d} {status}{gone}: {title}")

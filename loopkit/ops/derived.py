@@ -18,13 +18,13 @@ LARGEST = 4_000_000
 def follow(loop: Loop, note: Callable[[str], None]) -> None:
     """Let a loop's files follow its state; a failure is told and loses nothing."""
     state = loop.state
-    rows = [*state.decisions, *state.trail.anti_patterns]
+    rows = [*state.decisions, *state.decision_log.anti_patterns]
     name = "learnings"
     try:
         if rows:
             from ..store import decisions
 
-            decisions.write(loop.folder, rows, state.trail.superseded)
+            decisions.write(loop.folder, rows, state.decision_log.superseded)
         judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
         if not state.tasks and not judged:
             return

@@ -32,7 +32,7 @@ def dispatch(workspace: Workspace, loop: Loop, said: str = "", data: dict | None
         still = prose.count(len(out), "reply is", "replies are")
         text = f"{still} still out; wait, end the turn if need be"
         return Result(loop, text, {"out": _rows(out)}, [briefing.reply(one) for one in out])
-    head, *rest = (said or f"{prose.count(len(waiting), 'step')} handed out").split("\n")
+    head, *rest = (said or f"{prose.count(len(waiting), 'step')} dispatched").split("\n")
     if len(waiting) > 1:
         head += ", to be done side by side"
     if out:

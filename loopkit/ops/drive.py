@@ -187,7 +187,7 @@ def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     elif name in state.criteria:
         line = state.criteria[name].command
     else:
-        line = state.trail.checks[int(name[1:])]
+        line = state.decision_log.checks[int(name[1:])]
     result = verify.verify(workspace, name, command.split(line))
     if result.code:
         result.data["why"] = signature.line_of(result.text)

@@ -64,7 +64,7 @@ def ask(workspace: Workspace) -> Result:
             f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
         )
     kind = topics.kind_of(loop.state) or score.BUILD
-    said = "\n".join([*_brief(loop.state, kind), "hand in as block YAML:", form(loop, kind)])
+    said = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", form(loop, kind)])
     return Result(loop, said, {"kind": kind}, ["loopkit gate --file -"])
 
 
@@ -87,7 +87,7 @@ def _brief(state: LoopState, kind: str) -> list[str]:
 
 
 def form(loop: Loop, kind: str) -> str:
-    """The record to hand in, with the points of a kind of work and the criteria that no command
+    """The record to submit, with the points of a kind of work and the criteria that no command
     verifies."""
     points = {
         name: f"{meaning}: PASS how you know | FAIL what is wrong"
@@ -106,7 +106,7 @@ def record(workspace: Workspace, row: dict) -> Result:
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:
         failed = "; ".join(prose.clean(one, 300) for one in data["failed"])
-        said = f"gate refused: {failed}\n{', '.join(data['tasks'])} to mend it"
+        said = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
         return Result(loop, said, {"passed": False, "tasks": data["tasks"]}, code=1)
     told = {"passed": True, "card": data["card"]}
     if data["card"] == gate.RESEARCH:

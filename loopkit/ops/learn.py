@@ -130,4 +130,4 @@ def _known(workspace: Workspace, root: str | None) -> list[dict]:
     try:
         return learnings.rows(path, workspace.origin(root) if root else None)
     except OSError as error:
-        raise Damaged(f"cannot read {path}: {error.strerror}", "mend or remove it") from None
+        raise Damaged(f"cannot read {path}: {error.strerror}", "fix or remove it") from None

@@ -96,7 +96,7 @@ def _brief(loop: Loop, lines: list[str], topics: list[str], about: str) -> Resul
     head = (
         f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:"
     )
-    said = [*lines, head, *_members(loop.state, topics), "hand in as block YAML:"]
+    said = [*lines, head, *_members(loop.state, topics), "submit as block YAML:"]
     said.append(replies.form("panel"))
     return Result(loop, "\n".join(said), {"topics": topics}, [f"loopkit panel {about} --file -"])
 

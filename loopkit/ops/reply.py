@@ -30,8 +30,8 @@ def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Res
     try:
         given = replies.parse(name, text)
         if name == "plan_review" and (given["score"] is None or not given["summary"]):
-            raise replies.Unfit("score and summary: must be given")
-    except replies.Unfit as fault:
+            raise replies.Invalid("score and summary: must be given")
+    except replies.Invalid as fault:
         given, error = None, fault.what
         instead = lists.fallback(name, text, _test_command(workspace))
     changes = workspace.change(
@@ -170,12 +170,12 @@ def _paused(loop: Loop, row: dict) -> str:
     return f"the loop is paused: {row['reason']}"
 
 
-def _unfit(loop: Loop, row: dict) -> str:
+def _invalid(loop: Loop, row: dict) -> str:
     return f"this {row['kind']} does not fit: {prose.clean(row['error'], 600)}"
 
 
 _TOLD = {
-    "reply_unfit": _unfit,
+    "reply_unfit": _invalid,
     "plan_proposed": _proposed,
     "plan_reviewed": _reviewed,
     "task_coded": _coded,

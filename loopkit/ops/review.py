@@ -138,11 +138,11 @@ def ask_thorough(workspace: Workspace) -> Result:
                 "need be"
             )
             return Result(loop, said, {"asked": names, "left": left}, [])
-        said = f"{names} have reported; hand in as block YAML:\n{form}"
+        said = f"{names} have reported; submit as block YAML:\n{form}"
         return Result(loop, said, steps=["loopkit review --thorough --file -"])
     head = "ask {} to {} experts, an agent each:".format(*review.THOROUGH_EXPERTS)
     lines = [head, *[experts.line(*row) for row in rows], *_context(loop.state)]
-    lines.append(f"hand in together, as block YAML; nothing found: findings: []\n{form}")
+    lines.append(f"submit together, as block YAML; nothing found: findings: []\n{form}")
     asked = [(one.name, prose.clean(question, 120)) for one, question, _ in rows]
     data = {"experts": [one.name for one, _, _ in rows]}
     return Result(loop, "\n".join(lines), data, nextstep.reviewers(loop.state, asked))
@@ -159,7 +159,7 @@ def _context(state: LoopState) -> list[str]:
         if one.severity == review.BLOCKER
         and one.source not in ("thorough", "decision")
         and not one.resolution
-        if not convergence.mended(state, one)
+        if not convergence.fixed(state, one)
     ]
     return lines + reasons(state, experts.files(state))
 
@@ -229,7 +229,7 @@ def _work(state: LoopState, wave: int | None) -> list[str]:
     )
     return lines + [
         f"settled earlier: {one.id} ({one.category}) {one.place} {_cut(one.issue, 100)} "
-        f"({(one.resolution or {}).get('how') or 'mended'})"
+        f"({(one.resolution or {}).get('how') or 'fixed'})"
         for one in list(state.findings.values())[-12:]
         if one.source == "thorough"
         and not review.unsettled(one, state)

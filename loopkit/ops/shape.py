@@ -13,7 +13,7 @@ from ..core.request import aspects, clarify, intake, shape
 from ..core.review import convergence, panel
 from ..store import atomic, place, profiles, project
 from ..store.loop import Loop
-from .workspace import Result, Workspace, strangers_only
+from .workspace import Result, Workspace, untrusted_only
 
 #: Commands of the project that a brief shows at the most.
 SHOWN = 8
@@ -30,7 +30,7 @@ def accept(workspace: Workspace, text: str, most: int) -> Result:
     except OSError as error:
         raise Damaged(
             f"cannot write {target}: {error.strerror}",
-            "the shape is recorded; make room, then hand it in again",
+            "the shape is recorded; make room, then submit it again",
         ) from None
     return Result(loop, _said(loop.state, data))
 
@@ -38,7 +38,7 @@ def accept(workspace: Workspace, text: str, most: int) -> Result:
 def show(workspace: Workspace) -> Result:
     """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
     root = workspace.root
-    loop = Loop.active(root) if root and not strangers_only(root) else None
+    loop = Loop.active(root) if root and not untrusted_only(root) else None
     alive = loop is not None and loop.ours and loop.state.session.status not in verdict.FINAL
     state = loop.state if loop is not None and alive else None
     row: dict = {"types": proofs.TYPES, "form": shape.FORM}

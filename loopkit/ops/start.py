@@ -16,7 +16,7 @@ from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
 from . import recall, worktree
 from . import score as scoring
-from .workspace import Result, Workspace, strangers_only
+from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
@@ -46,8 +46,7 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     text = prompts.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
         said = (
-            "No task text has arrived. Ask the person what is to be done, then hand it over "
-            "unchanged:"
+            "No task text has arrived. Ask the person what is to be done, then submit it unchanged:"
         )
         step = "loopkit start --task-file -"
         return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
@@ -119,7 +118,7 @@ def _check(workspace: Workspace, text: str, options: Options) -> None:
     if options.beside and options.fresh:
         raise UsageFault(
             "--beside and --fresh",
-            "one keeps the unfinished loop, the other puts it away: give one",
+            "one keeps the unfinished loop, the other archives it: give one",
         )
 
 
@@ -210,7 +209,7 @@ def _folder(workspace: Workspace, root: str) -> str:
 
 def _make_room(workspace: Workspace, root: str, options: Options) -> None:
     """Put an unfinished loop away, as the options say. Raises Refused. Under the lock."""
-    if strangers_only(root):
+    if untrusted_only(root):
         return
     try:
         old = store.Loop.active(root)
@@ -275,7 +274,7 @@ def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
         worktree.moved(workspace, store.archive(root, name, purge))
         return
     try:
-        kept = [row.sha for row in loops.fold(root, name)[0].checkpointed.checkpoints]
+        kept = [row.sha for row in loops.fold(root, name)[0].checkpoints.rows]
     except OSError:  # a journal that cannot be read names none
         kept = []
     worktree.check_purge(workspace, name)

@@ -26,7 +26,7 @@ MOST_LISTED = 36
 def add(workspace: Workspace, rows: list[dict], replace: bool = False) -> Result:
     """Add tasks, or put them in place of all there are."""
     loop = workspace.own_loop()
-    changes = workspace.change(loop, work.replaced if replace else work.hand_in, rows)
+    changes = workspace.change(loop, work.replaced if replace else work.submit, rows)
     gone = [data["id"] for kind, data in changes if kind == "task_removed"]
     made = [data["task"] for kind, data in changes if kind == "task_added"]
     lines = [f"{', '.join(gone)} replaced"] if gone else []
@@ -236,8 +236,8 @@ def _attempts(state: LoopState, task: Task) -> list[str]:
 def _advice(state: LoopState, task: Task) -> list[str]:
     """What the person answered, and what the newest panel says."""
     lines = []
-    if state.course.answer:
-        lines.append(f"the person was asked and said: {quoted(state.course.answer, 600)}")
+    if state.history.answer:
+        lines.append(f"the person was asked and said: {quoted(state.history.answer, 600)}")
     advice = panel.advice(state, task.id)
     if advice:
         lines.append(

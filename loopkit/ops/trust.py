@@ -65,7 +65,7 @@ def _check(workspace: Workspace, chosen: list[Item]) -> None:
         except LoopError as error:  # told in words of theirs
             raise Refused(
                 f"the settings cannot be used as they are: {error}",
-                f"mend or remove .loop/{item.name}; take the rest by name",
+                f"fix or remove .loop/{item.name}; take the rest by name",
             ) from None
 
 

@@ -80,7 +80,7 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
         again = attempts.check_verify(state, target, words)  # the state may have moved meanwhile
         now = worktrees.apart(state, again.id)
         if (now.path if now else None) != (row.path if row else None):
-            raise NotYet(f"{again.id} was handed out anew while its check ran")
+            raise NotYet(f"{again.id} was dispatched anew while its check ran")
         return attempts.verified(state, again, outcome)
 
     changes = workspace.change(loop, decide)
@@ -111,7 +111,7 @@ def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: d
     else:
         said = _failure(workspace, loop, task, outcome)
     if kinds.step(kinds.TEST, task.id) in due.outstanding(loop.state):
-        said += "\nthe tester's reply can be handed in now"
+        said += "\nthe tester's reply can be submitted now"
     return Result(loop, said, _row(outcome, task=task.id), [], int(not outcome["passed"]))
 
 
@@ -220,7 +220,7 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
         finding = invalidated["findings"][0]["id"]
         said += (
             f"\n{finding} BLOCKER: supersede it (loopkit decide --file -, with supersedes: "
-            f"{number}), or a task mends it:"
+            f"{number}), or a task fixes it:"
             f'\n  loopkit review resolve {finding} --task --verify "<command>"'
         )
     return Result(loop, said, row, code=1)

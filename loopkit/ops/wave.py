@@ -47,7 +47,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     if due.briefed(loop.state):
         return dispatch.dispatch(workspace, loop, said, data)
     folder = dispatch.shown(workspace, loop.folder)
-    return Result(loop, said, data, nextstep.hand_out(loop.state, handed, folder))
+    return Result(loop, said, data, nextstep.dispatched_lines(loop.state, handed, folder))
 
 
 def _belated(workspace: Workspace, loop: Loop) -> Result:
@@ -106,10 +106,10 @@ def close(workspace: Workspace) -> Result:
     data = data_of(workspace.change(loop, waves.closed), "wave_closed") or {}
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
     said = [f"wave {data['wave']} closed: {counts}"]
-    said += filter(None, [checkpoint.make(workspace, loop), worktree.tidy(workspace, loop)])
+    said += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
-        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.held_up(loop.state)]
+        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.waiting(loop.state)]
     settled = recovering.settle(workspace, loop)
     said += settled.lines
     state, policy = loop.state, policies.of(loop.state)

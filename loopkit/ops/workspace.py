@@ -219,7 +219,7 @@ class Workspace:
         What stands in a loop that came with the folder reaches no session; a person at a terminal
         may look at it, and commands that are made for it (`strangers`) take it.
         """
-        alien = bool(self.session) and strangers_only(self.root)
+        alien = bool(self.session) and untrusted_only(self.root)
         if alien and not strangers:
             raise not_ours()
         try:
@@ -300,10 +300,10 @@ class Workspace:
         derived.follow(loop, self.note)
 
 
-def strangers_only(root: str | None) -> bool:
+def untrusted_only(root: str | None) -> bool:
     """Whether a `.loop` holds loops of strangers only."""
     try:
-        return root is not None and loops.strangers_only(root)
+        return root is not None and loops.untrusted_only(root)
     except OSError:  # said by whoever reads it next
         return False
 

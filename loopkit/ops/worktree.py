@@ -379,7 +379,7 @@ def _record(workspace: Workspace, tree: Worktree) -> None:
             Loop(root, before["loop"]).write_snapshot()
 
 
-def tidy(workspace: Workspace, loop: Loop) -> str:
+def clean_up(workspace: Workspace, loop: Loop) -> str:
     """After a wave its merged worktrees go; a line that says what stays."""
     if not loop.state.worktrees.rows:
         return ""

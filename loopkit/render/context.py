@@ -35,7 +35,7 @@ def render(state: LoopState) -> str:
     parts = {
         "decisions": decided,
         "lessons": lessons,
-        "patterns": list(state.trail.patterns),
+        "patterns": list(state.decision_log.patterns),
         "state": _state(state),
     }
     parts = {name: [line(row, _ROW) for row in rows] for name, rows in parts.items()}
@@ -80,7 +80,7 @@ def _state(state: LoopState) -> list[str]:
     counts = state.counts
     parts = [f"{counts[tasks.COMPLETED]}/{len(state.tasks)} tasks completed"]
     parts += [f"{counts[key]} {key}" for key in (tasks.FAILED, tasks.BLOCKED) if counts[key]]
-    rows = [", ".join(parts) + f"; batches: {state.course.status}"]
+    rows = [", ".join(parts) + f"; batches: {state.history.status}"]
     if state.session.question:
         rows.append(f"a question is open: {state.session.question}")
     for task in state.tasks.values():

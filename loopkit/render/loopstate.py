@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.health import monitor
 from ..core.journal import prose
-from ..core.journal.parts import FAILED, HELD_UP, INITIALIZING, PASSED, Batch
+from ..core.journal.parts import FAILED, INITIALIZING, PASSED, WAITING, Batch
 from ..core.journal.state import LoopState
 from . import text
 
@@ -15,7 +15,7 @@ SHOWN, NOTE, SIGNATURE, RECOVERIES = 20, 120, 120, 200
 
 def render(state: LoopState) -> str:
     """The whole file, under 50 lines however many batches there were (rule: loop-state.md)."""
-    course = state.course
+    course = state.history
     number = len(course.batches)
     last = course.batches[-1] if number else None
     streak, signature = monitor.same_error(course.window)
@@ -41,7 +41,7 @@ def render(state: LoopState) -> str:
 
 def record(state: LoopState) -> dict:
     """The same for `status --json`."""
-    course = state.course
+    course = state.history
     last = course.batches[-1] if course.batches else None
     keys = ("confidence", "trend", "recommendation")
     return {
@@ -55,7 +55,7 @@ def record(state: LoopState) -> dict:
 
 def line(state: LoopState) -> str:
     """The same in one line of `status`; "" before the first batch."""
-    course = state.course
+    course = state.history
     if course.status == INITIALIZING:
         return ""
     last = course.batches[-1]
@@ -67,14 +67,14 @@ def line(state: LoopState) -> str:
 
 
 def _row(number: int, batch: Batch) -> dict:
-    counts = {name: monitor.count(batch, name) for name in (PASSED, FAILED, HELD_UP)}
+    counts = {name: monitor.count(batch, name) for name in (PASSED, FAILED, WAITING)}
     failed = [f"{name} failed" for name, one in batch.outcomes.items() if one.result == FAILED]
-    held_up = [f"{name} blocked" for name, one in batch.outcomes.items() if one.result == HELD_UP]
+    waiting = [f"{name} blocked" for name, one in batch.outcomes.items() if one.result == WAITING]
     notes = [batch.status] if batch.status not in ("", "PROGRESSING") else []
     return {
         "number": number,
         "attempted": counts[PASSED] + counts[FAILED],
         "passed": counts[PASSED],
         "failed": counts[FAILED],
-        "notes": prose.clean(", ".join([*notes, *failed, *held_up]), NOTE),
+        "notes": prose.clean(", ".join([*notes, *failed, *waiting]), NOTE),
     }

@@ -23,7 +23,7 @@ def render(state: LoopState) -> str:
         row = _row(state, state.tasks[task_id], numbers)
         groups.setdefault(numbers[task_id].split(".")[0], []).append(row)
     headings = outline.groups(state)
-    plan = state.supervised.plan or {}
+    plan = state.supervision.plan or {}
     assumed = [f"assumed: {assumption}" for assumption in plan.get("assumptions", ())]
     return text(
         "plan.md",
@@ -80,7 +80,7 @@ def _graph(state: LoopState, numbers: dict[str, str]) -> list[str]:
 
 def _questions(state: LoopState) -> list[str]:
     open_now = [state.session.question] if state.session.question else []
-    return [*open_now, *(state.supervised.plan or {}).get("questions", ())]
+    return [*open_now, *(state.supervision.plan or {}).get("questions", ())]
 
 
 def _listed(rows: list) -> list[str]:

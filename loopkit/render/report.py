@@ -21,7 +21,7 @@ MOST, LONGEST = 400, 200
 
 def render(state: LoopState) -> str:
     """The whole file; bounded whatever anything is called."""
-    lessons = [line(decisions.line(row, 400), 400) for row in state.trail.anti_patterns]
+    lessons = [line(decisions.line(row, 400), 400) for row in state.decision_log.anti_patterns]
     return text(
         "report.md",
         title=line(state.text, 120),
@@ -71,7 +71,7 @@ def _proofs(state: LoopState) -> list[str]:
 
 def _reviews(state: LoopState) -> list[str]:
     rows = []
-    for name, judged in (("plan", state.supervised.review), ("goal", state.supervised.goal)):
+    for name, judged in (("plan", state.supervision.review), ("goal", state.supervision.goal)):
         if judged is not None and judged.get("score") is not None:
             how = "approved" if judged.get("approved") else "not approved"
             rows.append(f"{name}: {judged['score']} of 100, {how}")
@@ -102,7 +102,7 @@ def adherence(state: LoopState) -> list[dict]:
 
 
 def _kept(state: LoopState, number: int) -> tuple[str, str]:
-    newer = state.trail.superseded.get(number)
+    newer = state.decision_log.superseded.get(number)
     if newer is not None:
         return f"superseded by {newer:03d}", ""
     against = [row for row in state.findings.values() if number in row.contradicts]
@@ -111,7 +111,7 @@ def _kept(state: LoopState, number: int) -> tuple[str, str]:
     places = ", ".join(finding.place or finding.id for finding in against[:6])
     left = _ids(finding for finding in against if _stands(state, finding))
     waived = _ids(row for row in against if (row.resolution or {}).get("how") == "waive")
-    if left and number in state.trail.invalidated:
+    if left and number in state.decision_log.invalidated:
         return f"no longer holds ({left})", places
     if left:
         return f"no ({left})", places

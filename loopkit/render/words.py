@@ -35,11 +35,11 @@ def first(rows: list[str], most: int) -> list[str]:
 
 def decisions(state: LoopState, most: int) -> tuple[list[str], list[str]]:
     """(decisions that stand, anti-patterns), newest first, in lines of `most` characters."""
-    if not state.decisions and not state.trail.anti_patterns:
+    if not state.decisions and not state.decision_log.anti_patterns:
         return [], []
     from ..core.memory import decisions as rules
 
-    lessons = reversed(state.trail.anti_patterns)
+    lessons = reversed(state.decision_log.anti_patterns)
     return (
         [rules.line(row, most).removeprefix("decision ") for row in reversed(rules.live(state))],
         [rules.line(row, most).removeprefix("anti-pattern ") for row in lessons],

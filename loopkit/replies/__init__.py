@@ -38,7 +38,7 @@ REGISTRY = {
 }
 
 
-class Unfit(UsageFault):
+class Invalid(UsageFault):
     """What was submitted does not fit its model. what: on one line the path of each field, counted
     from 1, and what it must be."""
 
@@ -110,7 +110,7 @@ def _blocks(text: str) -> dict[str, str]:
 
 def check(name: str, value: object) -> Any:
     """The row (for tasks and learnings: the rows) that core gets of a record that was read. Raises
-    Unfit."""
+    Invalid."""
     from . import texts
 
     kind = model(name)
@@ -131,10 +131,10 @@ def read(name: str, text: str, source: str) -> Any:
 
 def parse(name: str, text: str) -> Any:
     """The same of an agent's answer: the record may stand in a fence or between prose; more than
-    one, or one that can only be guessed, is refused. Raises Unfit."""
-    from . import mending, reading, texts
+    one, or one that can only be guessed, is refused. Raises Invalid."""
+    from . import quoting, reading, texts
 
     kind = model(name)
     fields, words = texts.names(kind)
     own = [*kind.model_fields, *(one for one in fields if kind.name_of(one) in kind.model_fields)]
-    return check(name, reading.record(text, own, lambda one: mending.quoted(one, fields, words)))
+    return check(name, reading.record(text, own, lambda one: quoting.quoted(one, fields, words)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from . import Unfit, check, reading
+from . import Invalid, check, reading
 
 #: Entries that such a list may have.
 MOST = 15
@@ -32,7 +32,7 @@ def fallback(name: str, text: str, test_command: str | None) -> dict | None:
     analysis = {} if name == "plan" else {"analysis": "read from a numbered list"}
     try:
         return check(name, {**analysis, "tasks": tasks})
-    except Unfit:
+    except Invalid:
         return None
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from ..core.journal.errors import UsageFault
-from . import Unfit, records
+from . import Invalid, records
 
 #: Characters of a reply at the most.
 LARGEST = 100_000
@@ -20,33 +20,33 @@ _TRIES = 20
 _DEEP = re.compile(r"(?:[\[{]\s*){30}")
 
 
-def record(text: str, names: list[str], mend: Callable[[str], str] = str) -> dict:
-    """The one record with these fields in a text. Raises Unfit for none, several, or one that
+def record(text: str, names: list[str], fix: Callable[[str], str] = str) -> dict:
+    """The one record with these fields in a text. Raises Invalid for none, several, or one that
     cannot be read.
 
-    mend: what is done to block YAML first; where that cannot be read, it is read as it stands.
+    fix: what is done to block YAML first; where that cannot be read, it is read as it stands.
     """
     if len(text) > LARGEST:
-        raise Unfit(
+        raise Invalid(
             f"the reply has {len(text):,} characters, at most {LARGEST:,}; put long output into a "
             "file"
         )
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not text.strip():
-        raise Unfit(f"the reply is empty; its fields: {', '.join(names)}")
+        raise Invalid(f"the reply is empty; its fields: {', '.join(names)}")
     if _DEEP.search(text):
-        raise Unfit("the reply is nested too deep")
+        raise Invalid("the reply is nested too deep")
     fenced, rest = _fences(text)
     found: list[dict | str] = [one for one in fenced if _opens(one, names)]
     objects, rest = _objects(rest, names)
     block = _block(rest, names)
     found += [*objects, *([block] if block else [])]
     if len(found) > 1:
-        raise Unfit(f"the reply holds {len(found)} records; answer with one and nothing else")
+        raise Invalid(f"the reply holds {len(found)} records; answer with one and nothing else")
     one = found[0] if found else text
-    value = _read(one, mend) if isinstance(one, str) else one
+    value = _read(one, fix) if isinstance(one, str) else one
     if not set(value) & set(names):
-        raise Unfit(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
+        raise Invalid(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
     return value
 
 
@@ -142,22 +142,22 @@ def _block(text: str, names: list[str]) -> str:
         last, blank = number, False
     rest = [line for line in lines[last + 1 :] if (key := _KEY.match(line)) and key[1] in names]
     if rest:
-        raise Unfit(
+        raise Invalid(
             f"after prose the record goes on with {rest[0].strip()[:60]!r}; answer with one "
             "record and nothing else"
         )
     return "\n".join(lines[first : last + 1]) + "\n"
 
 
-def _read(text: str, mend: Callable[[str], str]) -> dict:
+def _read(text: str, fix: Callable[[str], str]) -> dict:
     if text.lstrip()[:1] != "{":
         with contextlib.suppress(UsageFault):
-            return records.parse(mend(text), "the reply", dict)
+            return records.parse(fix(text), "the reply", dict)
     try:
         value = records.parse(text, "the reply", dict)
     except UsageFault as error:
         hint = "; indent with blanks" if "\\t" in error.what else _hint(text)
-        raise Unfit(f"{error.what}{hint}") from None
+        raise Invalid(f"{error.what}{hint}") from None
     return value
 
 

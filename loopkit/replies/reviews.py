@@ -52,7 +52,7 @@ class Finding(Reply):
     guidance: Stripped = Field("", description="what to do")
     breaks: Ids = Field([], description="<C1 or M1, where the work misses or breaks it>")
     verify: OptionalCheck = Field(
-        "", description="a BLOCKER's command: fails now, exits 0 when it is mended"
+        "", description="a BLOCKER's command: fails now, exits 0 when it is fixed"
     )
     files: Paths = Field([], description="<path>")
     category: Annotated[str, OneOf(*review.CATEGORIES)] | None = None
@@ -222,5 +222,5 @@ class Gate(Reply):
     )
     verify: dict[str, Check] = Field(
         {},
-        description="<what fails>: command that exits 0 once it is mended",
+        description="<what fails>: command that exits 0 once it is fixed",
     )

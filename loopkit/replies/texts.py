@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from . import Unfit
+from . import Invalid
 from .fields import Reply
 
 #: Faults that a message names at the most.
@@ -128,14 +128,14 @@ def _entries(rows: list) -> list[str]:
 
 
 def validated(model: type[One], value: object) -> One:
-    """The value as its model. Raises Unfit with a line that names what must be otherwise."""
+    """The value as its model. Raises Invalid with a line that names what must be otherwise."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
         faults = error.errors(include_url=False)
         said = [_fault(dict(one)) for one in faults[:FAULTS]]
         more = f"; {len(faults) - FAULTS} more" if len(faults) > FAULTS else ""
-        raise Unfit("; ".join(said) + more, _way_out(model, dict(faults[0]))) from None
+        raise Invalid("; ".join(said) + more, _way_out(model, dict(faults[0]))) from None
 
 
 def _path(where: tuple) -> list:

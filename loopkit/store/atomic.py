@@ -91,7 +91,7 @@ def is_draft(name: str) -> bool:
     return stem.endswith(".json.tmp") and len(ending) == 8 and not ending.strip("0123456789abcdef")
 
 
-def sweep(folder: str, older: float = LEFT) -> None:
+def clean_up(folder: str, older: float = LEFT) -> None:
     """Remove drafts that are older than that in seconds, or of the future. Never raises OSError."""
     try:
         names = [name for name in os.listdir(folder) if is_draft(name)]

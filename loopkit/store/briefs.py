@@ -26,6 +26,6 @@ def write(folder: str, step: Step, number: int, text: str) -> str:
     path = os.path.join(home, name(step, number))
     inside.check(folder, path)
     os.makedirs(home, exist_ok=True)
-    atomic.sweep(home)
+    atomic.clean_up(home)
     atomic.write(path, text.encode("utf-8", "replace"))
     return path

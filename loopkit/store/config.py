@@ -50,7 +50,7 @@ def read(origin: Origin) -> dict:
     try:
         return parsed(origin.settings(), path)
     except OSError as error:
-        raise Damaged(f"cannot read {path}: {error.strerror}", "mend or remove it") from None
+        raise Damaged(f"cannot read {path}: {error.strerror}", "fix or remove it") from None
 
 
 def note_own(origin: Origin) -> None:
@@ -68,7 +68,7 @@ def parsed(raw: bytes, path: str) -> dict:
     try:
         given = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Damaged(f"{path}: {error}", "mend it") from None
+        raise Damaged(f"{path}: {error}", "fix it") from None
     return _checked(given, path)
 
 

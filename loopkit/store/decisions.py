@@ -102,7 +102,7 @@ def write(
             continue
         inside.check(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        atomic.sweep(os.path.dirname(target))
+        atomic.clean_up(os.path.dirname(target))
         data = text(row, status).encode("utf-8", "replace")
         trust.vouch(trust.OWN, [_vouched(data)])
         atomic.write(target, data)

@@ -173,7 +173,7 @@ class Loop:
         _check_readable([Event(kind, data, "", by) for kind, data in changes])
         made = None
         try:
-            tidy(root)
+            clean_up(root)
             number = next_number(root)
             while True:
                 name = slug.folder(number, text)
@@ -236,7 +236,7 @@ class Loop:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
             for folder in (self.root, self.folder):
-                atomic.sweep(folder)
+                atomic.clean_up(folder)
             self.refresh()
             yield self.state
 
@@ -294,7 +294,7 @@ def _entries(folder: str) -> list[str]:
             continue
 
 
-def tidy(root: str) -> None:
+def clean_up(root: str) -> None:
     """Finish what a command that was killed left half done: a purge, a folder that was going to be
     a loop. The index that earlier versions kept goes.
 
@@ -311,7 +311,7 @@ def tidy(root: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(root, "learnings.db"))
     for folder in (root, os.path.join(root, "archive")):
-        atomic.sweep(folder)
+        atomic.clean_up(folder)
     for name in entries:
         folder = os.path.join(root, name)
         if slug.number_of(name) is None:
@@ -319,7 +319,7 @@ def tidy(root: str) -> None:
         if os.path.exists(os.path.join(root, "archive", name + ".purged")):
             shutil.rmtree(folder, ignore_errors=True)
         elif not os.path.lexists(loops.ledger(root, name)):
-            atomic.sweep(folder, 0)
+            atomic.clean_up(folder, 0)
             with contextlib.suppress(OSError):  # whatever else lies in them keeps them
                 os.rmdir(os.path.join(folder, "evidence"))
             with contextlib.suppress(OSError):

@@ -133,7 +133,7 @@ def ours(root: str, name: str) -> bool:
         return trust.mentioned(file.read())
 
 
-def strangers_only(root: str) -> bool:
+def untrusted_only(root: str) -> bool:
     """Whether there are loops, and none of this person: whatever stands in them is no use. Raises
     OSError."""
     snapshot = read_snapshot(root)

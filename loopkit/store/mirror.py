@@ -41,7 +41,7 @@ def _own(loop: Loop, environment: dict) -> str:
 
 
 def _sync(loop: Loop, folder: str) -> None:
-    atomic.sweep(folder)
+    atomic.clean_up(folder)
     begin = clock.epoch(loop.state.session.started_at)
     result = native.sync(native.rows(loop.state), folder, loop.name, since=begin)
     if loop.state.highest > len(loop.state.tasks):

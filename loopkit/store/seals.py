@@ -45,7 +45,7 @@ def extend(token: str, ledger: str) -> None:
         if new and trust.is_token(token):
             folder = os.path.dirname(_path(token))
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            atomic.sweep(folder)
+            atomic.clean_up(folder)
             digest = _digest(new.splitlines(keepends=True), digest)
             atomic.write(_path(token), f"{offset + len(new)} {digest}\n".encode())
 

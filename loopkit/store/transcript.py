@@ -28,7 +28,7 @@ CARRIED = 64
 
 #: active: a tool was called · usage: {model: figures as in pricing.COUNTED, at least the first
 #: four} · offsets: {file name: bytes read} of the files that grew · message_ids: the newest ids, to
-#: be handed in next time.
+#: be submitted next time.
 Reading = namedtuple("Reading", "active usage offsets message_ids")
 
 

@@ -56,7 +56,7 @@ def remember(root: str, name: str, token: str) -> None:
     """Note that the loop `name` of the `.loop` at `root` is ours; raises OSError."""
     place = folder()
     os.makedirs(place, mode=0o700, exist_ok=True)
-    atomic.sweep(place)
+    atomic.clean_up(place)
     atomic.write(os.path.join(place, token), os.fsencode(_ledger(root, name)))
 
 

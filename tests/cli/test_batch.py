@@ -31,7 +31,7 @@ DECISION = {
 
 
 def reviewed(project: Project, *rows: dict) -> Project:
-    """A loop with approval = review, its plan handed in by the planner, or (`rows`) added by the
+    """A loop with approval = review, its plan submitted by the planner, or (`rows`) added by the
     session."""
     project.shaped(words=("--approval", "review"))
     if rows:

@@ -232,7 +232,7 @@ def test_a_decisions_check_is_its_own_and_nobody_elses(project: Project) -> None
     project.refused(1, "verify", "D1", "--", "false", says="SUPERSEDED by 003")
 
 
-def test_what_came_true_may_be_mended_by_a_task(project: Project) -> None:
+def test_what_came_true_may_be_fixed_by_a_task(project: Project) -> None:
     project.worked()
     decide(project, invalidated_if="$ ls")
     assert project.lk("verify", "D1", "--", "ls").exit == 1

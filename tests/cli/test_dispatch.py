@@ -35,11 +35,9 @@ def reply(project: Project, what: str, given: object) -> list[str]:
 def test_an_agent_line_names_a_brief_that_is_there_and_ends_in_its_form(
     supervised: Project,
 ) -> None:
-    agent, hand_in = supervised.ok("wave", "next").steps
+    agent, submit = supervised.ok("wave", "next").steps
     text = (supervised.folder / path_of(agent)).read_text(encoding="utf-8")
-    assert (
-        text.startswith("# Plan the work\n") and f"`{hand_in}`; that line is not for you." in text
-    )
+    assert text.startswith("# Plan the work\n") and f"`{submit}`; that line is not for you." in text
     assert supervised.of("role_asked") == [
         {"role": "planner", "kind": "plan", "task": None, "number": 1}
     ]
@@ -51,7 +49,7 @@ def test_from_a_sub_folder_the_path_is_a_whole_one(supervised: Project) -> None:
     assert Path(path_of(agent)).is_absolute() and Path(path_of(agent)).is_file()
 
 
-def test_what_is_out_is_not_handed_out_twice(supervised: Project) -> None:
+def test_what_is_out_is_not_dispatched_twice(supervised: Project) -> None:
     supervised.ok("wave", "next")
     again = supervised.ok("wave", "next")
     assert again.steps == ["loopkit reply plan --file -"] and "still out" in again.out
@@ -98,7 +96,7 @@ def test_scaffold_goes_to_its_own_agent_and_a_large_wave_is_one_message(
     assert steps[1:] == ["loopkit reply implementation T-001 --file -"]
 
 
-def test_an_evidence_loop_hands_out_as_ever(project: Project) -> None:
+def test_an_evidence_loop_dispatches_as_ever(project: Project) -> None:
     project.planned()
     steps = project.ok("wave", "next").steps
     assert steps == [
@@ -117,7 +115,7 @@ def test_the_whole_of_what_is_printed_stays_short(supervised: Project) -> None:
     assert len(opened.out.splitlines()) <= 40 and max(map(len, opened.out.splitlines())) < 300
 
 
-def test_what_another_command_has_just_handed_out_is_told_as_out(
+def test_what_another_command_has_just_dispatched_is_told_as_out(
     supervised: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = supervised.ok("wave", "next")

@@ -17,7 +17,7 @@ BOM = b"\xef\xbb\xbf"
     [("task", "add", "--file", "-"), ("shape", "--accept", "-"), ("clarify", "--file", "-")],
 )
 @pytest.mark.parametrize("codec", ["latin-1", "utf-16", "cp932"])
-def test_what_is_handed_in_in_another_encoding_is_refused_naming_the_byte(
+def test_what_is_submitted_in_another_encoding_is_refused_naming_the_byte(
     project: Project, words: tuple, codec: str
 ) -> None:
     project.planned()

@@ -16,7 +16,7 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     assert '  runs: "<it runs: PASS how you know | FAIL what is wrong>"' in said
     assert "if it is a debug: root_cause (the root cause, with evidence)" in said
     assert "mustNot M1 (the thorough review looked at it): The signature" in said
-    assert "criteria:" not in said.partition("hand in")[2]
+    assert "criteria:" not in said.partition("submit")[2]
     assert project.ok("gate").steps == ["loopkit gate --file -"]
 
 
@@ -41,9 +41,7 @@ def test_a_refusal_makes_a_task_that_is_asked_for_its_command(project: Project) 
     project.reviewed()
     answer = project.gated(points={**GATE["points"], "edge_cases": "FAIL empty input crashes"})
     assert answer.exit == 1
-    assert (
-        "gate refused: edge cases were tried: empty input crashes\nT-002 to mend it" in answer.out
-    )
+    assert "gate refused: edge cases were tried: empty input crashes\nT-002 to fix it" in answer.out
     assert answer.steps == ['loopkit task set T-002 --verify "<command>"']
     project.refused(1, "gate", "--file", "-", given=GATE, says="")
 

@@ -187,7 +187,7 @@ def test_the_form_is_shown(project: Project) -> None:
     assert "mustNot:" in out and "execution output, observation, measurement" in out
 
 
-def test_a_shape_is_stored_as_it_was_handed_in(project: Project) -> None:
+def test_a_shape_is_stored_as_it_was_submitted(project: Project) -> None:
     project.start()
     project.score()
     (project.folder / "mine.md").write_text(SHAPE, encoding="utf-8-sig")

@@ -155,7 +155,7 @@ def test_for_all_projects_of_the_user(project: Project, tmp_path) -> None:
         (FAILURE.replace("counts were lost", "x" * 1001), "learnings.1.failure:"),
     ],
 )
-def test_what_is_handed_in_is_checked_and_nothing_kept(
+def test_what_is_submitted_is_checked_and_nothing_kept(
     project: Project, given: str, says: str
 ) -> None:
     project.start()

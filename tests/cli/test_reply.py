@@ -1,4 +1,4 @@
-"""loopkit reply and what wave next hands out: a supervised loop by its commands, and by nothing but
+"""loopkit reply and what wave next dispatches: a supervised loop by its commands, and by nothing but
 its `next:` lines."""
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     project.write("limiter.txt")
     for number in (1, 2, 3):
         verified = project.verify(f"T-00{number}")
-        assert (verified.exit, verified.steps) == (0, []) and "can be handed in now" in verified.out
+        assert (verified.exit, verified.steps) == (0, []) and "can be submitted now" in verified.out
         assert project.tasks[f"T-00{number}"]["status"] == "in_progress"
         answer = reply(project, f"test T-00{number}", PASSED)
     assert (
@@ -341,7 +341,7 @@ def test_questions_of_a_planner(project: Project) -> None:
     assert "the new one" in brief.read_text()
 
 
-def test_what_is_out_is_told_and_not_handed_out_twice(executing: Project) -> None:
+def test_what_is_out_is_told_and_not_dispatched_twice(executing: Project) -> None:
     answer = executing.ok("wave", "next")
     assert "3 replies are still out" in answer.out
     assert answer.steps == [
@@ -379,7 +379,7 @@ def test_status_tells_plan_level_and_what_is_out(project: Project) -> None:
         project.ok("status").out.split()
     )
     project.ok("wave", "next")
-    assert "Handed out, no reply yet: plan" in project.ok("status").out
+    assert "Dispatched, no reply yet: plan" in project.ok("status").out
     reply(project, "plan", {"tasks": [piece("a"), piece("b")]})
     project.ok("wave", "next")
     reply(project, "verification plan", {**GOOD, "score": 55, "issues": ["no test", "no header"]})

@@ -25,7 +25,7 @@ def names(answer: Answer) -> list[str]:
     return [found[1] for step in answer.steps if (found := re.search(r"--brief ([a-z-]+)`", step))]
 
 
-def mended(project: Project, name: str, file: str) -> None:
+def fixed(project: Project, name: str, file: str) -> None:
     project.ok("wave", "next")
     project.write(file)
     assert project.verify(name).exit == 0
@@ -165,11 +165,11 @@ def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: P
     )
     project.refused(1, "wave", "next", says="paused")
     project.ok("resume")
-    mended(project, "T-002", "doc.md")
+    fixed(project, "T-002", "doc.md")
     assert "passed" in project.review([]).out
 
 
-def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended(
+def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_fixed(
     project: Project,
 ) -> None:
     project.worked()
@@ -191,7 +191,7 @@ def test_a_must_not_that_a_light_review_saw_broken_stays_open_until_it_is_mended
         1, "review", "resolve", "F-001", "--approve", says="F-001 is a blocker; a task of its own"
     )
     project.ok("review", "resolve", "F-001", "--task", "--verify", "test -f doc.md")
-    mended(project, "T-002", "doc.md")
+    fixed(project, "T-002", "doc.md")
     assert "passed" in project.review([]).out
     for name in ("C1", "M2"):
         assert project.verify(name).exit == 0
@@ -228,9 +228,9 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     project.worked()
     tabs = {**BLOCKER, "issue": "tabs at a.py:3", "verify": "test -f a.py", "category": "style"}
     project.review([tabs])
-    mended(project, "T-002", "a.py")
+    fixed(project, "T-002", "a.py")
     brief = project.ok("review", "--thorough", "--brief", "simplifier").out
-    assert "settled earlier: F-001 (style) a.py:3 tabs at a.py:3 (mended)" in brief
+    assert "settled earlier: F-001 (style) a.py:3 tabs at a.py:3 (fixed)" in brief
     spaces = {**tabs, "issue": "spaces at a.py:3", "verify": "test -f b.py"}
     given = {"experts": ["a", "b", "c"], "findings": [spaces]}
     project.refused(

@@ -378,7 +378,7 @@ def test_a_gate_that_refuses_makes_tasks_and_leads_back(project: Project) -> Non
     assert answer.exit == 1 and answer.err == ""
     assert (
         "gate refused: edge cases were tried: empty input crashes" in answer.out
-        and "T-002 to mend it" in answer.out
+        and "T-002 to fix it" in answer.out
     )
     assert project.snapshot["stage"] == "executing"
     assert project.tasks["T-002"]["kind"] == "remediation"

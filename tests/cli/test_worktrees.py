@@ -726,7 +726,7 @@ def test_json(project: Project) -> None:
     ]
 
 
-# -- the loop is put away
+# -- the loop is archived
 
 
 def test_an_archived_loop_takes_its_worktrees_along(project: Project) -> None:

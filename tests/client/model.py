@@ -234,7 +234,7 @@ class Scenario:
     reports     expression on the subagent's task -> what it reports at once, without working
     (reviewers). replies     expression on a reply's kind and target ("test T-001", "plan") -> the
     record that a role answers its
-                brief with; a function gets (turn, n). The main conversation hands it over as the
+                brief with; a function gets (turn, n). The main conversation submits it as the
                 role gave it.
     deviate     gets a Turn and gives a Reply instead of obeying, or None.
     usage       usage figures of each reply: a dict, or a function of the Turn.

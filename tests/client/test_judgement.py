@@ -88,7 +88,7 @@ def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tm
     assert tasks_of(here) == [] and here.events("shape_saved") == []
 
 
-def test_a_blocker_becomes_a_task_is_mended_in_a_wave_and_the_second_review_passes(place) -> None:
+def test_a_blocker_becomes_a_task_is_fixed_in_a_wave_and_the_second_review_passes(place) -> None:
     here = place(evals.blocker_remediation())
     here.model.scenario.work = {
         "T-001": [write("greeting.txt", "hello\n")],
@@ -103,10 +103,10 @@ def test_a_blocker_becomes_a_task_is_mended_in_a_wave_and_the_second_review_pass
     assert [one["tasks"] for one in here.events("wave_opened")] == [["T-001"], ["T-002"]]
     assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
     assert [one["verify"] for one in tasks_of(here)][1:] == ["grep -q greeting.txt NOTICE"]
-    mended = ["review_thorough", "wave_opened", "review_thorough", "gate_result"]
+    fixed = ["review_thorough", "wave_opened", "review_thorough", "gate_result"]
     assert order_of(here, "review_thorough", "wave_opened", "gate_result") == [
         "wave_opened",
-        *mended,
+        *fixed,
     ]
     thorough = here.state["reviews"]["thorough"]
     assert (thorough["passed"], thorough["blockers_remaining"]) == (True, 0)

@@ -59,7 +59,7 @@ PANEL = {
 
 #: What deciders get as it was submitted: by which schema a command reads it.
 SUBMITTED: dict[Callable, str] = {
-    **dict.fromkeys((work.hand_in, work.replaced, work.split), "tasks"),
+    **dict.fromkeys((work.submit, work.replaced, work.split), "tasks"),
     **dict.fromkeys((panel.recorded, panel.clarified, panel.planned), "panel"),
     **dict.fromkeys((review.thorough, batch_review.judged), "review"),
     planning.planned: "plan",
@@ -146,7 +146,7 @@ class Book:
 
     def planned(self, *rows: dict) -> Book:
         self.shaped()
-        self.do(work.hand_in, list(rows) or [task()])
+        self.do(work.submit, list(rows) or [task()])
         return self
 
     def wave(self) -> list:

@@ -38,7 +38,7 @@ def implemented(status: str = "complete", **fields: Any) -> dict:
 
 
 def fixed(status: str = "fixed", **fields: Any) -> dict:
-    return {"status": status, "summary": "mended it", **fields}
+    return {"status": status, "summary": "fixed it", **fields}
 
 
 def saw(status: str = "passed", **fields: Any) -> dict:
@@ -227,7 +227,7 @@ class Roles(Book):
         passes = given.pop("check", True)
         if one.kind == roles.TEST:
             self.check(one.task, passes)
-        text = given.pop("unfit", None)
+        text = given.pop("invalid", None)
         if text is None:
             self.reply(one.kind, one.task, given)
         else:

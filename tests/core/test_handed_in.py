@@ -1,4 +1,4 @@
-"""Checks that are handed in: one rule for all of them, whatever they are to show."""
+"""Checks that are submitted: one rule for all of them, whatever they are to show."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reviewed() -> Book:
 
 
 WAYS_IN: dict[str, Callable] = {
-    "task add": lambda: Book().shaped().do(work.hand_in, [task(verify=EMPTY)]),
+    "task add": lambda: Book().shaped().do(work.submit, [task(verify=EMPTY)]),
     "task add --replace": lambda: Book().planned().do(work.replaced, [task(verify=EMPTY)]),
     "task set": lambda: work.changed(Book().planned().state, "T-001", EMPTY, None, None),
     "task split": lambda: Book().planned().do(work.split, "T-001", [task(verify=EMPTY)]),
@@ -62,7 +62,7 @@ def test_what_cannot_fail_is_refused_in_every_place(way: str) -> None:
 
 
 def test_a_loop_that_has_such_a_check_from_before_goes_on() -> None:
-    """Only what is handed in is looked at: journals of earlier versions hold what was taken
+    """Only what is submitted is looked at: journals of earlier versions hold what was taken
     then."""
     book = Book().shaped()
     book.line("task_added", task={"id": "T-001", "subject": "a", "verify": EMPTY})

@@ -114,7 +114,7 @@ def test_drafts_of_before_and_of_the_future_are_swept_and_young_ones_kept(tmp_pa
     for name in ("1.json.tmp.0000abcd", "1.json.tmp", "notes.json.tmp.old", "T-001.json"):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (now - 3600, now - 3600))
-    atomic.sweep(str(tmp_path))
+    atomic.clean_up(str(tmp_path))
     left = {"c.json.13.tmp", "d.tmp", "1.json.tmp", "notes.json.tmp.old", "T-001.json"}
     assert {path.name for path in tmp_path.iterdir()} == left
 

@@ -394,7 +394,7 @@ def plan(words: str) -> dict:
     }
 
 
-def test_a_hand_out_and_its_brief(listed: Project, tally: Counter) -> None:
+def test_a_dispatch_and_its_brief(listed: Project, tally: Counter) -> None:
     supervised(listed)
 
     def after(done: bool) -> None:

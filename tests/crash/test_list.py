@@ -73,7 +73,7 @@ STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
 @pytest.mark.parametrize("state", STATES)
 def test_whatever_became_of_it(listed: Project, state: str) -> None:
     listed.planned(task("first", "ls"), task("second", "ls", blocked_by=["T-001"]))
-    spoil, mends = STATES[state]
+    spoil, fixes = STATES[state]
     spoil(place(listed))
     kit.age(listed)
     assert "additionalContext" in stop(listed).out
@@ -83,7 +83,7 @@ def test_whatever_became_of_it(listed: Project, state: str) -> None:
         ("T-001", "T-002", "T-003"), "pending"
     )
     assert [row["subject"] for row in listed.tasks.values()] == ["first", "second", "third"]
-    if mends:
+    if fixes:
         assert kit.mirrored(listed) == dict.fromkeys(("T-001", "T-002", "T-003"), "pending")
         row = json.loads((place(listed) / "T-001.json").read_bytes())
         assert (row["subject"], row["blocks"], row["blockedBy"]) == ("first", ["T-002"], [])

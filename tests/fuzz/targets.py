@@ -399,7 +399,7 @@ def usage(raw: bytes) -> None:
 
 
 def record(raw: bytes) -> None:
-    """Records that are handed in, settings, learnings: taken, or refused in plain words."""
+    """Records that are submitted, settings, learnings: taken, or refused in plain words."""
     text = raw.decode("utf-8", "replace")
     for kind in (dict, list):
         try:
@@ -446,7 +446,7 @@ def reply(raw: bytes) -> None:
     for kind in roles.KINDS:
         try:
             found = replies.parse(kind, text)
-        except replies.Unfit as error:
+        except replies.Invalid as error:
             assert error.what and "\n" not in error.what and len(error.what) <= 400
         else:
             json.dumps(found, ensure_ascii=False).encode("utf-8")

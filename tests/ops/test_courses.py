@@ -84,8 +84,8 @@ def test_a_loop_that_regresses_goes_back_to_the_last_good_checkpoint_and_complet
     }
     assert loop.go().why == "over" and loop.completed
     assert loop.rates()[:3] == [1.0, 0.67, 0.5]
-    assert loop.course()[:3] == ["PROGRESSING", "PROGRESSING", "REGRESSING"]
-    assert set(loop.course()[3:]) == {"PROGRESSING"}
+    assert loop.history()[:3] == ["PROGRESSING", "PROGRESSING", "REGRESSING"]
+    assert set(loop.history()[3:]) == {"PROGRESSING"}
     assert loop.rollbacks() == ["last-good"]
     (back,) = loop.project.of("rolled_back")
     good = next(
@@ -138,7 +138,7 @@ def test_a_loop_that_flip_flops_rolls_back_two_and_asks(
 ) -> None:
     loop = FlipFlop(project, monkeypatch)
     assert loop.go().step == kinds.step(kinds.ANSWER)
-    assert loop.course() == ["PROGRESSING", "PROGRESSING", "FLIP-FLOPPING"]
+    assert loop.history() == ["PROGRESSING", "PROGRESSING", "FLIP-FLOPPING"]
     outcomes = [
         row["outcomes"].get("T-001", {}).get("result") for row in loop.project.of("wave_closed")
     ]
@@ -163,7 +163,7 @@ def test_the_answer_lets_it_end_complete(project: Project, monkeypatch: pytest.M
     words = "T-001 is right, d leaves a.txt alone"
     loop = FlipFlop(project, monkeypatch, words)
     assert loop.go().why == "over" and loop.completed
-    assert loop.course()[:3] == ["PROGRESSING", "PROGRESSING", "FLIP-FLOPPING"]
+    assert loop.history()[:3] == ["PROGRESSING", "PROGRESSING", "FLIP-FLOPPING"]
     assert {row["status"] for row in loop.project.tasks.values()} == {"completed"}
     assert loop.project.status["course"]["used"] == {}
     assert words in loop.project.ok("task", "show", "T-004").out

@@ -20,7 +20,7 @@ def made(project: Project, monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def test_evidence_to_its_card(made: Case) -> None:
-    """Two tasks side by side, one mended within its attempt, and one that waits for both."""
+    """Two tasks side by side, one fixed within its attempt, and one that waits for both."""
     made.steps |= {
         "tasks": planned(part("a"), part("b"), part("c", blocked_by=[1, 2])),
         "implementation T-001": writes("a", "good"),

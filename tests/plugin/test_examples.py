@@ -65,7 +65,7 @@ def test_a_plan_is_taken_by_whoever_hands_it_in() -> None:
     text = (examples.ROOT / "agents/planner.md").read_text(encoding="utf-8")
     ((name, example),) = examples.found(text)
     assert name == "plan"
-    work.hand_in(Book().shaped().state, replies.read("tasks", example, "it"))
+    work.submit(Book().shaped().state, replies.read("tasks", example, "it"))
     roles = Roles()
     roles.ask()
     assert "task_added" in roles.kinds("plan", None, replies.parse("plan", example))
@@ -76,7 +76,7 @@ def test_a_judgement_and_a_decision_are_taken() -> None:
     book = Book().shaped()
     ((kind, data),) = decisions.recorded(book.state, record("decision", "agents/decide.md"))
     book.line(kind, **data)
-    assert book.state.trail.checks[1] == "grep -q trusted_proxy app/settings.py"
+    assert book.state.decision_log.checks[1] == "grep -q trusted_proxy app/settings.py"
 
 
 def test_a_changed_example_is_found_and_written_anew() -> None:

@@ -228,7 +228,7 @@ def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
         "The newest check, which ran before the coder's report" in text
         and "saw before that" not in text
     )
-    assert text.startswith("# Mend T-001, fix 1 of 3\n")
+    assert text.startswith("# Fix T-001, fix 1 of 3\n")
     assert (
         "critical test_limit in tests/t.py:3: 200 != 429" in text
         and "reset at the full minute" in text
@@ -306,7 +306,7 @@ def test_scaffold_has_a_text_of_its_own():
     assert "This is scaffold" not in brief(one, "implementation", "T-002")
 
 
-def test_an_unfit_reply_is_told_with_its_fault():
+def test_an_invalid_reply_is_told_with_its_fault():
     one = Book(approval="supervisor").shaped()
     one.do(answers.answered, "plan", None, None, "tasks: is missing", "no idea")
     assert "## Your last answer could not be used\n\n> tasks: is missing" in brief(one, "plan")
@@ -328,7 +328,7 @@ def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
 
 def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
     one = Book(approval="review", task=GOAL).shaped()
-    one.do(work.hand_in, [task("Alpha")])
+    one.do(work.submit, [task("Alpha")])
     text = brief(
         one, "verification", "plan", form="findings: []", reply="loopkit review --plan --file -"
     )
@@ -397,7 +397,7 @@ def test_every_template_renders_in_every_state(seed):
                 CODED,
                 {"status": "blocked", "summary": "no", "blockReason": "no key"},
             ],
-            "fix": [{"status": "fixed", "summary": "mended"}],
+            "fix": [{"status": "fixed", "summary": "fixed"}],
             "test": [TESTED, BROKEN],
             "verification": [
                 judged(90),

@@ -115,7 +115,7 @@ def test_every_type_of_proof_fits_into_the_box() -> None:
             + f"| C{number} | {kind} | test -d x |\n"
         )
     book = Book().shaped(text=text)
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)

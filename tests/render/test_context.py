@@ -40,7 +40,7 @@ def rows(text: str, heading: str) -> list[str]:
 def exported() -> Book:
     book = Book(text="x").shaped()
     book.do(
-        work.hand_in,
+        work.submit,
         [
             task("Writer module with an empty function", group="Writer", scaffold=True, files=["app/export.py"], criteria=["C1"]),
             task("Escape quotes", group="Writer", blocked_by=["#1"]),

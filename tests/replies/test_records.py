@@ -1,4 +1,4 @@
-"""Records that are handed in: block YAML, JSON as a part of it, texts that stay texts."""
+"""Records that are submitted: block YAML, JSON as a part of it, texts that stay texts."""
 
 from __future__ import annotations
 

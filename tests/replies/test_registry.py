@@ -137,7 +137,7 @@ def test_a_missing_required_field_is_named(name: str) -> None:
     for field in FIELDS[name][0] - {"score", "summary"}:
         row = {**given_of(name)}
         del row[field]
-        with pytest.raises(replies.Unfit, match=f"{field}: must be given"):
+        with pytest.raises(replies.Invalid, match=f"{field}: must be given"):
             replies.check(name, row)
 
 
@@ -156,7 +156,7 @@ def test_every_name_of_a_field_that_was_taken_is() -> None:
     failure = {"testName": "t", "error": "e", "stackTrace": "s"}
     row = {"status": "failed", "testsRun": 1, "testsPassed": 0, "tests_failed": 1}
     assert replies.check("test", {**row, "failures": [failure]})["failures"][0]["stackTrace"] == "s"
-    with pytest.raises(replies.Unfit, match="tests_run must be given once"):
+    with pytest.raises(replies.Invalid, match="tests_run must be given once"):
         replies.check("test", {**row, "tests_run": 2})
 
 
@@ -365,7 +365,7 @@ UNFIT: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "value", "words"), UNFIT, ids=[row[2][:50] for row in UNFIT])
 def test_what_does_not_fit_is_named_on_one_line(name: str, value: Any, words: str) -> None:
-    with pytest.raises(replies.Unfit) as caught:
+    with pytest.raises(replies.Invalid) as caught:
         replies.check(name, value)
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
@@ -385,7 +385,7 @@ def test_the_counts_of_a_full_order(field: str, least: int, most: int) -> None:
         order = {**ORDER, field: ["x"] * count}
         assert replies.check("clarification", {**CLEAR, "order": order})["order"] == order
     for count in (least - 1, *([most + 1] if most < 99 else [])):
-        with pytest.raises(replies.Unfit, match=f"order.{field}: must have at"):
+        with pytest.raises(replies.Invalid, match=f"order.{field}: must have at"):
             replies.check("clarification", {**CLEAR, "order": {**ORDER, field: ["x"] * count}})
 
 

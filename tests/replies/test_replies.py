@@ -8,7 +8,7 @@ import re
 import pytest
 
 from loopkit import replies
-from loopkit.replies import lists, mending, texts
+from loopkit.replies import lists, quoting, texts
 
 GOOD = {
     "score": 82,
@@ -120,14 +120,14 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_is_refused_on_one_line_that_names_it(name):
     text, words = REFUSED[name]
-    with pytest.raises(replies.Unfit) as caught:
+    with pytest.raises(replies.Invalid) as caught:
         replies.parse("verification", text)
     assert re.search(words, caught.value.what), caught.value.what
     assert "\n" not in caught.value.what and len(caught.value.what) <= 400
 
 
 def test_several_faults_are_named_at_once():
-    with pytest.raises(replies.Unfit) as caught:
+    with pytest.raises(replies.Invalid) as caught:
         replies.parse(
             "test", "status: fine\ntestsRun: -1\ntestsPassed: many\ntestsFailed: 0\nmood: good\n"
         )
@@ -163,7 +163,7 @@ def test_several_faults_are_named_at_once():
     ],
 )
 def test_a_test_whose_numbers_cannot_be_is_refused(text, words):
-    with pytest.raises(replies.Unfit, match=words):
+    with pytest.raises(replies.Invalid, match=words):
         replies.parse("test", text)
 
 
@@ -180,20 +180,20 @@ def test_coverage_is_a_number(given):
         f'{{"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0, "coverage": '
         f"{given}}}",
     ):
-        with pytest.raises(replies.Unfit, match="coverage"):
+        with pytest.raises(replies.Invalid, match="coverage"):
             replies.parse("test", text)
 
 
 def test_a_whole_number_may_be_written_with_a_point():
     text = "score: 70.0\napproved: true\nrecommendation: approve\nfeedback: good"
     assert replies.parse("verification", text)["score"] == 70
-    with pytest.raises(replies.Unfit, match="score"):
+    with pytest.raises(replies.Invalid, match="score"):
         replies.parse("verification", text.replace("70.0", "70.5"))
 
 
 def test_a_count_beyond_all_measure_is_refused():
     for number in (1_000_000, 10**20):
-        with pytest.raises(replies.Unfit, match="tests_run: must be at most"):
+        with pytest.raises(replies.Invalid, match="tests_run: must be at most"):
             replies.parse(
                 "test",
                 f'{{"status": "passed", "testsRun": {number}, "testsPassed": 1, "testsFailed": 0}}',
@@ -294,7 +294,7 @@ def test_a_text_may_begin_with_anything_that_people_write(words):
 @pytest.mark.parametrize("name", replies.REGISTRY)
 def test_a_good_record_is_not_touched(name):
     example = replies.example(name)
-    assert mending.quoted(example, *texts.names(replies.model(name))) == example
+    assert quoting.quoted(example, *texts.names(replies.model(name))) == example
 
 
 def test_what_does_not_apply_may_stay_empty():
@@ -341,14 +341,16 @@ def piece(**fields) -> dict:
     ],
 )
 def test_a_task_of_a_plan_is_checked_where_it_stands(fields, words):
-    with pytest.raises(replies.Unfit, match=words):
+    with pytest.raises(replies.Invalid, match=words):
         replies.parse("plan", json.dumps({"tasks": [piece(), piece(**fields)]}))
 
 
 def test_a_decision_of_a_plan_needs_a_rejected_alternative():
     row = {"title": "Per address", "context": "headers lie", "choice": "the address"}
     text = json.dumps({"tasks": [piece()], "decisions": [{**row, "alternatives": []}]})
-    with pytest.raises(replies.Unfit, match="decisions.1.alternatives: must have at least 1 entry"):
+    with pytest.raises(
+        replies.Invalid, match="decisions.1.alternatives: must have at least 1 entry"
+    ):
         replies.parse("plan", text)
     text = json.dumps(
         {"tasks": [piece()], "decisions": [{**row, "alternatives": [{"a key": "clients set it"}]}]}
@@ -366,7 +368,7 @@ def test_reading_what_is_never_closed_comes_to_an_end():
         "feedback: a\n\n" * 7_000,
         "{" * 99_000,
     ):
-        with pytest.raises(replies.Unfit):
+        with pytest.raises(replies.Invalid):
             replies.parse("verification", text)
 
 

@@ -355,7 +355,7 @@ def test_a_lock_that_stays_costs_its_time_once_and_the_files_are_left(
         put(tmp_path, f"T-00{number}")
         (tmp_path / f"T-00{number}.json.lock").mkdir()
     result = native.sync(
-        [mirrored(f"T-00{number}") for number in range(1, 7)], str(tmp_path), LOOP, patience=0.2
+        [mirrored(f"T-00{number}") for number in range(1, 7)], str(tmp_path), LOOP, timeout=0.2
     )
     assert (result.pushed, result.skipped) == (1, 5), "the free one is written"
     assert 0.2 <= sum(naps) <= 0.2 + native.STEP
@@ -371,7 +371,7 @@ def test_a_lock_older_than_ten_seconds_is_taken_over(tmp_path: Path, name: str, 
     (tmp_path / lock).mkdir()
     old = time.time() - 10.5
     os.utime(tmp_path / lock, (old, old))
-    assert native.sync([mirrored(name)], str(tmp_path), LOOP, patience=0).pushed == 1
+    assert native.sync([mirrored(name)], str(tmp_path), LOOP, timeout=0).pushed == 1
     assert not (tmp_path / lock).exists()
 
 
@@ -431,4 +431,4 @@ def test_a_lock_in_the_list_blocks_nobody_for_ever(tmp_path: Path, age: float, t
     lock.mkdir()
     then = time.time() - age
     os.utime(lock, (then, then))
-    assert native.Patience(0).lock(str(lock)) is taken
+    assert native.LockTimeout(0).lock(str(lock)) is taken

@@ -40,7 +40,7 @@ def split(text: str) -> list[str]:
 
 
 def accept(text: str) -> list[str]:
-    """The arguments of a check that is handed in, whatever it is to show: a task, a criterion, a
+    """The arguments of a check that is submitted, whatever it is to show: a task, a criterion, a
     mustNot, a decision.
 
     UsageFault as for `split`; for a line break or a character that nobody sees in a word, since the

@@ -43,7 +43,7 @@ def due(state: LoopState) -> tuple[str, int | None] | None:
     if not state.waves:
         return None
     wave = next((wave for wave in reversed(state.waves) if wave.closed), None)
-    made = state.checkpointed.checkpoints
+    made = state.checkpoints.rows
     if wave is None:
         return None if made else (START, None)
     if any(checkpoint.wave == wave.number for checkpoint in made):
@@ -78,12 +78,12 @@ def message(label: str, subtasks: Iterable[str]) -> str:
 
 def parent(state: LoopState) -> Checkpoint | None:
     """The checkpoint that the next one follows."""
-    return state.checkpointed.numbers.get(state.checkpointed.head or 0)
+    return state.checkpoints.numbers.get(state.checkpoints.head or 0)
 
 
 def next_number(state: LoopState) -> int:
     """The number of the next checkpoint, unless its ref is taken."""
-    return max(state.checkpointed.numbers, default=0) + 1
+    return max(state.checkpoints.numbers, default=0) + 1
 
 
 def made(
@@ -133,8 +133,8 @@ def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
     """The branch from its newest checkpoint back to its first, without what rollbacks saved."""
     found: list[Checkpoint] = []
     seen: set[int] = set()
-    numbers = state.checkpointed.numbers
-    current = numbers.get((state.checkpointed.head if newest is None else newest) or 0)
+    numbers = state.checkpoints.numbers
+    current = numbers.get((state.checkpoints.head if newest is None else newest) or 0)
     while current is not None and current.number not in seen:
         seen.add(current.number)
         if current.label != BEFORE:
@@ -187,15 +187,15 @@ def find(state: LoopState, words: str) -> Checkpoint:
     if not (wanted == LAST_GOOD or back_by or digits or hexadecimal):
         way_out = "use last-good, ~2, a number or a commit's id"
         raise UsageFault(f"no checkpoint is named {words[:60]!r}", way_out)
-    if not state.checkpointed.checkpoints:
+    if not state.checkpoints.rows:
         raise Refused(NONE, "the first is made when a wave is opened; by hand: loopkit checkpoint")
     if wanted == LAST_GOOD:
         return last_good(state)
     if back_by:
         return back(state, int(steps))
-    if digits and int(wanted) in state.checkpointed.numbers:
-        return state.checkpointed.numbers[int(wanted)]
-    rows = state.checkpointed.checkpoints if hexadecimal else ()
+    if digits and int(wanted) in state.checkpoints.numbers:
+        return state.checkpoints.numbers[int(wanted)]
+    rows = state.checkpoints.rows if hexadecimal else ()
     found = [row for row in rows if row.sha.startswith(wanted)]
     if len(found) > 1:
         count = prose.count(len(found), "checkpoint")
@@ -208,13 +208,13 @@ def find(state: LoopState, words: str) -> Checkpoint:
 def undone(state: LoopState) -> Checkpoint:
     """Where `rollback --undo` leads: to what the newest rollback saved; an undo that broke off goes
     on. Raises Refused where no rollback was made."""
-    line = state.checkpointed
+    line = state.checkpoints
     begun = line.numbers.get(line.begun or 0)
     if begun is not None and begun.undo and begun.target in line.numbers:
         return line.numbers[begun.target]
     found = begun or line.numbers.get(line.saved or 0)
     if found is None:
-        if not line.checkpoints:
+        if not line.rows:
             raise Refused(NONE, "there is nothing to undo")
         raise Refused("no rollback was made", "see loopkit checkpoint --list")
     return found
@@ -231,7 +231,7 @@ def spared(left_out: Iterable[str]) -> list[str]:
 def brought_back(state: LoopState, goal: Checkpoint, saved: int, undo: bool, differs: bool) -> int:
     """The number that an undo of this rollback leads to: what it has just `saved`, unless it
     repeats a rollback that broke off, or one after which nothing has changed (`differs`)."""
-    rows = state.checkpointed
+    rows = state.checkpoints
     begun, last = rows.numbers.get(rows.begun or 0), rows.numbers.get(rows.saved or 0)
     repeated = begun is not None and (begun.target, begun.undo) == (goal.number, undo)
     if begun is not None and repeated and begun.number != saved:
@@ -282,7 +282,7 @@ def reopened(state: LoopState, goal: Checkpoint) -> list[str]:
     if state.session.status in verdict.FINAL:
         return []
     done = [task.id for task in state.tasks.values() if task.status == tasks.COMPLETED]
-    return [name for name in done if state.checkpointed.completed.get(name, 0) > goal.line]
+    return [name for name in done if state.checkpoints.completed.get(name, 0) > goal.line]
 
 
 def rolled_back(
@@ -319,7 +319,7 @@ def _lesson(
     work = "; ".join(f"{task.id} {prose.clean(task.subject, 60)}" for task in rows[:NAMED])
     tried = [entry for task in rows for entry in task.history[-1:]]
     ways = [way for way in dict.fromkeys(_texts(tried, "approach")) if way != tasks.AS_DESCRIBED]
-    status = state.course.standing
+    status = state.history.standing
     reasons = [
         why.strip(),
         f"the batches were {status}" if status else "",

@@ -26,37 +26,37 @@ if TYPE_CHECKING:
 
 @on(plan.WaveOpened)
 def _opened(event: plan.WaveOpened, state: LoopState) -> None:
-    course = state.course
+    course = state.history
     course.failed, course.struck, course.broken = set(), {}, {}
 
 
 @on(plan.TaskCompleted)
 def _completed(event: plan.TaskCompleted, state: LoopState) -> None:
-    state.course._done.add(event.id)
-    state.course.broken.pop(event.id, None)  # fixed: there is nothing to recover
-    state.checkpointed.completed[event.id] = state.lines
+    state.history._done.add(event.id)
+    state.history.broken.pop(event.id, None)  # fixed: there is nothing to recover
+    state.checkpoints.completed[event.id] = state.lines
 
 
 @on(plan.TaskVerified)
 def _verified(event: plan.TaskVerified, state: LoopState) -> None:
     if event.passed:
-        state.course.struck.pop(event.id, None)
+        state.history.struck.pop(event.id, None)
     else:
-        state.course.struck[event.id] = event.signature
+        state.history.struck[event.id] = event.signature
 
 
 @on(plan.TaskFailed)
 def _failed(event: plan.TaskFailed, state: LoopState) -> None:
-    state.course.failed.add(event.id)
+    state.history.failed.add(event.id)
     if event.action == "replan":
-        state.course._replans.add(event.id)
+        state.history._replans.add(event.id)
     else:
-        state.course._replans.discard(event.id)
+        state.history._replans.discard(event.id)
 
 
 @on(plan.TaskReopened)
 def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
-    course = state.course
+    course = state.history
     if event.id in course._done:
         course._done.discard(event.id)
         course.broken[event.id] = event.signature
@@ -67,7 +67,7 @@ def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
 
 @on(plan.WaveClosed)
 def _closed(event: plan.WaveClosed, state: LoopState) -> None:
-    course = state.course
+    course = state.history
     if event.outcomes is None:  # older than outcomes
         outcomes = {one: Outcome(PASSED) for one in event.completed}
         outcomes.update((one, Outcome(FAILED)) for one in event.failed)
@@ -96,7 +96,7 @@ class Recovery(EventType):
     also = {"Text": "status", "Count | None": "wave"}
 
     def fold(self, state: LoopState) -> None:
-        course = state.course
+        course = state.history
         if self.play not in (parts.WAIT, parts.ASK):
             return
         if course.standing or course.rolled_back:
@@ -109,7 +109,7 @@ class Recovery(EventType):
 def _split(event: plan.TaskSplit, state: LoopState) -> None:
     """A replan of the clamp table starts the window anew and is not counted; another split counts
     where one was due."""
-    course = state.course
+    course = state.history
     if event.id in course._replans:
         course._replans.discard(event.id)
         if course.standing in ("", parts.STALLED):
@@ -120,7 +120,7 @@ def _split(event: plan.TaskSplit, state: LoopState) -> None:
 
 def looked_at(state: LoopState, task_id: str | None) -> None:
     """A panel has looked at a task's failure."""
-    course = state.course
+    course = state.history
     if course.standing == parts.STALLED and task_id in course.failing():
         course.recovered(parts.PANEL, True)
 
@@ -134,7 +134,7 @@ def _diagnosed(event: TaskDiagnosed, state: LoopState) -> None:
 @on(QuestionAsked)
 def _asked(event: QuestionAsked, state: LoopState) -> None:
     """Whoever asked: the person is at it now."""
-    course = state.course
+    course = state.history
     if course.standing:
         course.recovered(parts.ASK, False)
     course.rolled_back = False
@@ -143,14 +143,14 @@ def _asked(event: QuestionAsked, state: LoopState) -> None:
 @on(AttemptsReset)
 def _reset(event: AttemptsReset, state: LoopState) -> None:
     """A failed loop goes on, as a person has decided anew."""
-    course = state.course
+    course = state.history
     course.used, course.since = {}, len(course.batches)
     course.standing, course.rolled_back = "", False
 
 
 @on(QuestionAnswered)
 def _answered(event: QuestionAnswered, state: LoopState) -> None:
-    course = state.course
+    course = state.history
     course.used = {}
     if course.asking:
         course.asking, course.answer = False, event.text
@@ -179,7 +179,7 @@ class CheckpointMade(EventType):
     plain: Text | None = None
 
     def fold(self, state: LoopState) -> None:
-        own = state.checkpointed
+        own = state.checkpoints
         if self.number in own.numbers:
             return
         made = Checkpoint(**{name: getattr(self, name) for name in Checkpoint._fields})
@@ -189,7 +189,7 @@ class CheckpointMade(EventType):
             parent=self.parent if self.parent in own.numbers else None,
             line=state.lines if self.line is None else self.line,
         )
-        own.checkpoints.append(made)
+        own.rows.append(made)
         if made.label != BEFORE:
             own.head = self.number
         elif own.begun is None:
@@ -207,7 +207,7 @@ class RolledBack(EventType):
 
     def fold(self, state: LoopState) -> None:
         self._recover(state)
-        own = state.checkpointed
+        own = state.checkpoints
         target = own.numbers.get(self.number)
         if target is None:
             return
@@ -217,7 +217,7 @@ class RolledBack(EventType):
             self._take_back(state, target.line)
 
     def _recover(self, state: LoopState) -> None:
-        course = state.course
+        course = state.history
         if not self.undo:
             course.rolled_back = course.standing == parts.FLIP_FLOPPING
             course.recovered(

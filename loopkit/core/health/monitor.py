@@ -9,11 +9,11 @@ from ..journal.parts import (
     BLOCKED,
     FAILED,
     FLIP_FLOPPING,
-    HELD_UP,
     PASSED,
     PROGRESSING,
     REGRESSING,
     STALLED,
+    WAITING,
     Batch,
 )
 
@@ -58,7 +58,7 @@ def _status(batches: Sequence[Batch]) -> str:
     if not batches:
         return PROGRESSING
     last = batches[-1]
-    if count(last, HELD_UP):
+    if count(last, WAITING):
         return BLOCKED
     if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
         return FLIP_FLOPPING
@@ -76,7 +76,7 @@ def _histories(batches: Sequence[Batch]) -> dict[str, list]:
     found: dict[str, list] = {}
     for batch in batches:
         for name, one in batch.outcomes.items():
-            if one.result != HELD_UP:
+            if one.result != WAITING:
                 found.setdefault(name, []).append(one.result)
     return found
 
@@ -126,5 +126,5 @@ def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, in
         return "escalate"
     if status == BLOCKED:
         outcomes = batches[-1].outcomes.items()
-        return "unblock:" + ",".join(name for name, row in outcomes if row.result == HELD_UP)
+        return "unblock:" + ",".join(name for name, row in outcomes if row.result == WAITING)
     return "retry-with-change" if status == STALLED else "rollback"

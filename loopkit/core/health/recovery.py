@@ -12,7 +12,6 @@ from ..journal.parts import (
     BLOCKED,
     FAILED,
     FLIP_FLOPPING,
-    HELD_UP,
     PANEL,
     PASSED,
     REGRESSING,
@@ -20,6 +19,7 @@ from ..journal.parts import (
     SPLIT,
     STALLED,
     WAIT,
+    WAITING,
 )
 from ..plan import graph
 from ..plan.escalation import IMPOSSIBLE, REPLAN
@@ -41,7 +41,7 @@ SHOWN_BATCHES, SHOWN_RECOVERIES, SHOWN_ERRORS, ERROR_LENGTH = 8, 6, 5, 240
 def due(state: LoopState) -> Play | None:
     """The recovery that the last batch asks for and that has not been done; None while a wave is
     open."""
-    course = state.course
+    course = state.history
     if state.wave is not None or _is_over(state):
         return None
     if course.rolled_back:
@@ -56,7 +56,7 @@ def due(state: LoopState) -> Play | None:
 
 def _stalled(state: LoopState) -> Play | None:
     """Another approach; where the clamp table has just made a replan, that is the recovery."""
-    failing = [state.tasks[one] for one in state.course.failing() if one in state.tasks]
+    failing = [state.tasks[one] for one in state.history.failing() if one in state.tasks]
     for task in failing:
         if task.status == tasks.FAILED or task.id in state.narrow:
             split = Play(STALLED, SPLIT, task.id, "smaller tasks")
@@ -73,7 +73,7 @@ def _back(state: LoopState, status: str) -> Play:
     used_up = _used_up(state, status)
     if used_up is not None:
         return used_up
-    if not state.checkpointed.checkpoints:
+    if not state.checkpoints.rows:
         return _ask(status, "there is no checkpoint to go back to")
     if status == FLIP_FLOPPING:
         return Play(status, ROLLBACK, "~2", "back two checkpoints, then the person decides")
@@ -83,7 +83,7 @@ def _back(state: LoopState, status: str) -> Play:
 
 
 def _used_up(state: LoopState, status: str) -> Play | None:
-    if state.course.used.get(status, 0) < monitor.MOST_RECOVERIES:
+    if state.history.used.get(status, 0) < monitor.MOST_RECOVERIES:
         return None
     return _ask(status, f"{monitor.MOST_RECOVERIES} recoveries did not help")
 
@@ -97,7 +97,7 @@ def _has_good(state: LoopState) -> bool:
 
 
 def _is_over(state: LoopState) -> bool:
-    """A failure that nothing can mend waits for its diagnosis, and the loop ends with that: nobody
+    """A failure that nothing can fix waits for its diagnosis, and the loop ends with that: nobody
     is asked before."""
     return any(state.tasks[one].action == IMPOSSIBLE for one in state.open)
 
@@ -109,13 +109,13 @@ def _ask(status: str, why: str) -> Play:
 # -- blocked tasks
 
 
-def held_up(state: LoopState) -> list[str]:
+def waiting(state: LoopState) -> list[str]:
     """The tasks of the last batch that wait for something outside and still do."""
-    last = state.course.batches[-1].outcomes if state.course.batches else {}
+    last = state.history.batches[-1].outcomes if state.history.batches else {}
     return [
         one
         for one, outcome in last.items()
-        if outcome.result == HELD_UP and one in state.tasks and tasks.is_held_up(state.tasks[one])
+        if outcome.result == WAITING and one in state.tasks and tasks.is_waiting(state.tasks[one])
     ]
 
 
@@ -144,10 +144,10 @@ def _dependencies(
 
 
 def _blocked(state: LoopState) -> Play | None:
-    names = held_up(state)
+    names = waiting(state)
     if not names:
         return None
-    if state.course.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
+    if state.history.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
         for one in names:
             if _dependencies(state, one):
                 return Play(BLOCKED, WAIT, one, "it waits for a task of this loop")
@@ -160,14 +160,14 @@ def settled(state: LoopState) -> list[Change]:
     play = due(state)
     if play is None or play.kind not in (WAIT, ASK):
         return []
-    wave = state.course.batches[-1].wave
+    wave = state.history.batches[-1].wave
     if play.kind == ASK:
         return [_line(play, wave, False), ("question_asked", {"text": question(state, play)})]
     changes: list[Change] = []
     freed = 0
     left = []
     known = graph.waits(state.tasks)
-    for one in held_up(state):
+    for one in waiting(state):
         blockers = _dependencies(state, one, known)
         if not blockers:
             left.append(one)
@@ -198,13 +198,13 @@ def _line(play: Play, wave: int | None, counted: bool) -> Change:
 def question(state: LoopState, play: Play) -> str:
     """What the person is asked, on one screen: the batches, what was tried, the last errors, what
     can be done."""
-    course = state.course
+    course = state.history
     rows = [
         f"{play.status}: {play.why}. How shall the loop go on?",
         "batch | attempted | passed | failed | blocked",
     ]
     for batch in course.batches[-SHOWN_BATCHES:]:
-        counts = [monitor.count(batch, one) for one in (PASSED, FAILED, HELD_UP)]
+        counts = [monitor.count(batch, one) for one in (PASSED, FAILED, WAITING)]
         figures = " | ".join(map(str, (batch.wave, counts[0] + counts[1], *counts)))
         rows.append(
             f"{figures}" + (f" | {batch.status}" if batch.status not in ("", "PROGRESSING") else "")
@@ -220,7 +220,7 @@ def question(state: LoopState, play: Play) -> str:
         + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet")
         + (f"; {more} before" * (more > 0))
     )
-    about = held_up(state) if play.status == BLOCKED else _troubled(state)
+    about = waiting(state) if play.status == BLOCKED else _troubled(state)
     rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
         rows.append(
@@ -254,7 +254,7 @@ def _options(state: LoopState, status: str, about: list[str]) -> list[str]:
 def _troubled(state: LoopState) -> list[str]:
     """Tasks that failed in the last batches, the newest first, each once."""
     found: dict[str, None] = {}
-    for batch in reversed(state.course.batches[-SHOWN_BATCHES:]):
+    for batch in reversed(state.history.batches[-SHOWN_BATCHES:]):
         found.update(
             dict.fromkeys(name for name, one in batch.outcomes.items() if one.result == FAILED)
         )
@@ -265,7 +265,7 @@ def trouble(state: LoopState, task_id: str) -> str:
     """A task that is blocked or failed and why, in one line."""
     task = state.tasks[task_id]
     head = f"{task.id} {prose.clean(task.subject, 60)}"
-    if tasks.is_held_up(task):
+    if tasks.is_waiting(task):
         return f"{head} ({task.block_kind}): {prose.clean(task.block_text, ERROR_LENGTH)}"
     from ..evidence import signature  # only questions pay for it
 
@@ -281,7 +281,7 @@ def trouble(state: LoopState, task_id: str) -> str:
 
 def _seen(state: LoopState, task_id: str) -> str:
     """The signature of a task's newest failed batch."""
-    for batch in reversed(state.course.batches):
+    for batch in reversed(state.history.batches):
         outcome = batch.outcomes.get(task_id)
         if outcome is not None and outcome.result == FAILED:
             return str(outcome.signature)

@@ -24,9 +24,9 @@ DRAFT, REVISE, SETTLED = "draft", "revise", "settled"
 class Supervision:
     """Facts of a supervised or reviewed loop that belong to no single task; see plan/roles.
 
-    asked: how often each step was handed out · out: the journal line that handed it out, while no
-    reply is in · stopped: how many subagents had ended by then · unfit: what was wrong with the
-    newest reply, while a better one is awaited · misses: how many were unfit in a row; each by key.
+    asked: how often each step was dispatched · out: the journal line that dispatched it, while no
+    reply is in · stopped: how many subagents had ended by then · invalid: what was wrong with the
+    newest reply, while a better one is awaited · misses: invalid ones in a row; each by key.
     plan: the newest plan_proposed (warning, risks, assumptions, questions, replaces, line) ·
     standing: "", DRAFT, REVISE, SETTLED · review: the newest plan_reviewed · revisions: plans after
     the first, additions for the goal included · goal: the newest goal_judged, with its line ·
@@ -38,7 +38,7 @@ class Supervision:
         self.asked: dict[str, int] = {}
         self.out: dict[str, int] = {}
         self.stopped: dict[str, int] = {}
-        self.unfit: dict[str, str] = {}
+        self.invalid: dict[str, str] = {}
         self.misses: dict[str, int] = {}
         self.plan: dict | None = None
         self.standing = ""
@@ -52,12 +52,12 @@ class Supervision:
 
     def settle(self, name: str) -> None:
         """The reply to a step is in."""
-        for table in (self.out, self.unfit, self.misses):
+        for table in (self.out, self.invalid, self.misses):
             table.pop(name, None)
 
     def forget(self, task_id: str) -> None:
         """Nothing that was asked about a task is awaited any longer."""
-        for table in (self.out, self.unfit, self.misses):
+        for table in (self.out, self.invalid, self.misses):
             for name in [one for one in table if one.endswith(" " + task_id)]:
                 del table[name]
 
@@ -167,7 +167,7 @@ class Checkpoints:
     """
 
     def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
+        self.rows: list[Checkpoint] = []
         self.numbers: dict[int, Checkpoint] = {}
         self.head: int | None = None
         self.begun: int | None = None
@@ -187,7 +187,7 @@ INITIALIZING = "INITIALIZING"
 CONFIDENCES, TRENDS = ("high", "medium", "low"), ("improving", "stable", "declining")
 
 #: What a task came to in a batch. A blocked one was no attempt.
-PASSED, FAILED, HELD_UP = "passed", "failed", "blocked"
+PASSED, FAILED, WAITING = "passed", "failed", "blocked"
 #: result: one of these three · signature: of its error, "" where it has none.
 Outcome = namedtuple("Outcome", "result signature", defaults=("",))
 

@@ -58,7 +58,7 @@ def planned(state: LoopState) -> bool:
     already."""
     if not state.terms.plan_reviewed or state.counts[tasks.COMPLETED]:
         return True
-    return state.supervised.standing == SETTLED
+    return state.supervision.standing == SETTLED
 
 
 def wave_key(state: LoopState) -> str:

@@ -57,7 +57,7 @@ class LoopState:
         self.recall_dismissed: list = []
         self.criteria: dict[str, Criterion] = {}
         self.aspects: list = []
-        # every shape that was handed in: size in bytes, spec score, goals
+        # every shape that was submitted: size in bytes, spec score, goals
         self.shape_rounds: list = []
         self.confirmed: set = set()
         self.new_checks: set[str] = (
@@ -95,10 +95,10 @@ class LoopState:
         self.criterion_evidence: dict[str, Evidence] = {}
         self.gate: dict | None = None
         self.baselines: dict[str, dict] = {}  # command → how it stood: exit, failures, log
-        self.supervised = Supervision()
-        self.course = History()
-        self.checkpointed = Checkpoints()
-        self.trail = DecisionLog()
+        self.supervision = Supervision()
+        self.history = History()
+        self.checkpoints = Checkpoints()
+        self.decision_log = DecisionLog()
         self.worktrees = Worktrees()
         self.lines = 0
         self.idle_at = self.idle_before = 0

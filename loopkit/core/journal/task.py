@@ -156,7 +156,7 @@ class Task(Record):
         }
 
 
-def is_held_up(task: Task) -> bool:
+def is_waiting(task: Task) -> bool:
     """It waits for something outside the loop."""
     return task.status == BLOCKED and task.block_kind != SPLIT
 

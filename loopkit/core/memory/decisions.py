@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Characters of a title and of any other text, alternatives of a decision, at most: its file stays
 #: a short read.
 LONGEST_TITLE, LONGEST, MOST_ALTERNATIVES = 120, 600, 10
-#: How a decision that was handed in is marked; those that reviews make have other kinds
+#: How a decision that was submitted is marked; those that reviews make have other kinds
 #: (core/review/convergence).
 CHOICE = "choice"
 SOURCES = ("review", "plan-review", "implement-fix", "rollback")
@@ -38,12 +38,14 @@ def find(state: LoopState, number: int) -> dict | None:
 
 def live(state: LoopState) -> list[dict]:
     """Decisions that no later one supersedes, oldest first."""
-    return [one for one in state.decisions if one.get("number") not in state.trail.superseded]
+    return [
+        one for one in state.decisions if one.get("number") not in state.decision_log.superseded
+    ]
 
 
 def status(state: LoopState, number: int) -> str:
     """`DECISION`, or `SUPERSEDED by 004`."""
-    newer = state.trail.superseded.get(number)
+    newer = state.decision_log.superseded.get(number)
     return "DECISION" if newer is None else f"SUPERSEDED by {newer:03d}"
 
 
@@ -55,7 +57,7 @@ def touching(state: LoopState, files: Iterable[str]) -> list[dict]:
     be touched.
     """
     paths = [one for one in map(_plain, files) if one]
-    rows = [*live(state), *state.trail.anti_patterns]
+    rows = [*live(state), *state.decision_log.anti_patterns]
     if not paths:
         return rows
     near = [one for one in rows if _near(one, paths)]
@@ -174,7 +176,7 @@ def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) 
 
     rows: checked findings of a review; what a decision settled teaches nothing new.
     """
-    kinds = set(state.trail.kinds)
+    kinds = set(state.decision_log.kinds)
     changes: list[Change] = []
     for row in rows:
         kind = row.get("category") or "other"
@@ -201,7 +203,7 @@ def lessons(state: LoopState, rows: Iterable[dict], source: str, used: int = 0) 
 
 def due(state: LoopState) -> list[tuple[int, str]]:
     """(number, command) of live decisions whose check has not run since the newest wave closed."""
-    trail = state.trail
+    trail = state.decision_log
     return [
         (number, line)
         for number, line in trail.checks.items()
@@ -217,11 +219,11 @@ def check_due(state: LoopState, word: str, given: list) -> tuple[int, str]:
     row = find(state, number)
     if row is None:
         raise Refused(f"there is no decision {number:03d}", f"there are: {_listed(state)}")
-    if number in state.trail.superseded:
+    if number in state.decision_log.superseded:
         raise Refused(
             f"decision {number:03d} is {status(state, number)}", "it needs no check any more"
         )
-    line = state.trail.checks.get(number)
+    line = state.decision_log.checks.get(number)
     if line is None:
         raise Refused(
             f"decision {number:03d} has no command",
@@ -243,14 +245,14 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
     data = {"number": number, **{key: outcome[key] for key in ("exit", "log", "seconds", "head")}}
     changes: list[Change] = [("decision_checked", data)]
     row = find(state, number)
-    if not outcome["passed"] or row is None or number in state.trail.invalidated:
+    if not outcome["passed"] or row is None or number in state.decision_log.invalidated:
         return changes
     found = {
         "id": f"F-{len(state.findings) + 1:03d}",
         "severity": "BLOCKER",
         "issue": prose.clean(f"decision {number:03d} no longer holds: {row['title']}", 300),
-        "reason": prose.clean(f"`{state.trail.checks[number]}` exits 0", 300),
-        "guidance": f"supersede it (supersedes: {number}), or mend what it was right about",
+        "reason": prose.clean(f"`{state.decision_log.checks[number]}` exits 0", 300),
+        "guidance": f"supersede it (supersedes: {number}), or fix what it was right about",
         "category": "structure",
         "contradicts": [number],
         "files": list(row.get("files", ())),
@@ -292,14 +294,14 @@ def _numbers(state: LoopState, numbers: Iterable[int], what: str) -> list[int]:
     """The numbers, each once. Raises Refused where one is not that of a live decision."""
     for number in numbers:
         if find(state, number) is None:
-            lesson = any(one["number"] == number for one in state.trail.anti_patterns)
+            lesson = any(one["number"] == number for one in state.decision_log.anti_patterns)
             raise Refused(
                 f"{what}: {number:03d} is an anti-pattern"
                 if lesson
                 else f"{what}: there is no decision {number:03d}",
                 f"there are: {_listed(state)}",
             )
-        if number in state.trail.superseded:
+        if number in state.decision_log.superseded:
             raise Refused(
                 f"{what}: decision {number:03d} is {status(state, number)}", "name that one"
             )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def next_number(state: LoopState) -> int:
     """The number of the next decision or anti-pattern."""
-    return state.trail.highest + 1
+    return state.decision_log.highest + 1
 
 
 class DecisionRecorded(EventType):
@@ -29,7 +29,7 @@ class DecisionRecorded(EventType):
     def fold(self, state: LoopState) -> None:
         state.records += 1
         state.decisions.append({**self.data, "at": self.at})
-        trail = state.trail
+        trail = state.decision_log
         trail.highest = max(trail.highest, self.number)
         command = command_of(self.data)
         if command:
@@ -47,10 +47,10 @@ class AntiPatternRecorded(EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        state.trail.highest = max(state.trail.highest, self.number)
-        state.trail.anti_patterns.append({**self.data, "at": self.at})
+        state.decision_log.highest = max(state.decision_log.highest, self.number)
+        state.decision_log.anti_patterns.append({**self.data, "at": self.at})
         if self.category:
-            state.trail.kinds.add(self.category)
+            state.decision_log.kinds.add(self.category)
 
 
 class DecisionChecked(EventType):
@@ -59,7 +59,7 @@ class DecisionChecked(EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        state.trail.checked[self.number] = state.lines
+        state.decision_log.checked[self.number] = state.lines
 
 
 class Resolution(Fields):
@@ -98,4 +98,4 @@ class DecisionInvalidated(EventType):
     def fold(self, state: LoopState) -> None:
         first = self.findings[0].id if self.findings else None
         row = {"exit": self.exit, "log": self.log, "finding": first}
-        state.trail.invalidated[self.number] = row
+        state.decision_log.invalidated[self.number] = row

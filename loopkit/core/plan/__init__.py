@@ -1,1 +1,1 @@
-"""Tasks and their order: what is handed in, split, started, failed."""
+"""Tasks and their order: what is submitted, split, started, failed."""

@@ -95,7 +95,7 @@ def _blocker(state: LoopState, word: str, first: int, count: int) -> str:
         place = int(word[1:9])
         if not 1 <= place <= count:
             raise Refused(
-                f"blocked by {word[:20]}, but {count} tasks were handed in",
+                f"blocked by {word[:20]}, but {count} tasks were submitted",
                 "count from #1; nothing was added",
             )
         return tasks.make_id(first + place - 1)

@@ -283,7 +283,7 @@ class WaveClosed(EventType):
 
 @on(TaskAdded)
 def _numbered(event: TaskAdded, state: LoopState) -> None:
-    row, trail = event.task, state.trail
+    row, trail = event.task, state.decision_log
     if row.id in trail.outline:
         return
     if row.parent in trail.outline:
@@ -300,7 +300,7 @@ def _numbered(event: TaskAdded, state: LoopState) -> None:
 
 @on(TaskRemoved)
 def _unnumbered(event: TaskRemoved, state: LoopState) -> None:
-    trail = state.trail
+    trail = state.decision_log
     if not state.tasks:  # another plan begins
         for table in (trail.outline, trail.ids, trail.groups, trail.children):
             table.clear()
@@ -312,4 +312,4 @@ class PatternsGathered(EventType):
     lines: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
-        state.trail.patterns = list(self.lines)
+        state.decision_log.patterns = list(self.lines)

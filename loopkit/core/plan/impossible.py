@@ -57,7 +57,7 @@ def of_goal(state: LoopState, score: int | None, feedback: str, missing: Iterabl
     said = "cannot be judged" if score is None else f"judged with {score}"
     parts = [
         f"goal: {goal(state)}",
-        f"{said} after {prose.count(state.supervised.revisions, 'plan revision')}",
+        f"{said} after {prose.count(state.supervision.revisions, 'plan revision')}",
     ]
     parts.append(f"feedback: {_line(feedback, _REASONING)}")
     lacking = [_line(one, _SUBJECT) for one in missing]

@@ -24,13 +24,13 @@ _NUMBER = re.compile(r"[1-9]\d{0,5}(?:\.[1-9]\d{0,5}){1,12}", re.ASCII)
 
 def numbers(state: LoopState) -> dict[str, str]:
     """{task id: "1.2"} of the tasks there are, in the ledger's order."""
-    known = state.trail.outline
+    known = state.decision_log.outline
     return {task_id: known[task_id] for task_id in state.tasks if task_id in known}
 
 
 def number(state: LoopState, task_id: str) -> str:
     """The outline number of a task; its id where it has none."""
-    return state.trail.outline.get(task_id, task_id)
+    return state.decision_log.outline.get(task_id, task_id)
 
 
 def is_number(word: str) -> bool:
@@ -40,12 +40,12 @@ def is_number(word: str) -> bool:
 
 def named(state: LoopState, word: str) -> str | None:
     """The id of the task, even a removed one, with an outline number, or None."""
-    return state.trail.ids.get(word.strip())
+    return state.decision_log.ids.get(word.strip())
 
 
 def groups(state: LoopState) -> dict[str, str]:
     """{"1": heading} of the groups, in their order."""
-    return {str(number): name or UNGROUPED for name, number in state.trail.groups.items()}
+    return {str(number): name or UNGROUPED for name, number in state.decision_log.groups.items()}
 
 
 def phase(state: LoopState) -> str:
@@ -63,10 +63,10 @@ def plan_status(state: LoopState) -> str:
         return NEEDS_CLARIFICATION
     if not state.tasks or state.session.awaiting:
         return DRAFT
-    reviewed = state.supervised.standing == parts.SETTLED
+    reviewed = state.supervision.standing == parts.SETTLED
     return APPROVED if reviewed or not state.terms.plan_reviewed else DRAFT
 
 
 def iteration(state: LoopState) -> int:
     """1 for the first plan, one more for each that revised it."""
-    return 1 + state.supervised.revisions
+    return 1 + state.supervision.revisions

@@ -48,7 +48,7 @@ class RoleAsked(EventType):
     number: Count | None = None
 
     def fold(self, state: LoopState) -> None:
-        own, name = state.supervised, key(self.kind, self.task)
+        own, name = state.supervision, key(self.kind, self.task)
         own.asked[name] = own.asked.get(name, 0) + 1 if self.number is None else self.number
         own.out[name] = state.lines
         own.stopped[name] = len(state.session.subagents)
@@ -61,9 +61,9 @@ class ReplyUnfit(EventType):
     also = {"Text": "text"}
 
     def fold(self, state: LoopState) -> None:
-        own, name = state.supervised, key(self.kind, self.task)
+        own, name = state.supervision, key(self.kind, self.task)
         own.out.pop(name, None)
-        own.unfit[name] = self.error
+        own.invalid[name] = self.error
         # after the last one whoever goes on with the loop gives the planner another chance
         own.misses[name] = (own.misses.get(name, 0) + 1) % MOST_MISSES
 
@@ -77,7 +77,7 @@ class PlanProposed(EventType):
     also = {"Text": "warning", "list[Text]": "risks assumptions questions replaces"}
 
     def fold(self, state: LoopState) -> None:
-        own = state.supervised
+        own = state.supervision
         state.records += 1
         if own.standing == REVISE or short(own):
             own.revisions += 1
@@ -111,7 +111,7 @@ class PlanReviewed(Judgement, EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        own = state.supervised
+        own = state.supervision
         own.review = self.filled()
         own.standing = SETTLED if self.outcome in (APPROVED, CONTINUE, LOWER) else REVISE
         own.level = self.level or own.level
@@ -123,21 +123,21 @@ class GoalJudged(Judgement, EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        state.supervised.goal = {**self.filled(), "line": state.lines}
-        state.supervised.level = self.level
-        state.supervised.settle(key(VERIFICATION, OF_GOAL))
+        state.supervision.goal = {**self.filled(), "line": state.lines}
+        state.supervision.level = self.level
+        state.supervision.settle(key(VERIFICATION, OF_GOAL))
 
 
 @on(QuestionAsked)
 def _asked(event: QuestionAsked, state: LoopState) -> None:
-    state.supervised.questions.append({"question": event.text, "answer": None})
-    state.supervised.settle(PLAN)
+    state.supervision.questions.append({"question": event.text, "answer": None})
+    state.supervision.settle(PLAN)
 
 
 @on(QuestionAnswered)
 def _answered(event: QuestionAnswered, state: LoopState) -> None:
-    if state.supervised.questions:
-        state.supervised.questions[-1]["answer"] = event.text
+    if state.supervision.questions:
+        state.supervision.questions[-1]["answer"] = event.text
 
 
 # -- tasks
@@ -149,7 +149,7 @@ class OfWork(OfTask):
     def record(self, state: LoopState, kind: str, name: str, **changes: object) -> None:
         """Keep it with the task, in this field, as the answer to this kind of step."""
         state.records += 1
-        state.supervised.settle(key(kind, self.id))
+        state.supervision.settle(key(kind, self.id))
         state.change(self.id, **{name: {**self.filled(), "line": state.lines}, **changes})
 
 
@@ -205,7 +205,7 @@ class TaskJudged(Judgement, OfWork, EventType):
 
     def fold(self, state: LoopState) -> None:
         if self.task_in(state) is not None:
-            state.supervised.level = self.level
+            state.supervision.level = self.level
             turn = IMPLEMENTATION if self.band == "revise" else ""
             self.record(state, VERIFICATION, "judged", turn=turn)
 
@@ -224,7 +224,7 @@ class TaskDiagnosed(OfTask, EventType):
         if task is None:
             return
         state.records += 1
-        state.supervised.settle(key(DIAGNOSIS, task.id))
+        state.supervision.settle(key(DIAGNOSIS, task.id))
         attempt = task.attempts if self.attempt is None else self.attempt
         panel = attempt if self.suggested and self.reasoning else task.panel_for
         said = {name: getattr(self, name) for name in ("suggested", "reasoning", "blockers")}
@@ -240,7 +240,7 @@ def _reset(event: AttemptsReset, state: LoopState) -> None:
 
 @on(events.TaskStarted)
 def _started(event: events.TaskStarted, state: LoopState) -> None:
-    own = state.supervised
+    own = state.supervision
     own.started = True
     if event.id in state.tasks:
         own.forget(event.id)
@@ -253,7 +253,7 @@ def _ended(
     event: events.TaskFailed | events.TaskReopened | events.TaskBlocked, state: LoopState
 ) -> None:
     """An attempt has failed, or was interrupted."""
-    own = state.supervised
+    own = state.supervision
     own.forget(event.id)
     if isinstance(event, events.TaskFailed):
         own.level = event.level or own.level
@@ -266,14 +266,14 @@ def _ended(
 def _completed(event: events.TaskCompleted, state: LoopState) -> None:
     task = event.task_in(state)
     if task is not None and task.kind == "work":
-        state.supervised.worked = state.lines
+        state.supervision.worked = state.lines
     if task is not None and task.turn:
         state.put(task._replace(turn=""))
 
 
 @on(events.TaskSplit)
 def _split(event: events.TaskSplit, state: LoopState) -> None:
-    state.supervised.settle(key(REPLAN, event.id))
+    state.supervision.settle(key(REPLAN, event.id))
 
 
 @on(events.TaskChanged, events.TaskVerified)
@@ -295,13 +295,13 @@ def _looks_again(event: events.TaskChanged | events.TaskVerified, state: LoopSta
 
 
 def is_out(state: LoopState, name: str) -> bool:
-    """What bears this name was handed out, and whoever has it can still be at work, or has just
+    """What bears this name was dispatched, and whoever has it can still be at work, or has just
     ended: then its reply is on its way.
 
     Reports of agents in the background arrive one by one, and a session may stop between two of
-    them. Who has not handed them over by the stop after that has lost them.
+    them. Who has not submitted them by the stop after that has lost them.
     """
-    own = state.supervised
+    own = state.supervision
     line = own.out.get(name)
     if line is None or line < state.idle_before:
         return False

@@ -37,7 +37,7 @@ def find(state: LoopState, task_id: str) -> Task:
     return task
 
 
-def hand_in(state: LoopState, rows: list) -> list[Change]:
+def submit(state: LoopState, rows: list) -> list[Change]:
     """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back
     to its waves."""
     stage.running(state)
@@ -305,7 +305,7 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
     if not rows:
         raise Refused(
             f"{task.id} cannot be split into nothing",
-            "hand in at least one subtask",
+            "submit at least one subtask",
             code="unanswered",
         )
     deep = settings.of(state, "max_replan_depth")
@@ -325,7 +325,7 @@ def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
 def remediation(
     state: LoopState, subject: str, verify: str, description: str, files: list, first: int
 ) -> Change:
-    """A task that mends what a review or the gate found; `first` is how many ids this step has used
+    """A task that fixes what a review or the gate found; `first` is how many ids this step has used
     already."""
     row = {
         "id": tasks.make_id(state.highest + 1 + first),

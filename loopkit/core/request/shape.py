@@ -44,7 +44,7 @@ class ShapeFaults(Refused):
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         super().__init__(
             "SHAPE.md: " + "; ".join(rows[:SHOWN]) + more,
-            "mend it and hand it in again; the form: loopkit shape",
+            "fix it and submit it again; the form: loopkit shape",
         )
 
 

@@ -1,6 +1,6 @@
 """Reviews that decide: of the plan, of the scaffold batch, of every batch.
 
-Deciders: (state, what was handed in) → journal lines. Nothing is completed but by a verdict here,
+Deciders: (state, what was submitted) → journal lines. Nothing is completed but by a verdict here,
 and nothing is approved without a passing check, with a failed build or tests, or against a blocker.
 """
 
@@ -41,7 +41,7 @@ def check_plan(state: LoopState) -> None:
         raise NotYet("there is no plan yet")
     if stage.planned(state):
         raise NotYet("the plan is approved")
-    if state.supervised.standing == parts.REVISE:
+    if state.supervision.standing == parts.REVISE:
         raise NotYet("the plan is to be revised first")
 
 
@@ -53,7 +53,7 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     rows = review.findings(state, given["findings"])
     missing = [" ".join(one.split()) for one in given["missing"] if one.strip()]
     blocking = [row for row in rows if row["severity"] == review.BLOCKER]
-    done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
+    done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
     outcome = parts.REVISE if done < most else roles.ASKED
     data = {
         "revision": done,
@@ -92,7 +92,7 @@ def _question(done: int, blocking: list[dict]) -> str:
 
 def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
-    own = state.supervised
+    own = state.supervision
     asked = state.session.question is not None and (own.review or {}).get("outcome") == roles.ASKED
     if not asked:
         check_plan(state)
@@ -154,7 +154,7 @@ def at_review(state: LoopState) -> bool:
     """Somebody reviews the batch as it is: asked, not lost, and no check has run since."""
     if not roles.is_out(state, roles.REVIEWING):
         return False
-    asked = state.supervised.out[roles.REVIEWING]
+    asked = state.supervision.out[roles.REVIEWING]
     own = [state.tasks[one].evidence for one in work.running(state)]
     return all(one is None or one.line < asked for one in own)
 
@@ -165,7 +165,7 @@ def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
     check_batch(state, number, kind)
     if at_review(state):
         return []
-    count = state.supervised.asked.get(roles.REVIEWING, 0) + 1
+    count = state.supervision.asked.get(roles.REVIEWING, 0) + 1
     return [
         (
             "role_asked",
@@ -194,7 +194,7 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     for row in rows:
         named = [one for one in about[row["id"]] if verdicts.get(one) == CHANGES or one in again]
         if row["severity"] == review.BLOCKER and len(named) == 1:
-            row["task"] = named[0]  # its next attempt mends it
+            row["task"] = named[0]  # its next attempt fixes it
     blocking = sum(row["severity"] == review.BLOCKER for row in rows)
     data = {
         "wave": state.wave.number if state.wave else 0,

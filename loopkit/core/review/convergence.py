@@ -54,7 +54,7 @@ def _split(place: str) -> tuple[str, int | None]:
     return (match[1], int(match[2])) if match else (place, None)
 
 
-def mended(state: LoopState, finding: Finding) -> bool:
+def fixed(state: LoopState, finding: Finding) -> bool:
     """What the finding asked has been done: its task is completed, or it was approved."""
     task = state.tasks.get(finding.task or "")
     done = task is not None and task.status == tasks.COMPLETED
@@ -83,7 +83,7 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
     """Settle what goes round in circles among the new findings of a thorough review: their
     `resolution` is set.
 
-    Gives the decisions to record first. Raises Refused for a blocker at the point of a mended
+    Gives the decisions to record first. Raises Refused for a blocker at the point of a fixed
     finding that does not say what it is to that one. rows: checked findings; size: bytes of shape
     and task files now, 0 if unknown.
     """
@@ -137,9 +137,9 @@ def _check_named(state: LoopState, row: dict, earlier: list[Finding]) -> None:
     if row["severity"] != "BLOCKER" or row.get("repeats"):
         return
     for old in earlier:
-        if mended(state, old):
+        if fixed(state, old):
             raise Refused(
-                f"{row['id']} is at {row['place']}, where {old.id} ({old.category}) was mended",
+                f"{row['id']} is at {row['place']}, where {old.id} ({old.category}) was fixed",
                 f"say reverses: {old.id} where it takes that back, repeats: {old.id} where that "
                 "is not enough, repeats: none where it is something else",
             )
@@ -158,7 +158,7 @@ def _covers(decision: dict, row: dict, earlier: list[Finding]) -> bool:
 def _decision(state: LoopState, row: dict, earlier: list[Finding], grown: bool) -> dict | None:
     if row.get("reverses"):
         return _reversal(state, row, state.findings[row["reverses"]], "wants the way back")
-    before = [old for old in earlier if mended(state, old)]
+    before = [old for old in earlier if fixed(state, old)]
     if row.get("repeats") and len(before) >= ROUNDS - 1:
         return _reversal(state, row, before[0], "comes back once more")
     if row["severity"] == "SUGGESTION":

@@ -47,7 +47,7 @@ class ReviewLight(EventType):
         state.reviews[key] = row
         _take(state, self.findings, key, self.round)
         if self.mode:
-            state.supervised.settle(REVIEWING)
+            state.supervision.settle(REVIEWING)
 
 
 class ReviewThorough(EventType):
@@ -123,7 +123,7 @@ def _superseded(event: DecisionRecorded, state: LoopState) -> None:
     how = {"how": "superseded", "text": f"decision {event.number:03d}"}
     for one in list(state.findings.values()):
         if one.contradicts and not one.breaks:
-            if all(name in state.trail.superseded for name in one.contradicts):
+            if all(name in state.decision_log.superseded for name in one.contradicts):
                 state.findings[one.id] = one._replace(resolution=how)
 
 

@@ -172,7 +172,7 @@ def decided(
         if name not in known:
             raise UsageFault(f"verify names {name!r}", f"it takes {', '.join(known)}")
     faults = [*_failed_points(given), *_failed_criteria(state, given)]
-    changes, made = _mended(state, faults)
+    changes, made = _fixed(state, faults)
     result = {
         "passed": not faults,
         **{name: given[name] for name in ("kind", "points", "criteria")},
@@ -220,7 +220,7 @@ def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
             yield _Fault(row.id, what, why, proof, come_true)
 
 
-#: name: the point or criterion · what: in a few words · why: what the one who mends it has to know
+#: name: the point or criterion · what: in a few words · why: what the one who fixes it has to know
 #: · verify: a command · came_true: why the loop pauses, of a mustNot that nobody but us has seen
 _Fault = namedtuple("_Fault", "name what why verify came_true")
 #: What an answer gives the completion card.
@@ -231,7 +231,7 @@ def _noun(row: Criterion) -> str:
     return "mustNot" if row.must_not else "criterion"
 
 
-def _mended(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
+def _fixed(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
     """(changes, ids): a remediation task for each fault. One that was made for the very same fault
     is opened again: its check passed and the fault is still there, so that it needs another check,
     unless the check is the criterion's own.

@@ -81,8 +81,8 @@ def _finding(state: LoopState, row: dict, number: int) -> dict:
         if row.get(name):
             finding[name] = _earlier(state, row[name], f"{name} of {what}")
     reversed_ = finding.get("reverses")
-    if reversed_ and not convergence.mended(state, state.findings[reversed_]):
-        raise Refused(f"reverses of {what}: {reversed_} has not been mended", "leave reverses out")
+    if reversed_ and not convergence.fixed(state, state.findings[reversed_]):
+        raise Refused(f"reverses of {what}: {reversed_} has not been fixed", "leave reverses out")
     return {**finding, **_allowed(finding, row.get("alternative") or "")}
 
 
@@ -290,10 +290,10 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
             if not row["verify"]:
                 raise UsageFault(
                     f"blocker {row['issue'][:60]!r} has no verify",
-                    'give verify: "<command that exits 0 when it is mended>"',
+                    'give verify: "<command that exits 0 when it is fixed>"',
                 )
             change = work.remediation(
-                state, f"Mend: {row['issue']}", row["verify"], _told(row), row["files"], made
+                state, f"Fix: {row['issue']}", row["verify"], _told(row), row["files"], made
             )
             row["task"] = change[1]["task"]["id"]
             changes.append(change)
@@ -315,7 +315,7 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
 
 
 def _told(row: dict) -> str:
-    """What the one who mends a finding has to know."""
+    """What the one who fixes a finding has to know."""
     parts = (
         row["guidance"],
         row["reason"] and f"why: {row['reason']}",
@@ -350,7 +350,7 @@ def resolved(
     changes: list = []
     for place, one in enumerate(chosen):
         change = work.remediation(
-            state, f"Mend: {one.issue}", verify, _told(one._asdict()), list(one.files), place
+            state, f"Fix: {one.issue}", verify, _told(one._asdict()), list(one.files), place
         )
         task_id = change[1]["task"]["id"]
         changes += [

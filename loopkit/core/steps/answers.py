@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..journal.state import LoopState
     from .kinds import Step
 
-#: Characters of an unfit reply that are kept, and of one that stands for a report.
+#: Characters of an invalid reply that are kept, and of one that stands for a report.
 _KEPT, _REPORT = 4000, 1000
 
 
@@ -86,7 +86,7 @@ def answered(
             error = str(fault)
     row = {"kind": kind, "task": one.subject, "error": error[:_KEPT], "text": text[:_KEPT]}
     changes: list[Change] = [("reply_unfit", row)]
-    misses = state.supervised.misses.get(kinds.key(one), 0) + 1
+    misses = state.supervision.misses.get(kinds.key(one), 0) + 1
     if misses < 2:
         return changes
     if kind in (PLAN, REPLAN):
@@ -112,7 +112,7 @@ def _planless(
 
 
 def _counts_as(kind: str, error: str, text: str) -> dict:
-    """What a reply that stays unfit is taken for."""
+    """What a reply that stays invalid is taken for."""
     what = f"the {kind} could not be read: {error}"
     if kind == TEST:
         return {

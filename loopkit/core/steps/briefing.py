@@ -63,9 +63,9 @@ def scope(state: LoopState, step: Step) -> str:
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
     """All that a brief of this step may hold, by name; what is out of its scope has no name here.
 
-    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), unfit
-    (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""), and
-    what `extra` brings.
+    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None),
+    invalid (what was wrong with the last reply, or ""), check (the line that verifies the task, or
+    ""), and what `extra` brings.
     """
     about, kind = scope(state, step), asked_as(step)
     name = f"{kind} {about}" if kind == roles.VERIFICATION else kind
@@ -76,7 +76,7 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
         "kind": kind,
         "scope": about,
         "target": step.subject,
-        "unfit": state.supervised.unfit.get(kinds.key(step), ""),
+        "invalid": state.supervision.invalid.get(kinds.key(step), ""),
     }
     task = state.tasks.get(step.subject or "")
     row["check"] = check(task) if task else ""
@@ -85,12 +85,12 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     return {**row, **extra}
 
 
-# -- handing out
+# -- dispatching
 
 
 def number(state: LoopState, step: Step) -> int:
     """How often the step will have been asked for with the next time."""
-    return state.supervised.asked.get(kinds.key(step), 0) + 1
+    return state.supervision.asked.get(kinds.key(step), 0) + 1
 
 
 def asked_as(step: Step) -> str:
@@ -99,7 +99,7 @@ def asked_as(step: Step) -> str:
 
 
 def asked(state: LoopState, step: Step) -> Change:
-    """The journal line that a step is handed out."""
+    """The journal line that a step is dispatched."""
     return ("role_asked", {**shown(step), "number": number(state, step)})
 
 
@@ -129,7 +129,7 @@ _DOING = {
     kinds.REPLAN: "Cut into smaller tasks:",
     kinds.IMPLEMENTATION: "Do",
     kinds.SCAFFOLD: "Do",
-    kinds.FIX: "Mend",
+    kinds.FIX: "Fix",
     kinds.TEST: "Test",
     kinds.VERDICT: "Judge",
     kinds.GOAL_VERDICT: "Judge whether the goal is reached",
@@ -203,7 +203,7 @@ def _plan_tasks(state: LoopState, task: Task | None) -> list[dict]:
 
 def _proposed(state: LoopState, task: Task | None) -> dict:
     """What the planner said beside the tasks."""
-    plan = state.supervised.plan or {}
+    plan = state.supervision.plan or {}
     return {name: list(plan.get(name) or ()) for name in ("risks", "assumptions")} | {
         "warning": plan.get("warning", "")
     }
@@ -277,7 +277,7 @@ def _advice(state: LoopState, task: Task | None) -> dict | None:
 
 def _said(state: LoopState, task: Task | None) -> str:
     """What the person answered when a recovery asked last."""
-    return state.course.answer
+    return state.history.answer
 
 
 def _counts(state: LoopState, task: Task | None) -> dict:
@@ -308,16 +308,16 @@ def _late(state: LoopState, task: Task | None) -> bool:
 
 def _review(state: LoopState, task: Task | None) -> dict | None:
     """The review that sent the plan back: score, feedback, issues, missing."""
-    return state.supervised.review if state.supervised.standing == parts.REVISE else None
+    return state.supervision.review if state.supervision.standing == parts.REVISE else None
 
 
 def _answers(state: LoopState, task: Task | None) -> list[dict]:
-    return [one for one in state.supervised.questions if one["answer"] is not None]
+    return [one for one in state.supervision.questions if one["answer"] is not None]
 
 
 def _short(state: LoopState, task: Task | None) -> dict | None:
     """The judgement that the goal is not reached by what was planned: more tasks are wanted."""
-    return state.supervised.goal if roles.short(state.supervised) else None
+    return state.supervision.goal if roles.short(state.supervision) else None
 
 
 def _bands(state: LoopState, task: Task | None) -> dict | None:
@@ -329,7 +329,7 @@ def _reasons(state: LoopState, task: Task | None) -> list[str]:
     """Live decisions and anti-patterns that touch the files of the task, a line each; all of them
     for a plan."""
     if task is None:
-        rows = [*decisions.live(state), *state.trail.anti_patterns]
+        rows = [*decisions.live(state), *state.decision_log.anti_patterns]
     else:
         rows = decisions.touching(state, task.files)
     return [decisions.line(one, LONGEST_REASON) for one in rows]

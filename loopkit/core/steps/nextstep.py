@@ -45,7 +45,7 @@ def check(state: LoopState, name: str) -> str:
     elif name in state.criteria:
         stored = state.criteria[name].command
     else:
-        stored = state.trail.checks[int(name[1:])]
+        stored = state.decision_log.checks[int(name[1:])]
     return f"loopkit verify {name} -- {stored}"
 
 
@@ -82,7 +82,7 @@ def agent(task: Task, role: str = "coder", place: str = "") -> str:
     )
 
 
-def hand_out(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
+def dispatched_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
     """The lines that give these tasks to agents, and what follows when all have reported. folder:
     the loop's, as agents are told it."""
     policy = policies.of(state)

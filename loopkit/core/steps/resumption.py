@@ -144,7 +144,7 @@ def belated(state: LoopState) -> list[Change]:
     """What should have been recorded with the line before it: whoever wrote that was killed, or the
     machine went down.
 
-    The end of the loop after a failure that nothing can mend; failed tasks that are to be tried
+    The end of the loop after a failure that nothing can fix; failed tasks that are to be tried
     again, since a person gave them all attempts anew; completions of split tasks with that of their
     last subtask.
     """

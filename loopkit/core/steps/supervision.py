@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def warnings(state: LoopState) -> list[str]:
     """What a person should know of the plan that is worked on: its size, and that it was not
     approved."""
-    own = state.supervised
+    own = state.supervision
     said = [own.plan["warning"]] if own.plan and own.plan.get("warning") else []
     if own.review and own.standing == parts.SETTLED and not own.review.get("approved"):
         score = own.review.get("score")
@@ -30,7 +30,7 @@ def execution(state: LoopState) -> str:
     States, endings)."""
     status = state.session.status
     if status in (verdict.RUNNING, verdict.AWAITING):
-        return "running" if state.supervised.started else "not_started"
+        return "running" if state.supervision.started else "not_started"
     return status
 
 
@@ -39,7 +39,7 @@ def record(state: LoopState) -> dict | None:
     alone."""
     if not state.terms.plan_reviewed:
         return None
-    own, policy = state.supervised, policies.of(state)
+    own, policy = state.supervision, policies.of(state)
     return {
         "approval": state.approval,
         "phase": policy.phase(state),
@@ -75,5 +75,5 @@ def lines(state: LoopState) -> list[str]:
     scores += [] if row["goal_score"] is None else [f"goal {row['goal_score']}"]
     scores += [leveled(row["level"])] if leveled(row["level"]) else []
     said = [f"Approval: {row['approval']} | {row['phase'].replace('_', ' ')}, " + ", ".join(scores)]
-    said += [f"Handed out, no reply yet: {', '.join(row['out'])}"] if row["out"] else []
+    said += [f"Dispatched, no reply yet: {', '.join(row['out'])}"] if row["out"] else []
     return said + [f"Warning: {one}" for one in row["warnings"]]

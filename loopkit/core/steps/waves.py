@@ -9,7 +9,7 @@ from ..journal import score, settings, stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet
 from ..journal.events import Change
-from ..journal.parts import FAILED, HELD_UP, PASSED, Batch, Outcome
+from ..journal.parts import FAILED, PASSED, WAITING, Batch, Outcome
 from ..plan import work, worktrees
 from ..review import panel
 from . import attempts, policies, resumption
@@ -83,7 +83,7 @@ def opened(
 
 def lost(state: LoopState) -> list[str]:
     """Tasks of the open wave whose agent is gone: the session has stopped, or changed, since they
-    were handed out.
+    were dispatched.
 
     One that only waits for its review needs no agent any more.
     """
@@ -92,7 +92,7 @@ def lost(state: LoopState) -> list[str]:
 
 
 def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[Change]:
-    """`wave next`. Where a wave is open already, its lost tasks are handed out again; no line where
+    """`wave next`. Where a wave is open already, its lost tasks are dispatched again; no line where
     none is.
 
     apart: each task of a new wave works in a worktree of its own. What loopkit does by itself (a
@@ -159,8 +159,8 @@ def closed(state: LoopState) -> list[Change]:
     if waiting:
         raise NotYet(f"nobody has judged {', '.join(waiting)}")
     changes: list[Change] = []
-    done, failed, held_up = [], [], []
-    struck = {**state.course.broken, **state.course.struck}
+    done, failed, waiting = [], [], []
+    struck = {**state.history.broken, **state.history.struck}
     for task in (state.tasks[one] for one in wave.tasks if one in state.tasks):
         running = task.status == tasks.IN_PROGRESS
         if task.status == tasks.COMPLETED or running and policy.completes(task):
@@ -173,14 +173,14 @@ def closed(state: LoopState) -> list[Change]:
             changes += policy.on_failed(state, task, failure)
             failed.append(task.id)
             struck.setdefault(task.id, what)
-        elif tasks.is_held_up(task):
-            held_up.append(task.id)
-        elif task.id in state.course.failed:
+        elif tasks.is_waiting(task):
+            waiting.append(task.id)
+        elif task.id in state.history.failed:
             failed.append(task.id)
-    broken = [one for one in state.course.broken if one in state.open]
-    failed += [one for one in broken if one not in (*failed, *held_up)]
+    broken = [one for one in state.history.broken if one in state.open]
+    failed += [one for one in broken if one not in (*failed, *waiting)]
     data = {"wave": wave.number, "completed": done, "failed": failed}
-    changes.append(("wave_closed", {**data, **_course(state, done, failed, held_up, struck)}))
+    changes.append(("wave_closed", {**data, **_course(state, done, failed, waiting, struck)}))
     return changes + _to_review(state, changes)
 
 
@@ -198,7 +198,7 @@ def _to_review(state: LoopState, changes: list[Change]) -> list[Change]:
     return [] if state.open.keys() - finished or over else [stage.move(state, stages.REVIEW)]
 
 
-def _course(state: LoopState, done: list, failed: list, held_up: list, struck: dict) -> dict:
+def _course(state: LoopState, done: list, failed: list, waiting: list, struck: dict) -> dict:
     """What each task came to, and what the detectors say of it with the batches before; for the
     line of a closed wave.
 
@@ -215,9 +215,9 @@ def _course(state: LoopState, done: list, failed: list, held_up: list, struck: d
 
             known = signature.of(str(history[-1]["error"]))
         outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
-    outcomes.update((one, Outcome(HELD_UP)) for one in held_up)
-    batches = [*state.course.window, Batch(len(state.waves), outcomes)] if outcomes else []
-    said = monitor.judge(batches, state.course.used)
+    outcomes.update((one, Outcome(WAITING)) for one in waiting)
+    batches = [*state.history.window, Batch(len(state.waves), outcomes)] if outcomes else []
+    said = monitor.judge(batches, state.history.used)
     rows = {
         one: {key: value for key, value in row._asdict().items() if value}
         for one, row in outcomes.items()

@@ -80,7 +80,7 @@ def test_same() -> None:
 
 
 @pytest.mark.parametrize("text", ["sh -c 'a\nb'", 'a "\r"', "a 'b\u2028c'", "a 'b\x85c'"])
-def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
+def test_a_line_break_in_a_word_is_not_submitted(text: str) -> None:
     assert command.split(text)  # a journal of before may hold it
     with pytest.raises(UsageFault, match="line break"):
         command.accept(text)
@@ -89,7 +89,7 @@ def test_a_line_break_in_a_word_is_not_handed_in(text: str) -> None:
 @pytest.mark.parametrize(
     "letter", ["\0", "\x1b", "\t", "\x7f", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041"]
 )
-def test_a_character_that_nobody_sees_is_not_handed_in(letter: str) -> None:
+def test_a_character_that_nobody_sees_is_not_submitted(letter: str) -> None:
     assert command.split(f"echo 'a{letter}b'")
     with pytest.raises(UsageFault, match=f"U\\+{ord(letter):04X}"):
         command.accept(f"grep 'a{letter}b'")

@@ -41,7 +41,7 @@ def keep(book: Book, label: str | None = None, wave: int | None = None, **more: 
 def batch(book: Book, fail: tuple = ()) -> int:
     """The next wave, worked on and closed, with its checkpoint; these tasks fail."""
     book.wave()
-    if not book.state.checkpointed.checkpoints:
+    if not book.state.checkpoints.rows:
         keep(book)
     for name in list(book.state.running):
         book.verify(name, name not in fail)
@@ -51,7 +51,7 @@ def batch(book: Book, fail: tuple = ()) -> int:
 
 def roll(book: Book, number: int, undo: bool = False, files: tuple = ("a.py",)) -> list:
     """A rollback with its save."""
-    goal = book.state.checkpointed.numbers[number]
+    goal = book.state.checkpoints.numbers[number]
     checkpoints.check(book.state, goal, ".")
     saved = keep(book, BEFORE, target=number, undo=undo)
     return book.do(checkpoints.rolled_back, goal, saved, list(files), undo)
@@ -91,13 +91,13 @@ def test_due_at_the_first_wave_after_the_scaffold_and_after_every_batch() -> Non
     assert checkpoints.due(book.state) is None
     batch(book)
     batch(book)
-    assert [one.label for one in book.state.checkpointed.checkpoints] == [
+    assert [one.label for one in book.state.checkpoints.rows] == [
         "start",
         "scaffold",
         "batch-2",
         "batch-3",
     ]
-    assert [one.tasks for one in book.state.checkpointed.checkpoints] == [
+    assert [one.tasks for one in book.state.checkpoints.rows] == [
         (),
         ("T-001",),
         ("T-002",),
@@ -139,11 +139,11 @@ def test_labels() -> None:
 
 
 def test_parents_follow_the_line_and_a_rollback_continues_it_at_its_target(four: Book) -> None:
-    assert [one.parent for one in four.state.checkpointed.checkpoints] == [None, 1, 2, 3]
+    assert [one.parent for one in four.state.checkpoints.rows] == [None, 1, 2, 3]
     roll(four, 2)
-    assert four.state.checkpointed.numbers[5].parent == 4  # what was saved follows what was
+    assert four.state.checkpoints.numbers[5].parent == 4  # what was saved follows what was
     batch(four)
-    assert four.state.checkpointed.numbers[6].parent == 2
+    assert four.state.checkpoints.numbers[6].parent == 2
     assert numbers(checkpoints.ancestors(four.state)) == [6, 2, 1]
 
 
@@ -240,8 +240,8 @@ def test_tasks_completed_after_the_target_are_open_again_without_evidence(four: 
 def test_what_was_completed_just_before_the_target_stays(executing: Book) -> None:
     executing.verify("T-001")
     executing.line("notice_given", name="x")
-    made = keep(executing, "manual", lines=executing.state.checkpointed.completed["T-001"])
-    assert checkpoints.reopened(executing.state, executing.state.checkpointed.numbers[made]) == []
+    made = keep(executing, "manual", lines=executing.state.checkpoints.completed["T-001"])
+    assert checkpoints.reopened(executing.state, executing.state.checkpoints.numbers[made]) == []
 
 
 def test_what_a_check_said_of_files_that_are_gone_is_void() -> None:
@@ -281,7 +281,7 @@ def test_evidence_that_came_while_the_tree_was_taken_is_younger_than_it(executin
     lines = executing.state.lines
     executing.verify("T-001")
     keep(executing, "manual", lines=lines)
-    assert checkpoints.reopened(executing.state, executing.state.checkpointed.numbers[1]) == [
+    assert checkpoints.reopened(executing.state, executing.state.checkpoints.numbers[1]) == [
         "T-001"
     ]
 
@@ -311,7 +311,7 @@ def test_it_is_a_lesson_that_names_work_reason_and_files(four: Book) -> None:
     four.wave()
     four.do(attempts.failed, "T-004", "AssertionError: 3 != 4", None)
     four.do(waves.closed)
-    goal = four.state.checkpointed.numbers[2]
+    goal = four.state.checkpoints.numbers[2]
     changes = four.do(
         checkpoints.rolled_back, goal, 5, ["src/b.py", "src/a.py"], False, "it got slower"
     )
@@ -323,7 +323,7 @@ def test_it_is_a_lesson_that_names_work_reason_and_files(four: Book) -> None:
     assert (
         "T-004 t3" in lesson["what"] and lesson["avoid"] == "the same again; take another approach"
     )
-    assert four.state.trail.anti_patterns[-1]["number"] == 1
+    assert four.state.decision_log.anti_patterns[-1]["number"] == 1
 
 
 def test_undoing_is_no_lesson_and_neither_is_nothing(four: Book) -> None:
@@ -346,7 +346,7 @@ def test_a_rollback_to_what_was_saved_voids_what_came_after_it(four: Book) -> No
 
 def test_work_in_progress_keeps_from_going_back(executing: Book) -> None:
     keep(executing)
-    goal = executing.state.checkpointed.numbers[1]
+    goal = executing.state.checkpoints.numbers[1]
     with pytest.raises(
         Refused, match=r"wave 1 is open, T-001 in progress.*loopkit task fail .*loopkit wave close"
     ):
@@ -372,11 +372,11 @@ def test_conflicts() -> None:
 
 def test_what_was_left_out_is_named_within_bounds_and_spared(four: Book) -> None:
     names = [f"d/{one} (x) (a repository of its own)" for one in range(checkpoints.MOST_LEFT + 3)]
-    goal = four.state.checkpointed.numbers[keep(four, "manual", left_out=names)]
+    goal = four.state.checkpoints.numbers[keep(four, "manual", left_out=names)]
     assert len(goal.left_out) == checkpoints.MOST_LEFT + 1 and goal.left_out[-1] == "3 more"
     for more, last in ((0, names[checkpoints.MOST_LEFT - 1]), (1, "1 more")):
         just = keep(four, "manual", left_out=names[: checkpoints.MOST_LEFT + more])
-        assert four.state.checkpointed.numbers[just].left_out[-1] == last
+        assert four.state.checkpoints.numbers[just].left_out[-1] == last
     assert (
         checkpoints.spared(goal.left_out)[:2] == ["d/0 (x)", "d/1 (x)"]
         and len(checkpoints.spared(goal.left_out)) == checkpoints.MOST_LEFT
@@ -400,7 +400,7 @@ def test_a_rollback_that_broke_off_is_undone_to_the_tree_before_it(four: Book) -
     assert checkpoints.undone(four.state).number == 5
     keep(four, BEFORE, target=2)  # the same once more: the tree was half way then
     assert checkpoints.undone(four.state).number == 5
-    assert four.state.checkpointed.begun == 5
+    assert four.state.checkpoints.begun == 5
 
 
 def test_an_undo_that_broke_off_goes_on_to_where_it_led(four: Book) -> None:
@@ -408,7 +408,7 @@ def test_an_undo_that_broke_off_goes_on_to_where_it_led(four: Book) -> None:
     keep(four, BEFORE, target=5, undo=True)
     assert checkpoints.undone(four.state).number == 5
     roll(four, 5, undo=True)
-    assert four.state.checkpointed.begun is None
+    assert four.state.checkpoints.begun is None
 
 
 def test_a_loop_that_is_over_is_rolled_back_without_a_word_in_its_record(four: Book) -> None:

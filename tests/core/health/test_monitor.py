@@ -179,7 +179,7 @@ def test_a_closed_wave_records_each_outcome() -> None:
     }
     named = ("status", "confidence", "trend", "recommendation")
     assert [data[one] for one in named] == ["BLOCKED", "low", "stable", "unblock:T-004"]
-    assert book.state.course.batches[-1].outcomes["T-002"] == (
+    assert book.state.history.batches[-1].outcomes["T-002"] == (
         "failed",
         "valueerror: row <n> of <path>",
     )
@@ -221,7 +221,7 @@ def test_a_task_completed_earlier_and_found_broken_counts_as_failed() -> None:
     assert data["outcomes"]["T-001"] == {"result": "failed", "signature": "valueerror: <n>"}
     assert data["outcomes"]["T-002"] == {"result": "passed"}
     assert (data["completed"], data["failed"]) == (["T-002"], ["T-001"])
-    assert monitor.rate(book.state.course.batches[-1]) == 0.5
+    assert monitor.rate(book.state.history.batches[-1]) == 0.5
 
 
 def test_a_task_that_passed_and_broke_within_its_batch_counts_as_failed() -> None:
@@ -251,7 +251,7 @@ def test_a_task_that_failed_and_is_blocked_now_is_blocked() -> None:
     assert closed(book)["outcomes"] == {"T-001": {"result": "blocked"}}
 
 
-def test_what_is_mended_within_the_batch_has_not_failed() -> None:
+def test_what_is_fixed_within_the_batch_has_not_failed() -> None:
     book = second_wave()
     book.verify("T-002")
     book.verify("T-001", passed=False)
@@ -300,7 +300,7 @@ def test_an_empty_batch_says_nothing() -> None:
         book.do(work.unblocked, name)
     data = closed(book)
     assert (data["outcomes"], data["status"]) == ({}, "PROGRESSING")
-    assert book.state.course.window == []
+    assert book.state.history.window == []
 
 
 def test_a_window_starts_anew_after_a_recovery() -> None:
@@ -312,9 +312,9 @@ def test_a_window_starts_anew_after_a_recovery() -> None:
         book.do(waves.closed)
         for name in list(book.state.due):
             book.panel(name)
-    assert [one.wave for one in book.state.course.window] == [1, 2]
+    assert [one.wave for one in book.state.history.window] == [1, 2]
     book.line("rolled_back", number=1, sha="0" * 40, reopened=[])
-    assert book.state.course.window == []
+    assert book.state.history.window == []
     book.wave()
     for name in list(book.state.running):
         book.do(work.blocked, name, "external", "x")
@@ -327,7 +327,7 @@ def test_journals_older_than_outcomes_are_derived_and_go_on() -> None:
     for number in (1, 2):
         book.line("wave_opened", wave=number, tasks=["T-001"])
         book.line("wave_closed", wave=number, completed=[], failed=["T-001"])
-    course = book.state.course
+    course = book.state.history
     assert [one.outcomes for one in course.batches] == [{"T-001": ("failed", "")}] * 2
     assert course.status == "PROGRESSING" and course.standing == ""
     book.wave()
@@ -345,7 +345,7 @@ def test_the_journal_folds_to_the_same_course() -> None:
         read = LOOP.decode(encode(event).rstrip(b"\n"))
         assert read is not None
         LOOP.apply(again, read)
-    assert again.course.__dict__ == book.state.course.__dict__
+    assert again.history.__dict__ == book.state.history.__dict__
 
 
 # -- loop-state.md
@@ -419,7 +419,7 @@ def test_a_new_course_is_empty() -> None:
 
 def test_loops_of_one_or_two_waves_go_as_before() -> None:
     book = Book().worked(task("a"), task("b", blocked_by=["#1"]))
-    assert [one.status for one in book.state.course.batches] == ["PROGRESSING"] * 2
-    assert book.state.stage == "review" and book.state.course.recoveries == []
+    assert [one.status for one in book.state.history.batches] == ["PROGRESSING"] * 2
+    assert book.state.stage == "review" and book.state.history.recoveries == []
     assert review.passed(book.state) is False
     stage.running(book.state)

@@ -35,7 +35,7 @@ def play(book: Book) -> tuple | None:
 
 def checkpoint(book: Book) -> None:
     row = {
-        "number": len(book.state.checkpointed.checkpoints) + 1,
+        "number": len(book.state.checkpoints.rows) + 1,
         "sha": "a" * 40,
         "tree": "b" * 40,
         "parent": None,
@@ -120,15 +120,15 @@ def test_stalled_changes_the_approach_of_what_fails(book: Book) -> None:
         book.do(waves.started, "T-003")
     book.panel("T-002")
     assert play(book) is None and step(book) == "loopkit wave next"
-    assert book.state.course.used == {"STALLED": 1} and book.state.course.window == []
+    assert book.state.history.used == {"STALLED": 1} and book.state.history.window == []
 
 
 def test_a_split_of_what_fails_is_a_recovery_too(book: Book) -> None:
     stalled(book)
     book.do(work.split, "T-002", [task("smaller"), task("smaller still")])
     assert play(book) is None
-    assert book.state.course.used == {"STALLED": 1}
-    assert [one.play for one in book.state.course.recoveries] == ["split"]
+    assert book.state.history.used == {"STALLED": 1}
+    assert [one.play for one in book.state.history.recoveries] == ["split"]
 
 
 def test_a_panel_on_another_task_is_none(book: Book) -> None:
@@ -143,14 +143,16 @@ def test_the_replan_of_the_clamp_table_is_the_recovery_and_not_counted(book: Boo
         wave(book, T001="ValueError: 1")
         if book.state.due:
             book.panel("T-001")
-    assert book.state.course.status == "STALLED"  # the same error three times, whatever else passes
+    assert (
+        book.state.history.status == "STALLED"
+    )  # the same error three times, whatever else passes
     assert play(book) == ("STALLED", "split", "T-001")
     assert step(book) == "loopkit task split T-001 --file -"
     book.do(work.split, "T-001", [task("smaller"), task("smaller still")])
     assert play(book) is None
-    assert book.state.course.used == {}
-    assert [(one.play, one.counted) for one in book.state.course.recoveries] == [("split", False)]
-    assert book.state.course.window == []
+    assert book.state.history.used == {}
+    assert [(one.play, one.counted) for one in book.state.history.recoveries] == [("split", False)]
+    assert book.state.history.window == []
 
 
 def test_the_third_stalled_asks_the_person(book: Book) -> None:
@@ -174,8 +176,8 @@ def test_the_third_stalled_asks_the_person(book: Book) -> None:
 def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
     test_the_third_stalled_asks_the_person(book)
     book.line("question_answered", text="use the other parser")
-    assert book.state.course.used == {} and play(book) is None
-    assert book.state.course.answer == "use the other parser"
+    assert book.state.history.used == {} and play(book) is None
+    assert book.state.history.answer == "use the other parser"
     assert step(book) == "loopkit panel T-001"  # that of its failure, as ever
     book.panel("T-001")
     batch(book, "STALLED", T001="failed")
@@ -185,7 +187,7 @@ def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
 @pytest.mark.parametrize("kind", ["implementation", "fix", "replan"])
 def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str) -> None:
     assert "What the person answered" not in briefs.render(book.state, named(kind, "T-001"), "f")
-    book.state.course.answer = "use the other parser"
+    book.state.history.answer = "use the other parser"
     assert "use the other parser" in briefs.render(book.state, named(kind, "T-001"), "f")
     assert "use the other parser" not in briefs.render(book.state, named("test", "T-001"), "f")
 
@@ -195,13 +197,13 @@ def test_a_failed_loop_that_is_resumed_starts_anew(book: Book) -> None:
     book.panel("T-001")
     batch(book, "STALLED", T001="failed")
     book.line("attempts_reset", ids=["T-001"])
-    assert play(book) is None and book.state.course.used == {} and book.state.course.window == []
+    assert play(book) is None and book.state.history.used == {} and book.state.history.window == []
 
 
 def test_answers_to_other_questions_are_no_advice(book: Book) -> None:
     book.line("question_asked", text="which table?")
     book.line("question_answered", text="the newer one")
-    assert book.state.course.answer == ""
+    assert book.state.history.answer == ""
 
 
 def test_what_cannot_be_tried_again_asks(book: Book) -> None:
@@ -241,7 +243,7 @@ def test_an_always_failing_chain_needs_no_person() -> None:
     assert book.state.session.verdict == "impossible"
     assert executions == 18
     assert [event.type for event in book.events].count("task_split") == 5
-    assert book.state.course.used == {}
+    assert book.state.history.used == {}
     assert "question_asked" not in {event.type for event in book.events}
 
 
@@ -259,7 +261,7 @@ def test_regressing_rolls_back_to_the_last_good(book: Book) -> None:
     rolled_back(book)
     assert play(book) is None
     assert step(book) == "loopkit panel T-001"  # another approach
-    assert book.state.course.used == {"REGRESSING": 1} and book.state.course.undone
+    assert book.state.history.used == {"REGRESSING": 1} and book.state.history.undone
 
 
 def test_the_third_regressing_asks_the_person(book: Book) -> None:
@@ -290,8 +292,8 @@ def test_without_checkpoints_the_person_is_asked(book: Book, status: str) -> Non
 
 def test_without_a_good_checkpoint_the_person_is_asked(book: Book) -> None:
     checkpoint(book)
-    one = book.state.checkpointed.checkpoints[0]
-    book.state.checkpointed.numbers[one.number] = one._replace(label="batch-1", good=False)
+    one = book.state.checkpoints.rows[0]
+    book.state.checkpoints.numbers[one.number] = one._replace(label="batch-1", good=False)
     batch(book, "REGRESSING", T001="failed")
     assert play(book) == ("REGRESSING", "ask", None)
     (text,) = [data["text"] for kind, data in book.wave() if kind == "question_asked"]
@@ -316,7 +318,7 @@ def test_undoing_a_rollback_is_no_recovery(book: Book) -> None:
 def test_a_rollback_by_hand_starts_the_window_anew_and_counts_for_nothing(book: Book) -> None:
     batch(book, "PROGRESSING", T001="failed")
     rolled_back(book)
-    assert book.state.course.window == [] and book.state.course.used == {}
+    assert book.state.history.window == [] and book.state.history.used == {}
 
 
 # -- FLIP-FLOPPING
@@ -333,7 +335,7 @@ def test_flip_flopping_rolls_back_two_and_asks(book: Book) -> None:
     assert [kind for kind, _ in changes] == ["recovery", "question_asked"]
     assert "rollback after batch 1 (FLIP-FLOPPING)" in changes[1][1]["text"]
     assert play(book) is None and step(book) == ANSWER
-    assert book.state.course.used == {"FLIP-FLOPPING": 1}
+    assert book.state.history.used == {"FLIP-FLOPPING": 1}
 
 
 def test_a_flip_flop_after_two_recoveries_asks_without_a_rollback(book: Book) -> None:
@@ -374,7 +376,7 @@ def test_blocked_on_a_known_task_waits_for_it_and_goes_on() -> None:
     assert [kind for kind, _ in changes] == ["task_changed", "task_reopened", "recovery"]
     three = book.state.tasks["T-003"]
     assert (three.status, three.blocked_by) == ("pending", ("T-002",))
-    assert play(book) is None and book.state.course.used == {"BLOCKED": 1}
+    assert play(book) is None and book.state.history.used == {"BLOCKED": 1}
     assert step(book).startswith(("loopkit verify", "loopkit review"))
     assert [data["tasks"] for kind, data in book.wave() if kind == "wave_opened"] == [["T-002"]]
 
@@ -407,9 +409,9 @@ def test_a_circle_that_two_of_them_would_make_together_is_the_persons() -> None:
 def test_after_two_dependencies_the_person_is_asked() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("recovery", status="BLOCKED", play="wait", wave=1, counted=True)
-    assert book.state.course.used == {}  # nothing was due
+    assert book.state.history.used == {}  # nothing was due
     for _ in range(2):
-        book.state.course.standing = "BLOCKED"
+        book.state.history.standing = "BLOCKED"
         book.line("recovery", status="BLOCKED", play="wait", wave=1, counted=True)
     blocked(book, "dependency", "T-002", "T-001")
     assert play(book) == ("BLOCKED", "ask", None)
@@ -428,7 +430,7 @@ def test_blocked_asks_at_once_where_nothing_else_is_ready() -> None:
 def test_blocked_lets_other_ready_tasks_go_on() -> None:
     book = Book().planned(task("a"), task("b"), task("c", blocked_by=["#2"]))
     blocked(book, "permission", "needs a signature", "T-001")
-    assert book.state.course.status == "BLOCKED"
+    assert book.state.history.status == "BLOCKED"
     assert play(book) is None and recovery.settled(book.state) == []
     assert [data["tasks"] for kind, data in book.wave() if kind == "wave_opened"] == [["T-003"]]
 
@@ -462,7 +464,7 @@ def test_one_waits_and_one_is_asked_for() -> None:
 def test_a_waiting_task_is_not_blocked() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
     wave(book)
-    assert book.state.course.status == "PROGRESSING"
+    assert book.state.history.status == "PROGRESSING"
 
 
 # -- under a supervisor planner and supervisor are asked anyway
@@ -477,7 +479,7 @@ def test_under_a_supervisor_replan_and_diagnosis_are_the_recovery(book: Book) ->
     book.line(
         "task_diagnosed", id="T-001", attempt=1, suggested="retry", reasoning="r", blockers=[]
     )
-    assert play(book) is None and book.state.course.used == {"STALLED": 1}
+    assert play(book) is None and book.state.history.used == {"STALLED": 1}
 
 
 # -- the question
@@ -624,7 +626,7 @@ def test_following_the_next_step_never_goes_round_in_circles() -> None:
         again = LoopState("001-limiter")
         for event in book.events:
             LOOP.apply(again, event)
-        assert again.course.__dict__ == book.state.course.__dict__
+        assert again.history.__dict__ == book.state.history.__dict__
     assert taken >= {
         "end",
         "loopkit review --thorough",

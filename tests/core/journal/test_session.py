@@ -61,7 +61,7 @@ def test_waiting_for_a_confirmation_takes_no_time() -> None:
     book.do(intake.confirmed, "shape")
     book.now += 5
     assert session.seconds(book.now) == 15
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.now += 1000
     book.line("question_asked", text="?")
     book.line("question_answered", text="!")

@@ -32,7 +32,7 @@ def test_the_way_through_all_stages() -> None:
     look()
     book.do(intake.shaped, SHAPE)
     look()
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.wave()
     look()
     book.verify("T-001")
@@ -86,7 +86,7 @@ DEEDS = {
     "recall": (lambda state: intake.recall_answered(state, ["a"], [1], []), ["intent"]),
     "score": (lambda state: intake.scored(state, SCORES), ["intent"]),
     "shape": (lambda state: intake.shaped(state, SHAPE), ["shape"]),
-    "task add": (lambda state: work.hand_in(state, [task()]), ["decompose", "executing", "review"]),
+    "task add": (lambda state: work.submit(state, [task()]), ["decompose", "executing", "review"]),
     "wave next": (lambda state: waves.next_wave(state, False), ["decompose", "executing"]),
     "review": (
         lambda state: review.thorough(state, {"experts": ["a", "b", "c"], "findings": []}),
@@ -196,10 +196,10 @@ def test_tool_review_asks_for_shape_and_tasks_once() -> None:
     book = Book().shaped(2, 2, 1, 1, 1)
     assert (book.state.stage, stage.confirmation(book.state)) == ("shape", "shape")
     with pytest.raises(Refused):
-        book.do(work.hand_in, [task()])
+        book.do(work.submit, [task()])
     confirm(book, "shape")
     assert book.state.stage == "decompose"
-    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
     with pytest.raises(Refused, match="has not confirmed the task list"):
         book.wave()
     confirm(book, "tasks")
@@ -213,7 +213,7 @@ def test_tool_review_asks_for_shape_and_tasks_once() -> None:
 def test_colleague_asks_for_every_wave_too() -> None:
     book = Book().shaped(1, 1, 1, 1, 1)
     confirm(book, "shape")
-    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
     confirm(book, "tasks")
     for name in ("T-001", "T-002"):
         with pytest.raises(Refused, match="has not confirmed wave"):
@@ -237,7 +237,7 @@ def test_another_shape_is_confirmed_again() -> None:
 def test_unattended_tool_review_goes_on_recorded_as_confirmed_by_default() -> None:
     book = Book(unattended=True).shaped(2, 2, 1, 1, 1)
     assert book.state.stage == "decompose"
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     assert stage.confirmation(book.state) is None, "nobody can be asked"
     book.wave()
     defaults = [event.data for event in book.events if event.type == "confirmed"]
@@ -267,7 +267,7 @@ def asked(*scores: int) -> Book:
     nothing has begun."""
     book = Book().shaped(*scores)
     book.do(intake.confirmed, "shape")
-    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
     book.do(intake.confirmed, "tasks")
     if stage.confirmation(book.state) == "wave":
         book.do(intake.confirmed, "wave")
@@ -277,7 +277,7 @@ def asked(*scores: int) -> Book:
 TOOL_REVIEW, COLLEAGUE = (2, 2, 1, 1, 1), (1, 1, 1, 1, 1)
 CHANGES: dict[str, Callable] = {
     "task set": lambda book: book.do(work.changed, "T-002", "test -f other", None, None),
-    "task add": lambda book: book.do(work.hand_in, [task("c", "test -f other")]),
+    "task add": lambda book: book.do(work.submit, [task("c", "test -f other")]),
     "task split": lambda book: book.do(work.split, "T-002", [task("c", "test -f other")]),
 }
 
@@ -370,7 +370,7 @@ def test_what_changes_no_check_keeps_the_yes() -> None:
 
 def test_nobody_is_asked_again_where_nobody_can_be() -> None:
     book = Book(unattended=True).shaped(*TOOL_REVIEW)
-    book.do(work.hand_in, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
     book.wave()
     for change in CHANGES.values():
         change(book)
@@ -408,7 +408,7 @@ def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:
     book.score(*TOOL_REVIEW)
     book.do(intake.shaped, SHAPE.replace(proof, "| C1 | reasoned inference | |"))
     book.do(intake.confirmed, "shape")
-    book.do(work.hand_in, [task("a")])
+    book.do(work.submit, [task("a")])
     book.do(intake.confirmed, "tasks")
     book.do(intake.shaped, SHAPE)
     given = ["pytest", "tests/test_limits.py", "-q"]
@@ -418,7 +418,7 @@ def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:
     assert gate.check_criterion(book.state, "C1", given) == " ".join(given)
 
 
-def test_a_task_with_a_new_check_is_not_handed_out_after_a_pause() -> None:
+def test_a_task_with_a_new_check_is_not_dispatched_after_a_pause() -> None:
     book = asked(*TOOL_REVIEW)
     book.wave()
     book.do(work.changed, "T-001", "test -f other", None, None)

@@ -57,7 +57,9 @@ def test_one_counter_for_decisions_anti_patterns_and_what_reviews_decide() -> No
             {**rows[1], "issue": "no test in b.py", "category": "tests"},
         ]
     )  # a decision, then an anti-pattern
-    assert numbers(book.state.decisions) == [1, 4] and numbers(book.state.trail.anti_patterns) == [
+    assert numbers(book.state.decisions) == [1, 4] and numbers(
+        book.state.decision_log.anti_patterns
+    ) == [
         2,
         3,
         5,
@@ -217,7 +219,7 @@ def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_i
     assert review.passed(book.state) and nextstep.command(book.state) == "loopkit gate"
 
 
-def test_or_until_a_task_has_mended_it() -> None:
+def test_or_until_a_task_has_fixed_it() -> None:
     book = Book().reviewed()
     decided(book, invalidated_if="$ ls")
     checked(book, 1, True)
@@ -238,7 +240,7 @@ def test_a_superseded_one_is_not_checked() -> None:
     assert decisions.due(book.state) == []
 
 
-# -- whatever is handed in
+# -- whatever is submitted
 
 JSON = some.recursive(
     some.none()

@@ -44,7 +44,7 @@ def test_every_decider_takes_it() -> None:
     book = grouped()
     book.do(work.changed, "1.2", None, ["1.1"], None)
     assert book.state.tasks["T-003"].blocked_by == ("T-001",)
-    book.do(work.hand_in, [task("later", blocked_by=["2.2"])])
+    book.do(work.submit, [task("later", blocked_by=["2.2"])])
     assert book.state.tasks["T-006"].blocked_by == ("T-005",)
     book.do(waves.started, "1.1")
     book.do(attempts.failed, "1.1", "no", None)
@@ -68,11 +68,11 @@ def test_what_is_no_number_is_refused(word: str, fault: type) -> None:
 def test_a_number_is_given_once_and_a_new_plan_begins_anew() -> None:
     book = grouped()
     book.do(work.removed, "1.2")
-    book.do(work.hand_in, [task("new", group="Writer")])
+    book.do(work.submit, [task("new", group="Writer")])
     assert outline.numbers(book.state)["T-006"] == "1.3"
     for task_id in list(book.state.tasks):
         book.do(work.removed, task_id)
-    book.do(work.hand_in, [task("other", group="Reader")])
+    book.do(work.submit, [task("other", group="Reader")])
     assert outline.numbers(book.state) == {"T-007": "1.1"}
 
 
@@ -98,7 +98,7 @@ def test_the_status_of_a_plan() -> None:
     book.line("question_asked", text="which one?")
     assert outline.plan_status(book.state) == "NEEDS_CLARIFICATION"
     book.line("question_answered", text="this")
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     assert outline.plan_status(book.state) == "APPROVED"
     book.wave()
     assert outline.plan_status(book.state) == "IN_PROGRESS"
@@ -116,14 +116,14 @@ def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     )  # the person has a word to say before any task
     book.do(intake.confirmed, "shape")
     assert outline.plan_status(book.state) == "DRAFT"
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     assert (
         nextstep.command(book.state) == "loopkit confirm tasks"
         and outline.plan_status(book.state) == "DRAFT"
     )
     reviewed = Book(approval="review").shaped()
     reviewed.line("plan_proposed", risks=[], replaces=[])
-    reviewed.do(work.hand_in, [task()])
+    reviewed.do(work.submit, [task()])
     assert outline.plan_status(reviewed.state) == "DRAFT" and outline.iteration(reviewed.state) == 1
     reviewed.line("plan_reviewed", revision=0, approved=False, outcome="revise")
     reviewed.line("plan_proposed", risks=[], replaces=["T-001"])

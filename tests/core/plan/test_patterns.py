@@ -9,9 +9,9 @@ from tests.core.kit import Book
 def test_the_first_lines_that_say_something_take_the_place_of_those_before() -> None:
     book = Book()
     book.do(patterns.gathered, "# Found\n```\n- limits:   app/limits.py\n\n* tests: tests/\n```\n")
-    assert book.state.trail.patterns == ["limits: app/limits.py", "tests: tests/"]
+    assert book.state.decision_log.patterns == ["limits: app/limits.py", "tests: tests/"]
     book.do(patterns.gathered, "\n".join(f"- pattern {number} {'x' * 300}" for number in range(30)))
-    kept = book.state.trail.patterns
+    kept = book.state.decision_log.patterns
     assert len(kept) == patterns.MOST and kept[-1].startswith("pattern 9 ")
     assert all(len(one) <= patterns.LONGEST for one in kept)
 

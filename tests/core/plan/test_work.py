@@ -24,13 +24,13 @@ def kinds(changes: list) -> list:
 def test_ids_follow_and_places_in_the_list_are_names() -> None:
     book = Book().shaped()
     changes = book.do(
-        work.hand_in,
+        work.submit,
         [task("a", blocked_by=[2]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])],
     )
     assert ids(changes) == ["T-001", "T-002", "T-003"]
     blockers = [one.blocked_by for one in book.state.tasks.values()]
     assert blockers == [("T-002",), (), ("T-001", "T-002")]
-    assert ids(book.do(work.hand_in, [task("d", blocked_by=["#1", "T-001"][1:])])) == ["T-004"]
+    assert ids(book.do(work.submit, [task("d", blocked_by=["#1", "T-001"][1:])])) == ["T-004"]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_ids_follow_and_places_in_the_list_are_names() -> None:
         ("#3", "#3, but 2 tasks"),
         ("#²", "not a task id"),
         ("soon", "not a task id"),
-        ("#" + "9" * 5000, "tasks were handed in"),
+        ("#" + "9" * 5000, "tasks were submitted"),
     ],
 )
 def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
     book = Book().shaped()
     with pytest.raises(LoopError) as caught:
-        book.do(work.hand_in, [task("a"), task("b", blocked_by=[blocker])])
+        book.do(work.submit, [task("a"), task("b", blocked_by=[blocker])])
     assert words in str(caught.value)
 
 
@@ -63,7 +63,7 @@ def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
 def test_a_cycle_is_refused_by_name(blockers: list, circle: str) -> None:
     rows = [task(str(number), blocked_by=wants) for number, wants in enumerate(blockers)]
     with pytest.raises(Refused) as caught:
-        Book().shaped().do(work.hand_in, rows)
+        Book().shaped().do(work.submit, rows)
     assert f"cycle: {circle};" in str(caught.value)
 
 
@@ -89,12 +89,12 @@ def test_a_circle_may_lead_over_a_parent_that_waits_for_its_subtasks() -> None:
 def test_25_tasks_are_taken_26_refused() -> None:
     rows = [task(str(number)) for number in range(26)]
     with pytest.raises(Refused, match="26 tasks, at most 25") as caught:
-        Book().shaped().do(work.hand_in, rows)
+        Book().shaped().do(work.submit, rows)
     assert "several loops" in caught.value.todo
     book = Book().shaped()
-    book.do(work.hand_in, rows[:25])
+    book.do(work.submit, rows[:25])
     with pytest.raises(Refused, match="26 tasks"):
-        book.do(work.hand_in, rows[:1])
+        book.do(work.submit, rows[:1])
     book.wave()
 
 
@@ -102,7 +102,7 @@ def test_subtasks_and_remediation_do_not_count() -> None:
     book = Book().planned(*[task(str(number)) for number in range(25)])
     book.do(work.split, "T-001", [task("x"), task("y")])
     book.line(
-        "task_added", task={"id": "T-028", "subject": "mend", "verify": "ls", "kind": "remediation"}
+        "task_added", task={"id": "T-028", "subject": "fix", "verify": "ls", "kind": "remediation"}
     )
     assert (book.state.planned, len(book.state.tasks)) == (25, 28)
     book.wave()
@@ -110,7 +110,7 @@ def test_subtasks_and_remediation_do_not_count() -> None:
 
 def test_tasks_added_in_review_lead_back_to_waves() -> None:
     book = Book().worked()
-    book.do(work.hand_in, [task("more")])
+    book.do(work.submit, [task("more")])
     assert book.state.stage == "executing"
 
 
@@ -158,7 +158,7 @@ def test_a_removed_blocker_blocks_no_longer() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
     book.do(work.removed, "T-001")
     assert book.state.tasks["T-002"].blocked_by == () and book.state.free == 1
-    assert ids(book.do(work.hand_in, [task("c")])) == ["T-003"]
+    assert ids(book.do(work.submit, [task("c")])) == ["T-003"]
 
 
 # -- starting
@@ -318,7 +318,7 @@ def test_a_loop_that_is_over_is_not_changed(executing: Book) -> None:
     executing.line("loop_cancelled", reason="x")
     for decide in (
         lambda state: work.unblocked(state, "T-001"),
-        lambda state: work.hand_in(state, [task()]),
+        lambda state: work.submit(state, [task()]),
         lambda state: work.removed(state, "T-001"),
         lambda state: work.split(state, "T-001", [task()]),
         lambda state: waves.closed(state),

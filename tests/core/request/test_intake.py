@@ -105,7 +105,7 @@ def test_after_the_tasks_only_a_proof_may_grow_stronger() -> None:
     assert book.state.tasks and book.state.stage == "decompose"
 
 
-def test_a_shape_can_be_handed_in_again_before_the_tasks() -> None:
+def test_a_shape_can_be_submitted_again_before_the_tasks() -> None:
     book = Book().shaped()
     book.do(intake.shaped, SHAPE.replace("- M2", "- M3: nothing else breaks\n- M2"))
     assert book.state.stage == "decompose" and "M3" in book.state.criteria

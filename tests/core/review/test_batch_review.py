@@ -37,7 +37,7 @@ def drafted(*rows: dict, **settings: Any) -> Book:
     """A reviewed loop whose plan waits for its review."""
     book = Book(approval="review", settings=settings).shaped()
     book.line("plan_proposed", warning="", risks=["r"], assumptions=[], questions=[], replaces=[])
-    book.do(work.hand_in, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
+    book.do(work.submit, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
     return book
 
 
@@ -48,7 +48,7 @@ def planned(*rows: dict, **settings: Any) -> Book:
 
 
 def running(*rows: dict, **settings: Any) -> Book:
-    """The first batch handed out, every check of it passed."""
+    """The first batch dispatched, every check of it passed."""
     book = planned(*rows, **settings)
     begin(book)
     return book
@@ -111,7 +111,7 @@ def test_any_blocker_needs_a_revision_whatever_the_status_says() -> None:
 def test_the_lesson_of_a_revision_is_recorded() -> None:
     book = drafted()
     book.do(batch_review.planned, {"findings": [blocker(category="security")]})
-    (lesson,) = book.state.trail.anti_patterns
+    (lesson,) = book.state.decision_log.anti_patterns
     assert (lesson["source"], lesson["category"], lesson["avoid"]) == (
         "plan-review",
         "security",
@@ -179,7 +179,7 @@ def test_the_three_moments_of_a_todo() -> None:
     book = planned()
     assert status(book) == "pending", "the plan is approved"
     book.wave()
-    assert status(book) == "in_progress", "handed out"
+    assert status(book) == "in_progress", "dispatched"
     book.verify("T-001")
     book.verify("T-002")
     assert status(book) == "in_progress", "a passing check completes nothing here"
@@ -303,7 +303,7 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
             findings=[blocker(severity="Minor", task="T-001")],
         )
     with pytest.raises(Refused, match="F-001 is about T-003, which is not in this batch"):
-        book.do(work.hand_in, [task("later")])
+        book.do(work.submit, [task("later")])
         judge(book, findings=[blocker(task="T-003")])
 
 
@@ -325,7 +325,7 @@ def test_a_blocker_about_a_completed_task_opens_it_again_and_it_failed_in_that_b
     )
     assert status(book) == "pending" and book.state.findings["F-001"].task == "T-001"
     book.do(waves.closed)
-    (outcome, other) = (book.state.course.batches[-1].outcomes[one] for one in ("T-001", "T-002"))
+    (outcome, other) = (book.state.history.batches[-1].outcomes[one] for one in ("T-001", "T-002"))
     assert outcome.result == "failed" and "no answer for <n> in <path>" in outcome.signature
     assert other.result == ("failed" if build == "failed" else "passed")
 
@@ -482,20 +482,22 @@ def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
     assert list(book.state.running) == ["T-003", "T-004"]
 
 
-def test_hand_outs_name_the_role_and_the_review() -> None:
+def test_dispatch_name_the_role_and_the_review() -> None:
     book = planned(task("a", scaffold=True), task("b"))
     book.wave()
-    lines = nextstep.hand_out(book.state, ["T-001"])
+    lines = nextstep.dispatched_lines(book.state, ["T-001"])
     assert (
         lines[0].startswith("agent loop:scaffold: Do T-001")
         and lines[1] == "loopkit review --scaffold"
     )
     other = running()
-    coder, step = nextstep.hand_out(other.state, ["T-001"])
+    coder, step = nextstep.dispatched_lines(other.state, ["T-001"])
     assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
     unreviewed = Book().planned(task("a", scaffold=True))
     unreviewed.wave()
-    assert nextstep.hand_out(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
+    assert nextstep.dispatched_lines(unreviewed.state, ["T-001"])[0].startswith(
+        "agent loop:coder: "
+    )
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:
@@ -556,7 +558,7 @@ def test_a_reviewer_whose_verdict_is_in_is_at_no_other_batch() -> None:
     assert not batch_review.at_review(book.state)
 
 
-def test_who_waits_for_the_review_is_not_handed_out_again() -> None:
+def test_who_waits_for_the_review_is_not_dispatched_again() -> None:
     """A stop lets the session go between the last check and the review: what was proven stays
     so."""
     book = planned()

@@ -21,7 +21,7 @@ def finding(issue: str, guidance: str = "", severity: str = "WARNING", **fields:
     return row
 
 
-def mend(book: Book) -> None:
+def fix(book: Book) -> None:
     """Work off what the review asked."""
     while book.state.open:
         book.wave()
@@ -31,11 +31,11 @@ def mend(book: Book) -> None:
 
 
 def rounds(*findings: dict, **fields: Any) -> Book:
-    """One thorough review for each finding; blockers are mended, warnings approved."""
+    """One thorough review for each finding; blockers are fixed, warnings approved."""
     book = Book().worked()
     for row in findings:
         book.do(review.thorough, {"experts": ["a", "b", "c"], "findings": [row], **fields})
-        mend(book)
+        fix(book)
         for one in list(book.state.findings.values()):
             if one.severity == "WARNING" and one.resolution is None:
                 book.do(review.resolved, one.id, "approve", "", "")
@@ -59,7 +59,7 @@ def blocker(row: dict, **fields: Any) -> dict:
 def test_tabs_then_spaces_is_decided_once_and_not_changed_back() -> None:  # case I1
     book = rounds(blocker(TABS))
     with pytest.raises(
-        Refused, match=r"F-002 is at a.py:4, where F-001 \(style\) was mended; say reverses: F-001"
+        Refused, match=r"F-002 is at a.py:4, where F-001 \(style\) was fixed; say reverses: F-001"
     ):
         book.review([blocker(SPACES)])
     book.review([blocker(SPACES, reverses="f-001")])
@@ -84,7 +84,7 @@ def test_a_warning_that_takes_back_what_was_approved_is_decided() -> None:
     assert how(book, "F-002") == "decided" and "approved" in book.state.decisions[0]["context"]
 
 
-def test_the_same_again_is_mended_again_and_decided_the_third_time() -> None:
+def test_the_same_again_is_fixed_again_and_decided_the_third_time() -> None:
     book = rounds(blocker(TABS), blocker(TABS, repeats="F-001"))
     assert how(book, "F-002") is None and len(book.state.tasks) == 3
     book.review([blocker(TABS, repeats="F-002")])
@@ -115,7 +115,7 @@ def test_what_was_not_done_cannot_be_taken_back_and_a_name_must_be_known() -> No
     book = Book().worked()
     book.review([TABS])
     book.do(review.resolved, "F-001", "skip", "later", "")
-    with pytest.raises(Refused, match="reverses of finding 1: F-001 has not been mended"):
+    with pytest.raises(Refused, match="reverses of finding 1: F-001 has not been fixed"):
         book.review([{**SPACES, "reverses": "F-001"}])
     for key in ("reverses", "repeats"):
         with pytest.raises(Refused, match=f"{key} of finding 1: there is no F-009; there are: F-0"):

@@ -72,7 +72,7 @@ def test_every_criterion_with_a_command_must_have_been_seen() -> None:
 
 def test_evidence_from_before_the_last_task_counts_no_longer() -> None:
     book = ready()
-    book.do(work.hand_in, [task("late")])
+    book.do(work.submit, [task("late")])
     book.wave()
     book.verify("T-002")
     book.do(waves.closed)
@@ -140,7 +140,7 @@ def test_a_failed_point_makes_a_task_and_leads_back_to_waves() -> None:
     assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
 
 
-def test_an_answer_may_bring_the_command_that_shows_it_mended() -> None:
+def test_an_answer_may_bring_the_command_that_shows_it_fixed() -> None:
     book = ready()
     points = {**GATE["points"], "edge_cases": "FAIL: empty input crashes"}
     book.do(
@@ -217,7 +217,7 @@ def test_a_criterion_without_a_command_is_answered_for() -> None:
         "| C1 | execution output | pytest tests/test_limits.py -q |", "| C1 | observation | |"
     )
     book = Book().shaped(text=text)
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -237,7 +237,7 @@ def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
         "execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |"
     )
     book = Book().shaped(text=text)
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -259,7 +259,7 @@ def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it(
         "execution output | pytest tests/test_limits.py -q |", "assumption | test -d . |"
     )
     book = Book().shaped(text=weak)
-    book.do(work.hand_in, [task()])
+    book.do(work.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -390,7 +390,7 @@ def test_research_does_not_complete() -> None:
 
 def test_work_after_the_gate_asks_for_another_gate() -> None:
     book = passed()
-    book.do(work.hand_in, [task("late")])
+    book.do(work.submit, [task("late")])
     book.wave()
     book.verify("T-002")
     book.do(waves.closed)

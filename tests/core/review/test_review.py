@@ -101,7 +101,7 @@ def test_a_blocker_makes_a_task_leads_back_and_ends_with_none_left() -> None:
     row = book.state.tasks["T-002"]
     assert (row.kind, row.subject, row.verify, row.description) == (
         "remediation",
-        "Mend: no doc",
+        "Fix: no doc",
         "test -f doc.md",
         "write it",
     )
@@ -198,7 +198,7 @@ def test_the_category_of_a_finding() -> None:
 # -- a mustNot that has come true
 
 
-def test_a_broken_must_not_pauses_at_once_and_is_mended_after_resume() -> None:
+def test_a_broken_must_not_pauses_at_once_and_is_fixed_after_resume() -> None:
     book = Book().reviewed(findings=[{**BLOCKER, "breaks": ["M2"], "place": "requirements.txt:3"}])
     assert (book.state.session.status, book.state.session.verdict) == (
         "paused",
@@ -459,7 +459,7 @@ def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
         against(category="naming", issue="bad name in b.py"),
     ]
     book.review(rows)
-    found = book.state.trail.anti_patterns
+    found = book.state.decision_log.anti_patterns
     assert [(one["number"], one["category"], one["source"]) for one in found] == [
         (2, "security", "review"),
         (3, "naming", "review"),
@@ -471,7 +471,7 @@ def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
         "findings": [against(category="security"), against(category="docs")],
     }
     book.do(review.light, 1, given)
-    assert [one["category"] for one in book.state.trail.anti_patterns] == [
+    assert [one["category"] for one in book.state.decision_log.anti_patterns] == [
         "security",
         "naming",
         "docs",

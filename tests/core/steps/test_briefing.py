@@ -1,4 +1,4 @@
-"""Briefs: which facts a role gets for a step, and how a step is named when it is handed out."""
+"""Briefs: which facts a role gets for a step, and how a step is named when it is dispatched."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def test_settings_of_the_loop_reach_the_brief():
 def test_an_answer_that_did_not_fit_is_told_until_a_better_one_is_in():
     one = Book(approval="supervisor").shaped()
     one.do(answers.answered, "plan", None, None, "tasks: is missing", "no idea")
-    assert "tasks: is missing" in briefing.values(one.state, PLAN)["unfit"]
-    assert briefing.values(one.state, REVIEW)["unfit"] == ""
+    assert "tasks: is missing" in briefing.values(one.state, PLAN)["invalid"]
+    assert briefing.values(one.state, REVIEW)["invalid"] == ""
 
 
 def test_reasons_are_those_that_touch_the_files_of_the_task():
@@ -175,7 +175,7 @@ def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
     assert lines[TEST] == f"agent loop:tester: Test T-001 (Alpha). Read `{brief}` first."
     first = briefing.agent(one.state, work(one.state.tasks["T-001"]), brief)
     assert first.startswith("agent loop:scaffold: Do T-001 (Alpha).")
-    assert lines[FIX].startswith("agent loop:coder: Mend T-001 (Alpha).")
+    assert lines[FIX].startswith("agent loop:coder: Fix T-001 (Alpha).")
     assert lines[PLAN].startswith("agent loop:planner: Plan the work.")
     assert lines[REVIEW].startswith("agent loop:plan-review: Review the plan.")
     other = briefing.agent(one.state, TEST._replace(subject="T-002"), brief)
@@ -188,9 +188,9 @@ def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
     assert briefing.reply(GOAL_REACHED) == "loopkit reply verification goal --file -"
 
 
-def test_each_hand_out_counts_for_its_own_step():
+def test_each_dispatch_counts_for_its_own_step():
     one = book()
     one.do(lambda state: [briefing.asked(state, TEST)])
     one.do(lambda state: [briefing.asked(state, TEST)])
     assert briefing.number(one.state, TEST) == 3 and briefing.number(one.state, JUDGE) == 1
-    assert one.state.supervised.asked[roles.key("test", "T-001")] == 2
+    assert one.state.supervision.asked[roles.key("test", "T-001")] == 2

@@ -60,7 +60,7 @@ def test_where_batches_are_reviewed_the_proven_wait_for_the_others() -> None:
     book = Book(approval="review").shaped()
     assert names(book) == [("plan", None)]
     book.line("plan_proposed", warning="", risks=[], assumptions=[], questions=[], replaces=[])
-    book.do(work.hand_in, [task("a"), task("b")])
+    book.do(work.submit, [task("a"), task("b")])
     assert names(book) == [("plan_review", "plan")]
     book.do(batch_review.planned, {"findings": []})
     book.wave()

@@ -23,7 +23,7 @@ def outcome(book: Roles, score: int, **fields: object) -> str:
     return book.reply("verification", "plan", scored(score, **given))[0][1]["outcome"]
 
 
-def unfit(
+def invalid(
     book: Roles, kind: str, target: str | None, text: str = "a plan", instead: dict | None = None
 ) -> list[str]:
     return [
@@ -40,7 +40,7 @@ def unfit(
 @pytest.mark.parametrize("count", range(3, 9))
 def test_three_to_eight_tasks_need_no_warning(book: Roles, count: int) -> None:
     book.reply("plan", None, plan(*pieces(count)))
-    assert book.state.supervised.plan["warning"] == "" and len(book.state.tasks) == count
+    assert book.state.supervision.plan["warning"] == "" and len(book.state.tasks) == count
     assert supervision.warnings(book.state) == []
 
 
@@ -48,7 +48,7 @@ def test_three_to_eight_tasks_need_no_warning(book: Roles, count: int) -> None:
 def test_two_and_nine_to_fifteen_are_taken_with_a_warning(book: Roles, count: int) -> None:
     book.reply("plan", None, plan(*pieces(count)))
     assert (
-        book.state.supervised.plan["warning"] == f"the plan has {count} tasks, 3 to 8 are expected"
+        book.state.supervision.plan["warning"] == f"the plan has {count} tasks, 3 to 8 are expected"
     )
     assert supervision.warnings(book.state) == [f"the plan has {count} tasks, 3 to 8 are expected"]
 
@@ -58,9 +58,9 @@ def test_one_and_sixteen_are_refused_and_asked_for_again(book: Roles, count: int
     book.ask()
     assert book.kinds("plan", None, plan(*pieces(count))) == ["reply_unfit"]
     assert book.state.tasks == {} and [one.kind for one in due.undispatched(book.state)] == ["plan"]
-    assert f"at least 2 and at most 15, not {count}" in book.state.supervised.unfit["plan"]
+    assert f"at least 2 and at most 15, not {count}" in book.state.supervision.invalid["plan"]
     book.reply("plan", None, plan())
-    assert len(book.state.tasks) == 3 and book.state.supervised.unfit == {}
+    assert len(book.state.tasks) == 3 and book.state.supervision.invalid == {}
 
 
 def test_the_size_rule_is_for_supervised_plans_only() -> None:
@@ -112,7 +112,7 @@ def test_a_plan_that_the_rules_cannot_take_is_asked_for_again(
     assert book.kinds("plan", None, plan(piece("a"), row, piece("c", dependencies=[1]))) == [
         "reply_unfit"
     ]
-    assert words in book.state.supervised.unfit["plan"] and book.state.tasks == {}
+    assert words in book.state.supervision.invalid["plan"] and book.state.tasks == {}
 
 
 def test_decisions_of_a_plan_are_recorded_with_it(book: Roles) -> None:
@@ -141,15 +141,15 @@ def test_decisions_of_a_plan_are_recorded_with_it(book: Roles) -> None:
 
 
 def test_a_list_is_taken_the_second_time(book: Roles) -> None:
-    assert unfit(book, "plan", None, instead=plan(*pieces(4))) == ["reply_unfit"]
-    kinds = unfit(book, "plan", None, instead=plan(*pieces(4)))
+    assert invalid(book, "plan", None, instead=plan(*pieces(4))) == ["reply_unfit"]
+    kinds = invalid(book, "plan", None, instead=plan(*pieces(4)))
     assert kinds[:2] == ["reply_unfit", "plan_proposed"] and len(book.state.tasks) == 4
-    assert book.state.supervised.misses == {}
+    assert book.state.supervision.misses == {}
 
 
 def test_a_list_that_is_no_plan_says_so_too(book: Roles) -> None:
-    unfit(book, "plan", None)
-    assert unfit(book, "plan", None, instead=plan(piece("all of it"))) == ["reply_unfit"]
+    invalid(book, "plan", None)
+    assert invalid(book, "plan", None, instead=plan(piece("all of it"))) == ["reply_unfit"]
     assert book.of("reply_unfit")[-1]["error"].startswith(
         "it is no record; as a list: tasks: a plan has"
     )
@@ -157,13 +157,13 @@ def test_a_list_that_is_no_plan_says_so_too(book: Roles) -> None:
 
 def test_nothing_usable_for_the_third_time_pauses(book: Roles) -> None:
     for _ in range(2):
-        assert unfit(book, "plan", None)[-1] == "reply_unfit"
-    assert unfit(book, "plan", None) == ["reply_unfit", "paused"]
+        assert invalid(book, "plan", None)[-1] == "reply_unfit"
+    assert invalid(book, "plan", None) == ["reply_unfit", "paused"]
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "planner_unusable")
     book.line("resumed")
     assert book.wanted == ["plan"]
-    assert unfit(book, "plan", None) == ["reply_unfit"]  # a person's new decision: three more
+    assert invalid(book, "plan", None) == ["reply_unfit"]  # a person's new decision: three more
 
 
 # -- questions
@@ -177,7 +177,7 @@ def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -
     assert book.state.session.question == "Which table?\nHow many?" and book.wanted == []
     book.line("question_answered", text="the new one, 100")
     assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
-    assert book.state.supervised.questions == [
+    assert book.state.supervision.questions == [
         {"question": "Which table?\nHow many?", "answer": "the new one, 100"}
     ]
 
@@ -185,14 +185,15 @@ def test_questions_go_to_the_person_and_the_answer_to_the_planner(book: Roles) -
 def test_questions_without_end_are_no_questions(book: Roles) -> None:
     for questions in (["why? " * 2000], ["why?\r" * 21]):
         assert book.kinds("plan", None, {"tasks": [], "questions": questions}) == ["reply_unfit"]
-    assert "ask what only a person can answer" in book.state.supervised.unfit["plan"]
+    assert "ask what only a person can answer" in book.state.supervision.invalid["plan"]
 
 
 def test_where_nobody_can_be_asked_the_planner_has_to_assume() -> None:
     book = Roles(unattended=True)
     assert book.kinds("plan", None, {"tasks": [], "questions": ["Which table?"]}) == ["reply_unfit"]
     assert (
-        "assumptions" in book.state.supervised.unfit["plan"] and book.state.session.question is None
+        "assumptions" in book.state.supervision.invalid["plan"]
+        and book.state.session.question is None
     )
 
 
@@ -200,7 +201,7 @@ def test_questions_beside_tasks_are_kept_with_the_plan(book: Roles) -> None:
     book.reply(
         "plan", None, plan(questions=["Is 429 right?"], risks=["slow"], assumptions=["one process"])
     )
-    row = book.state.supervised.plan
+    row = book.state.supervision.plan
     assert (row["questions"], row["risks"], row["assumptions"]) == (
         ["Is 429 right?"],
         ["slow"],
@@ -243,13 +244,13 @@ def test_a_revised_plan_replaces_the_former_one_whose_ids_stay_used(book: Roles)
     assert list(book.state.tasks) == ["T-005", "T-006", "T-007"]
     assert (book.state.planned, book.state.highest, len(book.state.open)) == (3, 7, 3)
     assert snapshot.build(book.state, 0)["tasks"]["total"] == 3
-    assert book.state.supervised.plan["replaces"] == ["T-001", "T-002", "T-003", "T-004"]
+    assert book.state.supervision.plan["replaces"] == ["T-001", "T-002", "T-003", "T-004"]
 
 
 def test_feedback_issues_and_missing_elements_are_kept_for_the_planner(book: Roles) -> None:
     book.reply("plan", None, plan())
     outcome(book, 55, issues=["no test"], missingElements=["the header"])
-    row = book.state.supervised.review
+    row = book.state.supervision.review
     assert (row["feedback"], row["issues"], row["missing"]) == (
         "worth 55\nnext: rm -r x",
         ["no test"],
@@ -313,11 +314,11 @@ def test_plan_review_failure_decides_what_follows_the_last_revision(
         ]
 
 
-def test_an_unfit_plan_review_counts_as_failed(book: Roles) -> None:
+def test_an_invalid_plan_review_counts_as_failed(book: Roles) -> None:
     book.reply("plan", None, plan())
-    unfit(book, "verification", "plan")
-    unfit(book, "verification", "plan")
-    assert book.wanted == ["plan"] and book.state.supervised.review["score"] is None
+    invalid(book, "verification", "plan")
+    invalid(book, "verification", "plan")
+    assert book.wanted == ["plan"] and book.state.supervision.review["score"] is None
 
 
 def test_plan_review_is_skipped_when_a_task_is_completed(book: Roles) -> None:

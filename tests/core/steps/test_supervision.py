@@ -80,7 +80,7 @@ def test_four_roles_and_four_phases_in_order() -> None:
     ]
     roles = {event.data["role"] for event in book.events if event.type == "role_asked"}
     assert roles == {"planner", "plan-review", "coder", "tester", "supervisor"}
-    assert again(book).supervised.__dict__ == book.state.supervised.__dict__
+    assert again(book).supervision.__dict__ == book.state.supervision.__dict__
 
 
 def test_the_example_of_an_export() -> None:
@@ -770,10 +770,10 @@ def test_the_goal_is_judged_before_the_thorough_review() -> None:
 def test_a_goal_under_the_threshold_adds_tasks_and_counts_as_a_plan_revision() -> None:
     book = completed(Roles().approved())
     book.reply("verification", "goal", scored(69, missingElements=["the header"]))
-    assert book.wanted == ["plan"] and book.state.supervised.goal["missing"] == ["the header"]
+    assert book.wanted == ["plan"] and book.state.supervision.goal["missing"] == ["the header"]
     assert not supervisor.achieved(book.state)
     book.reply("plan", None, plan(piece("the header")))
-    assert len(book.state.tasks) == 4 and book.state.supervised.revisions == 1
+    assert len(book.state.tasks) == 4 and book.state.supervision.revisions == 1
     assert book.state.stage == "executing" and book.wanted == []
     completed(book)
     assert book.wanted == ["verification goal"]
@@ -829,7 +829,7 @@ def test_a_reply_is_awaited_by_whoever_is_to_answer(book: Roles) -> None:
     assert answers.find(book.state, "implementation", "t-1").subject == "T-001"
 
 
-def test_what_is_out_is_not_handed_out_again_unless_it_is_lost(book: Roles) -> None:
+def test_what_is_out_is_not_dispatched_again_unless_it_is_lost(book: Roles) -> None:
     assert due.undispatched(book.state) == [] and len(due.outstanding(book.state)) == 3
     book.reply("implementation", "T-001", implemented())
     assert [one.kind for one in due.undispatched(book.state)] == ["test"]
@@ -871,19 +871,21 @@ def test_where_an_agent_has_not_ended_or_the_session_is_another_the_reports_are_
     assert len(due.undispatched(other.state)) == 3
 
 
-def unfit(book: Roles, kind: str, target: str | None, text: str = "all fine") -> list:
+def invalid(book: Roles, kind: str, target: str | None, text: str = "all fine") -> list:
     return book.do(answers.answered, kind, target, None, "it is no record", text)
 
 
-def test_an_unfit_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(book: Roles) -> None:
-    assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == ["reply_unfit"]
-    assert book.state.supervised.unfit == {"implementation T-001": "it is no record"}
+def test_an_invalid_reply_is_asked_for_once_more_then_a_report_is_taken_as_it_is(
+    book: Roles,
+) -> None:
+    assert [kind for kind, _ in invalid(book, "implementation", "T-001")] == ["reply_unfit"]
+    assert book.state.supervision.invalid == {"implementation T-001": "it is no record"}
     assert due.undispatched(book.state)[0] == named("implementation", "T-001")
-    assert [kind for kind, _ in unfit(book, "implementation", "T-001")] == [
+    assert [kind for kind, _ in invalid(book, "implementation", "T-001")] == [
         "reply_unfit",
         "task_coded",
     ]
-    assert book.state.supervised.unfit == {} and book.wanted[0] == "test T-001"
+    assert book.state.supervision.invalid == {} and book.wanted[0] == "test T-001"
 
 
 def test_a_judgement_names_its_task_in_any_way_of_writing(book: Roles) -> None:
@@ -891,23 +893,23 @@ def test_a_judgement_names_its_task_in_any_way_of_writing(book: Roles) -> None:
     assert answers.find(book.state, "verification", "t-1").subject == "T-001"
 
 
-def test_an_unfit_test_or_judgement_counts_as_failed(book: Roles) -> None:
+def test_an_invalid_test_or_judgement_counts_as_failed(book: Roles) -> None:
     book.reply("implementation", "T-001", implemented())
-    unfit(book, "test", "T-001")
-    assert unfit(book, "test", "T-001")[1][1]["passed"] is False and book.wanted[0] == "fix T-001"
+    invalid(book, "test", "T-001")
+    assert invalid(book, "test", "T-001")[1][1]["passed"] is False and book.wanted[0] == "fix T-001"
     book.to_judge("T-002")
-    unfit(book, "verification", "T-002")
-    kind, data = unfit(book, "verification", "T-002")[1]
+    invalid(book, "verification", "T-002")
+    kind, data = invalid(book, "verification", "T-002")[1]
     assert (kind, data["band"], data["score"]) == ("task_judged", "reject", None)
     assert book.state.tasks["T-002"].attempts == 1
 
 
 def test_a_good_reply_clears_what_was_unfit(book: Roles) -> None:
-    unfit(book, "implementation", "T-001")
+    invalid(book, "implementation", "T-001")
     book.reply("implementation", "T-001", implemented())
     book.reply("test", "T-001", saw("failed"))
     book.reply("fix", "T-001", fixed())
-    assert book.state.supervised.misses == {} and book.state.supervised.unfit == {}
+    assert book.state.supervision.misses == {} and book.state.supervision.invalid == {}
 
 
 # -- states and the next step
@@ -930,11 +932,11 @@ def test_execution_states() -> None:
 def test_the_level_is_told_with_each_judgement(book: Roles) -> None:
     book.to_judge("T-001")
     book.reply("verification", "T-001", scored(69))
-    assert book.state.supervised.level == "remind"
+    assert book.state.supervision.level == "remind"
     book.to_judge("T-001")
     book.reply("verification", "T-001", scored(90, issues=["a", "b", "c", "d"]))
     assert (
-        book.state.supervised.level == "critical"
+        book.state.supervision.level == "critical"
         and book.state.tasks["T-001"].status == "completed"
     )
     assert supervision.record(book.state)["level"] == "critical"
@@ -946,7 +948,7 @@ def at_random(book: Roles, draw: random.Random) -> Callable[[Asked], dict]:
 
     def answer(one: Asked) -> dict:
         if draw.random() < 0.1:
-            return {"unfit": "what was asked?"}
+            return {"invalid": "what was asked?"}
         if one.kind == "plan":
             rows = [
                 piece(str(number), complexity=draw.choice(["simple", "medium", "complex"]))
@@ -1002,7 +1004,7 @@ class Unruly(Roles):
                     work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"
                 ),
                 lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
-                lambda: self.do(work.hand_in, [task("one more")]),
+                lambda: self.do(work.submit, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
                 lambda: self.do(waves.started, self.draw.choice(list(self.state.open))),
                 lambda: self.do(
@@ -1034,8 +1036,8 @@ def test_no_history_gets_stuck(seed: int, often: float) -> None:
         else:
             break
     assert book.state.session.status in ("completed", "failed")
-    assert json.dumps(again(book).supervised.__dict__, default=str) == json.dumps(
-        book.state.supervised.__dict__, default=str
+    assert json.dumps(again(book).supervision.__dict__, default=str) == json.dumps(
+        book.state.supervision.__dict__, default=str
     )
 
 
@@ -1054,7 +1056,7 @@ def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None
     book.reply("replan", "T-001", replan())
     completed(book)
     assert book.state.counts["completed"] == 4
-    book.do(checkpoints.rolled_back, book.state.checkpointed.checkpoints[0], 2, ["a.py"], False)
+    book.do(checkpoints.rolled_back, book.state.checkpoints.rows[0], 2, ["a.py"], False)
     assert (book.state.tasks["T-001"].status, book.state.tasks["T-001"].block_kind) == (
         "blocked",
         "split",
@@ -1070,7 +1072,7 @@ def test_a_split_task_that_is_rolled_back_waits_for_its_subtasks_again() -> None
 @pytest.mark.parametrize("status", ["STALLED", "REGRESSING", "FLIP-FLOPPING", "BLOCKED"])
 def test_nothing_is_recovered_where_a_failure_is_impossible(status: str) -> None:
     book, name = failing(3, 5)
-    book.state.course.standing = status
+    book.state.history.standing = status
     assert recovery.due(book.state) is None
     assert (
         book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"

@@ -176,7 +176,7 @@ def diagnosed(state: LoopState, task: Task, reply: dict) -> list[Change]:
         "action": task.action,
         "clamped": clamped,
         "raised": raised,
-        "level": state.supervised.level,
+        "level": state.supervision.level,
     }
     changes: list[Change] = [("task_diagnosed", data)]
     if task.action == escalation.IMPOSSIBLE:

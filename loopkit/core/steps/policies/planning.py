@@ -67,7 +67,7 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
         decided = _decisions(state, reply.get("decisions") or ())
         if not more:
             return [*work.replaced(state, rows, said), *decided]
-        added = work.hand_in(state, rows)
+        added = work.submit(state, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     lists = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
@@ -125,7 +125,7 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     """The review of a plan: approved, to be revised, or what the setting says once the revisions
     are used up."""
     data = judgement(state, reply)
-    done, most = state.supervised.revisions, settings.of(state, "max_plan_revisions")
+    done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
     approved = _enough(state, data["score"])
     outcome = (
         roles.APPROVED if approved else parts.REVISE if done < most else _unapproved(state, data)
@@ -158,7 +158,7 @@ def goal_judged(state: LoopState, reply: dict) -> list[Change]:
     data = judgement(state, reply)
     approved = _enough(state, data["score"])
     changes: list[Change] = [("goal_judged", {**data, "approved": approved})]
-    if not approved and state.supervised.revisions >= settings.of(state, "max_plan_revisions"):
+    if not approved and state.supervision.revisions >= settings.of(state, "max_plan_revisions"):
         why = impossible.of_goal(state, data["score"], data["feedback"], data["missing"])
         changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes

@@ -45,7 +45,7 @@ class Policy:
         """Steps until the tasks may be worked on; none once they may."""
         if state.tasks and stage.planned(state):
             return []
-        if not state.tasks or state.supervised.standing == parts.REVISE:
+        if not state.tasks or state.supervision.standing == parts.REVISE:
             return [step(kinds.PLAN)]
         return [self.plan_review]
 
@@ -81,7 +81,7 @@ class Policy:
                 or state.criterion_evidence[one.id].line < state.wave_closed_line
             )
         ]
-        if state.trail.checks:
+        if state.decision_log.checks:
             from ...memory import decisions
 
             names += [f"D{number}" for number, _ in decisions.due(state)]
@@ -180,7 +180,7 @@ class Policy:
             return "verification"
         if state.stage != stages.DECOMPOSE or stage.planned(state) and state.tasks:
             return "execution"
-        revise = state.supervised.standing == parts.REVISE
+        revise = state.supervision.standing == parts.REVISE
         return "plan_review" if state.tasks and not revise else "planning"
 
     def bands(self, state: LoopState) -> dict | None:
@@ -194,5 +194,5 @@ def brought(state: LoopState) -> bool:
     if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
         return False
     wave = state.waves[-1]
-    undone = state.course.undone  # what is no longer there is not looked at
+    undone = state.history.undone  # what is no longer there is not looked at
     return wave.closed and bool(wave.completed) and not undone

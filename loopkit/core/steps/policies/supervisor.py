@@ -64,7 +64,7 @@ class Supervisor(Policy):
             if self.recovery(state) is not None:
                 return []
             return [step(kinds.REPLAN, one.id) for one in opened if to_replan(state, one)]
-        own = state.supervised
+        own = state.supervision
         if not state.tasks:
             return []
         if roles.short(own) and own.worked < (own.goal or {}).get("line", 0):
@@ -141,10 +141,10 @@ def to_replan(state: LoopState, task: Task) -> bool:
 def achieved(state: LoopState) -> bool:
     """Every task is completed and the goal was judged as reached since: where no review follows,
     the loop may end."""
-    goal = state.supervised.goal
+    goal = state.supervision.goal
     if state.open or not state.tasks or goal is None:
         return False
-    return bool(goal.get("approved")) and goal["line"] > state.supervised.worked
+    return bool(goal.get("approved")) and goal["line"] > state.supervision.worked
 
 
 POLICY = Supervisor()

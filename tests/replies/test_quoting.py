@@ -1,18 +1,18 @@
-"""Texts that block YAML would misread are quoted; everything else stays as it was handed in."""
+"""Texts that block YAML would misread are quoted; everything else stays as it was submitted."""
 
 from __future__ import annotations
 
 import pytest
 import yaml
 
-from loopkit.replies import mending
+from loopkit.replies import quoting
 
 FIELDS = {"summary", "status", "issues", "verify", "tasks", "description"}
 TEXTS = {"summary", "description", "verify"}
 
 
-def mended(text: str) -> str:
-    return mending.quoted(text, FIELDS, TEXTS)
+def fixed(text: str) -> str:
+    return quoting.quoted(text, FIELDS, TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def mended(text: str) -> str:
     ],
 )
 def test_what_would_be_misread_is_quoted(given, value):
-    assert yaml.safe_load(mended(given)) == value
+    assert yaml.safe_load(fixed(given)) == value
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_what_would_be_misread_is_quoted(given, value):
     ],
 )
 def test_what_is_read_as_it_stands_is_left_alone(text):
-    assert mended(text) == text
+    assert fixed(text) == text
