@@ -188,3 +188,11 @@ def _named(source: str) -> str:
 def now() -> float:
     """POSIX seconds."""
     return time.time()
+
+
+def numbers(text: str | None) -> list[int]:
+    """The numbers of `1,3`. Raises UsageFault."""
+    try:
+        return [int(number) for number in (text or "").replace(" ", "").split(",") if number]
+    except ValueError:
+        raise UsageFault(f"not a list of numbers: {text!r}", "write it like 1,3") from None

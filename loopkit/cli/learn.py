@@ -7,7 +7,7 @@ import click
 from ..core.journal.errors import UsageFault
 from ..ops import learn as ops
 from ..ops.workspace import Result
-from . import app, recall
+from . import app
 
 
 @app.command("learn", "loopkit learn --accept 1,3")
@@ -25,7 +25,7 @@ def command(call: app.App, accept: str | None, source: str | None, user: bool) -
     if source:
         return ops.keep(call, app.read_record(call, source, "learnings"), user, app.now())
     if accept:
-        return ops.accept(call, recall.numbers(accept), user, app.now())
+        return ops.accept(call, app.numbers(accept), user, app.now())
     if user:
         raise UsageFault("--user without something to keep", "give --accept or --file")
     return ops.show(call)

@@ -28,13 +28,5 @@ def command(
     if about:
         return recall.about(call, app.read_input(call, about))
     if answers:
-        return recall.answer(call, numbers(confirm), numbers(dismiss))
+        return recall.answer(call, app.numbers(confirm), app.numbers(dismiss))
     return recall.show(call)
-
-
-def numbers(text: str | None) -> list[int]:
-    """The numbers of `1,3`. Raises UsageFault."""
-    try:
-        return [int(number) for number in (text or "").replace(" ", "").split(",") if number]
-    except ValueError:
-        raise UsageFault(f"not a list of numbers: {text!r}", "write it like 1,3") from None

@@ -6,10 +6,10 @@ import click
 
 from .. import replies
 from ..core.journal.errors import UsageFault
-from ..core.steps import policies
+from ..ops import batch
 from ..ops import review as ops
 from ..ops.workspace import Result
-from . import app, batch
+from . import app
 
 
 @click.group(
@@ -70,12 +70,32 @@ def command(
         )
     call = app.App(as_json)
     if plan:
-        batch.of_plan(call, source, waive)
-        return
-    if scaffold or wave is not None and policies.of(call.loop().state).reviews_batches:
-        batch.of_batch(call, wave, scaffold, source, brief, _options(given))
-        return
-    call.show(_of_experts(call, wave, brief, source, _options(given)))
+        row = app.read_record(call, source, "plan_review") if source else None
+        call.show(batch.plan(call, row, waive))
+    elif scaffold or wave is not None and batch.decides(call):
+        call.show(_of_batch(call, wave, scaffold, source, brief, _options(given)))
+    else:
+        call.show(_of_experts(call, wave, brief, source, _options(given)))
+
+
+def _of_batch(
+    call: app.App,
+    wave: int | None,
+    scaffold: bool,
+    source: str | None,
+    brief: str | None,
+    options: dict,
+) -> Result:
+    """A review that decides; options belong to a light one, which this is not."""
+    if options:
+        raise UsageFault(
+            "a batch review decides, so it needs verdicts",
+            "submit it with --file -; without it: its form",
+        )
+    if brief is not None:
+        return batch.brief(call, wave, scaffold)
+    row = app.read_record(call, source, "review") if source else None
+    return batch.batch(call, wave, scaffold, row)
 
 
 def _of_experts(

@@ -1,5 +1,4 @@
-"""Reviews that decide, by the command line: of the plan, of a batch; who is asked, what is told,
-what is recorded."""
+"""Reviews that decide, of the plan and of a batch: who is asked, what was found."""
 
 from __future__ import annotations
 
@@ -12,10 +11,11 @@ from ..core.memory import decisions
 from ..core.plan import roles, work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
-from ..ops import decide, dispatch
-from ..ops.review import reasons
+from ..render.words import quoted
 from ..store.loop import Loop
-from . import app
+from . import decide, dispatch
+from .review import reasons
+from .workspace import Result, Workspace
 
 PLAN_REPLY = "loopkit review --plan --file -"
 #: Characters of a task's subject, tasks whose attempts are told.
@@ -25,36 +25,28 @@ _SUBJECT = 100
 # -- the plan
 
 
-def of_plan(call: app.App, source: str | None, why: str | None) -> None:
-    """`review --plan`: ask for it, record it, or (`why`) let the plan pass as the person says."""
-    if why is not None and source is not None:
+def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
+    """The review of the plan: ask for it, record it (row), or let the plan pass as the person says
+    (why)."""
+    if why is not None and row is not None:
         raise UsageFault(
             "both --file and --waive", "a review is submitted, or the person lets the plan pass"
         )
-    loop = call.own_loop()
+    loop = workspace.own_loop()
     policies.of(loop.state).check_reviews("loopkit review --plan")
     if why is not None:
-        call.change(loop, batch_review.waived, why)
-        call.answer(
-            loop,
-            f"the plan passes as it is: {prose.clean(why, 300)}",
-            {"outcome": roles.CONTINUE},
-        )
-        return
-    if source is None:
-        _ask_plan(call, loop)
-        return
-    given = app.read_record(call, source, "plan_review")
-    changes = call.change(loop, batch_review.planned, given)
+        workspace.change(loop, batch_review.waived, why)
+        text = f"the plan passes as it is: {prose.clean(why, 300)}"
+        return Result(loop, text, {"outcome": roles.CONTINUE})
+    if row is None:
+        return _ask_plan(workspace, loop)
+    changes = workspace.change(loop, batch_review.planned, row)
     data = changes[0][1]
     names = {roles.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
     lines += [prose.clean(one, 200) for one in data["issues"][:20]]
     lines += [f"missing: {prose.clean(one, 200)}" for one in data["missing"][:20]]
-    if (
-        data["outcome"] == roles.APPROVED
-        and batch_review.claimed(given) != batch_review.STATUSES[0]
-    ):
+    if data["outcome"] == roles.APPROVED and batch_review.claimed(row) != batch_review.STATUSES[0]:
         lines.append(
             "the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan "
             "back"
@@ -62,86 +54,70 @@ def of_plan(call: app.App, source: str | None, why: str | None) -> None:
     if data["outcome"] == parts.REVISE:
         lines.append("the planner is told all this")
     if data["outcome"] == roles.ASKED:
-        lines.append(app.quoted(changes[-1][1]["text"], 2000))
+        lines.append(quoted(changes[-1][1]["text"], 2000))
     lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
-    call.answer(
-        loop,
-        "\n".join(lines),
-        {name: data[name] for name in ("outcome", "approved", "issues", "missing")},
-    )
+    told = {name: data[name] for name in ("outcome", "approved", "issues", "missing")}
+    return Result(loop, "\n".join(lines), told)
 
 
-def _ask_plan(call: app.App, loop: Loop) -> None:
+def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
     batch_review.check_plan(loop.state)
     form = replies.form("plan_review", "summary", "findings", "missing")
     step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
         said = f"loop:{step.agent} has been asked; submit its answer as block YAML:\n{form}"
-        call.answer(loop, said, {"asked": step.agent}, [PLAN_REPLY])
-        return
-    path = dispatch.write(call, loop, step, PLAN_REPLY, form)
+        return Result(loop, said, {"asked": step.agent}, [PLAN_REPLY])
+    path = dispatch.write(workspace, loop, step, PLAN_REPLY, form)
 
     def asked(state: LoopState) -> list:
         batch_review.check_plan(state)
         return [briefing.asked(state, step)]
 
-    call.change(loop, asked)
-    call.answer(loop, "", {"brief": path}, [briefing.agent(loop.state, step, path), PLAN_REPLY])
+    workspace.change(loop, asked)
+    agent = briefing.agent(loop.state, step, path)
+    return Result(loop, "", {"brief": path}, [agent, PLAN_REPLY])
 
 
 # -- a batch
 
 
-def of_batch(
-    call: app.App,
-    wave: int | None,
-    scaffold: bool,
-    source: str | None,
-    brief: str | None,
-    light: dict,
-) -> None:
-    """`review --wave N` and `review --scaffold` where batches are reviewed: ask, brief the
-    reviewer, or record.
+def decides(workspace: Workspace) -> bool:
+    """Whether batches are reviewed in the active loop."""
+    return policies.of(workspace.loop().state).reviews_batches
 
-    light: what was given as for a light review, which this is not.
-    """
-    if light:
-        raise UsageFault(
-            "a batch review decides, so it needs verdicts",
-            "submit it with --file -; without it: its form",
-        )
-    kind = batch_review.SCAFFOLD if scaffold else batch_review.BATCH
-    if brief is not None:
-        loop = call.loop()
-        policies.of(loop.state).check_reviews("loopkit review")
-        waiting = batch_review.check_batch(loop.state, wave, kind)
-        call.answer(loop, "\n".join(_brief(loop.state, waiting)), None, [])
-        return
-    loop = call.own_loop()
+
+def batch(workspace: Workspace, wave: int | None, scaffold: bool, row: dict | None) -> Result:
+    """The review of a batch, the open one where no wave is named: ask for it, or record it."""
+    loop, kind = workspace.own_loop(), _kind(scaffold)
     policies.of(loop.state).check_reviews("loopkit review")
-    if source is None:
-        _ask_batch(call, loop, wave, kind)
-        return
-    changes = call.change(
-        loop, batch_review.judged, wave, kind, app.read_record(call, source, "review")
-    )
+    if row is None:
+        return _ask_batch(workspace, loop, wave, kind)
+    changes = workspace.change(loop, batch_review.judged, wave, kind, row)
     data = changes[0][1]
-    call.answer(
-        loop,
-        "\n".join(_said(loop, data, changes)),
-        {name: data[name] for name in ("verdicts", "findings")},
-    )
+    told = {name: data[name] for name in ("verdicts", "findings")}
+    return Result(loop, "\n".join(_said(loop, data, changes)), told)
 
 
-def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
+def brief(workspace: Workspace, wave: int | None, scaffold: bool) -> Result:
+    """What the reviewer of a batch has to know; changes nothing."""
+    loop = workspace.loop()
+    policies.of(loop.state).check_reviews("loopkit review")
+    waiting = batch_review.check_batch(loop.state, wave, _kind(scaffold))
+    return Result(loop, "\n".join(_brief(loop.state, waiting)), steps=[])
+
+
+def _kind(scaffold: bool) -> str:
+    return batch_review.SCAFFOLD if scaffold else batch_review.BATCH
+
+
+def _ask_batch(workspace: Workspace, loop: Loop, wave: int | None, kind: str) -> Result:
     """Give the batch to one reviewer; while it is there nobody else is asked."""
-    anew = call.change(loop, batch_review.asked, wave, kind)
+    anew = workspace.change(loop, batch_review.asked, wave, kind)
     own, waiting = batch_review.line(loop.state), work.running(loop.state)
     data = {"tasks": waiting, "asked": bool(anew)}
     if not anew:
         said = f"loop:review has been asked; submit its answer as block YAML:\n{_form(waiting)}"
-        call.answer(loop, said, data, [f"{own} --file -"])
-        return
+        return Result(loop, said, data, [f"{own} --file -"])
     bare = [one for one in waiting if not work.proven(loop.state.tasks[one])]
     said = f"one review of the whole batch: {', '.join(waiting)}"
     if bare:
@@ -154,7 +130,7 @@ def _ask_batch(call: app.App, loop: Loop, wave: int | None, kind: str) -> None:
         f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief "
         "batch` first."
     )
-    call.answer(loop, said, data, [agent, f"{own} --file -"])
+    return Result(loop, said, data, [agent, f"{own} --file -"])
 
 
 def _form(waiting: list[str]) -> str:
