@@ -124,7 +124,6 @@ FOR_COMMANDS = (
     "",
     "cli.app",
     "core.journal.task",
-    "core.request.shape",
     "core.steps.kinds",
     "engine.run",
     "core.journal.errors",

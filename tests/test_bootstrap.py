@@ -64,7 +64,7 @@ case $1 in
     [ ! -e {broken} ] || {{ cat {broken}; exit 2; }}
     while [ "$1" != --python ]; do shift; done
     site=$(echo "${{2%/bin/python}}"/lib/python*/site-packages) && mkdir -p "$site/rich"
-    for module in click jinja2 portalocker pydantic yaml rich/__init__ rich/console; do
+    for module in click jinja2 jsonschema portalocker pydantic yaml rich/__init__ rich/console; do
       echo > "$site/$module.py"
     done ;;
 esac

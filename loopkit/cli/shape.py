@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from ..core.request.shape import ShapeFaults
 from ..ops import shape as ops
 from ..ops.workspace import Result
 from . import app
@@ -19,10 +16,4 @@ def command(call: app.App, accept: str | None) -> Result:
     Without --accept: the form, and in a loop the aspects of its request."""
     if accept is None:
         return ops.show(call)
-    try:
-        return ops.accept(call, *app.read_shape(call, accept))
-    except ShapeFaults as error:
-        if call.as_json:
-            rows = [{"line": number, "reason": reason} for number, reason in error.faults]
-            click.echo(json.dumps({"faults": rows}, ensure_ascii=False))
-        raise
+    return ops.accept(call, *app.read_shape(call, accept))

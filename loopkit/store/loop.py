@@ -235,7 +235,7 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
-            for folder in (self.root, self.folder):
+            for folder in (self.root, self.folder, seals.folder()):
                 atomic.clean_up(folder)
             self.refresh()
             yield self.state
@@ -310,7 +310,7 @@ def clean_up(root: str) -> None:
         return
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(root, "learnings.db"))
-    for folder in (root, os.path.join(root, "archive")):
+    for folder in (root, os.path.join(root, "archive"), seals.folder()):
         atomic.clean_up(folder)
     for name in entries:
         folder = os.path.join(root, name)

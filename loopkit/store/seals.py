@@ -15,8 +15,13 @@ import os
 from . import atomic, inside, journal, trust
 
 
+def folder() -> str:
+    """Where the seals lie."""
+    return os.path.join(os.path.dirname(trust.folder()), "seals")
+
+
 def _path(token: str) -> str:
-    return os.path.join(os.path.dirname(trust.folder()), "seals", token)
+    return os.path.join(folder(), token)
 
 
 def _read(token: str) -> tuple[int, str] | None:
@@ -43,9 +48,7 @@ def extend(token: str, ledger: str) -> None:
         new = file.read()
         new = new[: new.rfind(b"\n") + 1]
         if new and trust.is_token(token):
-            folder = os.path.dirname(_path(token))
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            atomic.clean_up(folder)
+            os.makedirs(folder(), mode=0o700, exist_ok=True)
             digest = _digest(new.splitlines(keepends=True), digest)
             atomic.write(_path(token), f"{offset + len(new)} {digest}\n".encode())
 

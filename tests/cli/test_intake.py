@@ -359,8 +359,8 @@ def test_a_malformed_shape_says_line_and_reason_and_records_nothing(
     )
     assert re.search(r"line \d+: \w", line) and "loopkit shape" in line
     faults = json.loads(project.lk("shape", "--accept", "-", "--json", given=MALFORMED[name]).out)[
-        "faults"
-    ]
+        "refused"
+    ]["faults"]
     assert faults and all(one["line"] >= 1 and one["reason"] for one in faults)
     assert project.status["stage"] == "shape" and project.of("shape_saved") == []
 

@@ -48,7 +48,7 @@ class Course(Case):
             return end
         return self.go()
 
-    def course(self) -> list[str]:
+    def history(self) -> list[str]:
         return [row["status"] for row in self.project.of("wave_closed")]
 
     def rates(self) -> list[float]:

@@ -47,6 +47,10 @@ class LoopError(Exception):
         self.todo = todo
         self.code = code or self.code
 
+    def details(self) -> dict:
+        """What a program is told besides."""
+        return {}
+
     def __str__(self) -> str:
         return f"{self.what}; {self.todo}" if self.todo else self.what
 

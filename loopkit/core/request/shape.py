@@ -47,6 +47,10 @@ class ShapeFaults(Refused):
             "fix it and submit it again; the form: loopkit shape",
         )
 
+    def details(self) -> dict:
+        """`faults`: {line, reason} of each."""
+        return {"faults": [{"line": line, "reason": reason} for line, reason in self.faults]}
+
 
 def parse(text: str) -> dict:
     """{"title", "aspects", "criteria": [{id, text, type, command, must_not}]} of a SHAPE.md.
