@@ -95,7 +95,7 @@ COUNTED: Counter = Counter()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up what a test has counted; workers submit it with their reports."""
+    """Add up what a test has counted; workers send it with their reports."""
     if report.when == "teardown":
         for name, value in report.user_properties:
             if name == "tally":

@@ -12,7 +12,7 @@ from . import log, project
 from .reply import Call
 
 #: Seconds a hook waits for the loop's writing lock, and for the locks of the list in all.
-LOCK_SECONDS, LOCK_TIMEOUT = 0.5, 1.0
+LOCK_SECONDS, LIST_SECONDS = 0.5, 1.0
 #: Seconds after which a file counts as written: the client fills a new one in place.
 SETTLED = 2.0
 
@@ -31,7 +31,7 @@ def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
     try:
         state, _ = loops.fold(found.root, found.name)
         mark = _Mark(call.data, found, folder, clock.epoch(state.session.started_at))
-        result = native.sync(native.rows(state), folder, found.name, LOCK_TIMEOUT, mark.since)
+        result = native.sync(native.rows(state), folder, found.name, LIST_SECONDS, mark.since)
         if result.unreadable:
             note("unreadable " + ", ".join(result.unreadable[:5]))
         for task, listed, recorded in result.conflicts[:5]:

@@ -47,7 +47,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     if due.briefed(loop.state):
         return dispatch.dispatch(workspace, loop, said, data)
     folder = dispatch.shown(workspace, loop.folder)
-    return Result(loop, said, data, nextstep.dispatched_lines(loop.state, handed, folder))
+    return Result(loop, said, data, nextstep.dispatch_lines(loop.state, handed, folder))
 
 
 def _belated(workspace: Workspace, loop: Loop) -> Result:
@@ -109,7 +109,7 @@ def close(workspace: Workspace) -> Result:
     said += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
-        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.waiting(loop.state)]
+        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.blocked(loop.state)]
     settled = recovering.settle(workspace, loop)
     said += settled.lines
     state, policy = loop.state, policies.of(loop.state)

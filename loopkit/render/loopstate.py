@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.health import monitor
 from ..core.journal import prose
-from ..core.journal.parts import FAILED, INITIALIZING, PASSED, WAITING, Batch
+from ..core.journal.parts import FAILED, INITIALIZING, PASSED, TASK_BLOCKED, Batch
 from ..core.journal.state import LoopState
 from . import text
 
@@ -67,14 +67,16 @@ def line(state: LoopState) -> str:
 
 
 def _row(number: int, batch: Batch) -> dict:
-    counts = {name: monitor.count(batch, name) for name in (PASSED, FAILED, WAITING)}
+    counts = {name: monitor.count(batch, name) for name in (PASSED, FAILED, TASK_BLOCKED)}
     failed = [f"{name} failed" for name, one in batch.outcomes.items() if one.result == FAILED]
-    waiting = [f"{name} blocked" for name, one in batch.outcomes.items() if one.result == WAITING]
+    blocked = [
+        f"{name} blocked" for name, one in batch.outcomes.items() if one.result == TASK_BLOCKED
+    ]
     notes = [batch.status] if batch.status not in ("", "PROGRESSING") else []
     return {
         "number": number,
         "attempted": counts[PASSED] + counts[FAILED],
         "passed": counts[PASSED],
         "failed": counts[FAILED],
-        "notes": prose.clean(", ".join([*notes, *failed, *waiting]), NOTE),
+        "notes": prose.clean(", ".join([*notes, *failed, *blocked]), NOTE),
     }

@@ -20,11 +20,11 @@ _TRIES = 20
 _DEEP = re.compile(r"(?:[\[{]\s*){30}")
 
 
-def record(text: str, names: list[str], fix: Callable[[str], str] = str) -> dict:
+def record(text: str, names: list[str], prepare: Callable[[str], str] = str) -> dict:
     """The one record with these fields in a text. Raises Invalid for none, several, or one that
     cannot be read.
 
-    fix: what is done to block YAML first; where that cannot be read, it is read as it stands.
+    prepare: what is done to block YAML first; where that cannot be read, it is read as it stands.
     """
     if len(text) > LARGEST:
         raise Invalid(
@@ -44,7 +44,7 @@ def record(text: str, names: list[str], fix: Callable[[str], str] = str) -> dict
     if len(found) > 1:
         raise Invalid(f"the reply holds {len(found)} records; answer with one and nothing else")
     one = found[0] if found else text
-    value = _read(one, fix) if isinstance(one, str) else one
+    value = _read(one, prepare) if isinstance(one, str) else one
     if not set(value) & set(names):
         raise Invalid(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
     return value
@@ -149,10 +149,10 @@ def _block(text: str, names: list[str]) -> str:
     return "\n".join(lines[first : last + 1]) + "\n"
 
 
-def _read(text: str, fix: Callable[[str], str]) -> dict:
+def _read(text: str, prepare: Callable[[str], str]) -> dict:
     if text.lstrip()[:1] != "{":
         with contextlib.suppress(UsageFault):
-            return records.parse(fix(text), "the reply", dict)
+            return records.parse(prepare(text), "the reply", dict)
     try:
         value = records.parse(text, "the reply", dict)
     except UsageFault as error:

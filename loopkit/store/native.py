@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STATUSES = frozenset(("pending", "in_progress", "completed"))
 #: Seconds: to wait for a lock, until it counts as left behind, between two looks.
-LOCK_TIMEOUT, STALE, STEP = 3.0, 10.0, 0.02
+LOCK_SECONDS, STALE, STEP = 3.0, 10.0, 0.02
 #: Characters of a subject that Claude wrote.
 LONGEST_SUBJECT = 1000
 
@@ -243,7 +243,7 @@ def is_number(name: str) -> bool:
 # -- writing
 
 
-class LockTimeout:
+class LockDeadline:
     """How long one call may wait for locks in all."""
 
     def __init__(self, seconds: float) -> None:
@@ -274,7 +274,7 @@ class LockTimeout:
 
 
 def unlock(path: str) -> None:
-    """Release a lock taken with `LockTimeout.lock`."""
+    """Release a lock taken with `LockDeadline.lock`."""
     try:
         os.rmdir(path)
     except OSError:
@@ -317,7 +317,7 @@ def _wanted(task: Mirrored, old: dict | None, blocks: list, blocked_by: list) ->
 
 
 def sync(
-    tasks: list, path: str | None, loop_name: str, timeout: float = LOCK_TIMEOUT, since: float = 0.0
+    tasks: list, path: str | None, loop_name: str, timeout: float = LOCK_SECONDS, since: float = 0.0
 ) -> SyncResult:
     """Bring a list's folder in line with the ledger's tasks, and report what Claude did there.
 
@@ -335,7 +335,7 @@ def sync(
     tasks = [_checked(task, found, loop_name) for task in tasks]
     names = {task.id: task.native_id or task.id for task in tasks}
     links = _links(tasks, names)
-    conflicts, pushed, skipped, waiting = [], 0, 0, LockTimeout(timeout)
+    conflicts, pushed, skipped, waiting = [], 0, 0, LockDeadline(timeout)
     for task in tasks:
         old, done = found.get(names[task.id]), task.status == "completed"
         if old is not None:
@@ -389,7 +389,7 @@ def is_of(record: dict | None, subject: str, loop_name: str) -> bool:
     return bool(record["subject"][:LONGEST_SUBJECT] == subject)
 
 
-def _push(path: str, task: Mirrored, links: tuple, waiting: LockTimeout, loop_name: str) -> bool:
+def _push(path: str, task: Mirrored, links: tuple, waiting: LockDeadline, loop_name: str) -> bool:
     file = os.path.join(path, f"{task.native_id or task.id}.json")
     lock = f"{file}.lock" if os.path.lexists(file) else os.path.join(path, ".lock.lock")
     if not waiting.lock(lock):
@@ -407,7 +407,7 @@ def _push(path: str, task: Mirrored, links: tuple, waiting: LockTimeout, loop_na
 
 
 def withdraw(
-    path: str | None, loop_name: str, timeout: float = LOCK_TIMEOUT, names: list | None = None
+    path: str | None, loop_name: str, timeout: float = LOCK_SECONDS, names: list | None = None
 ) -> int:
     """Take a loop's own tasks out of a list (cancelled, archived, removed); tasks that Claude made
     stay, unmarked. Never raises OSError.
@@ -416,7 +416,7 @@ def withdraw(
     """
     if path is None:
         return 0
-    changed, waiting = 0, LockTimeout(timeout)
+    changed, waiting = 0, LockDeadline(timeout)
     for name in read_tasks(path)[0] if names is None else names:
         file = os.path.join(path, f"{name}.json")
         lock, record = f"{file}.lock", read_task(file)

@@ -431,4 +431,4 @@ def test_a_lock_in_the_list_blocks_nobody_for_ever(tmp_path: Path, age: float, t
     lock.mkdir()
     then = time.time() - age
     os.utime(lock, (then, then))
-    assert native.LockTimeout(0).lock(str(lock)) is taken
+    assert native.LockDeadline(0).lock(str(lock)) is taken

@@ -13,7 +13,7 @@ from ..journal.parts import (
     PROGRESSING,
     REGRESSING,
     STALLED,
-    WAITING,
+    TASK_BLOCKED,
     Batch,
 )
 
@@ -58,7 +58,7 @@ def _status(batches: Sequence[Batch]) -> str:
     if not batches:
         return PROGRESSING
     last = batches[-1]
-    if count(last, WAITING):
+    if count(last, TASK_BLOCKED):
         return BLOCKED
     if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
         return FLIP_FLOPPING
@@ -76,7 +76,7 @@ def _histories(batches: Sequence[Batch]) -> dict[str, list]:
     found: dict[str, list] = {}
     for batch in batches:
         for name, one in batch.outcomes.items():
-            if one.result != WAITING:
+            if one.result != TASK_BLOCKED:
                 found.setdefault(name, []).append(one.result)
     return found
 
@@ -126,5 +126,5 @@ def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, in
         return "escalate"
     if status == BLOCKED:
         outcomes = batches[-1].outcomes.items()
-        return "unblock:" + ",".join(name for name, row in outcomes if row.result == WAITING)
+        return "unblock:" + ",".join(name for name, row in outcomes if row.result == TASK_BLOCKED)
     return "retry-with-change" if status == STALLED else "rollback"

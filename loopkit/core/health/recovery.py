@@ -18,8 +18,8 @@ from ..journal.parts import (
     ROLLBACK,
     SPLIT,
     STALLED,
+    TASK_BLOCKED,
     WAIT,
-    WAITING,
 )
 from ..plan import graph
 from ..plan.escalation import IMPOSSIBLE, REPLAN
@@ -109,13 +109,15 @@ def _ask(status: str, why: str) -> Play:
 # -- blocked tasks
 
 
-def waiting(state: LoopState) -> list[str]:
+def blocked(state: LoopState) -> list[str]:
     """The tasks of the last batch that wait for something outside and still do."""
     last = state.history.batches[-1].outcomes if state.history.batches else {}
     return [
         one
         for one, outcome in last.items()
-        if outcome.result == WAITING and one in state.tasks and tasks.is_waiting(state.tasks[one])
+        if outcome.result == TASK_BLOCKED
+        and one in state.tasks
+        and tasks.is_blocked_outside(state.tasks[one])
     ]
 
 
@@ -144,7 +146,7 @@ def _dependencies(
 
 
 def _blocked(state: LoopState) -> Play | None:
-    names = waiting(state)
+    names = blocked(state)
     if not names:
         return None
     if state.history.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
@@ -167,7 +169,7 @@ def settled(state: LoopState) -> list[Change]:
     freed = 0
     left = []
     known = graph.waits(state.tasks)
-    for one in waiting(state):
+    for one in blocked(state):
         blockers = _dependencies(state, one, known)
         if not blockers:
             left.append(one)
@@ -204,7 +206,7 @@ def question(state: LoopState, play: Play) -> str:
         "batch | attempted | passed | failed | blocked",
     ]
     for batch in course.batches[-SHOWN_BATCHES:]:
-        counts = [monitor.count(batch, one) for one in (PASSED, FAILED, WAITING)]
+        counts = [monitor.count(batch, one) for one in (PASSED, FAILED, TASK_BLOCKED)]
         figures = " | ".join(map(str, (batch.wave, counts[0] + counts[1], *counts)))
         rows.append(
             f"{figures}" + (f" | {batch.status}" if batch.status not in ("", "PROGRESSING") else "")
@@ -220,7 +222,7 @@ def question(state: LoopState, play: Play) -> str:
         + ("; ".join(tried[-SHOWN_RECOVERIES:]) or "nothing yet")
         + (f"; {more} before" * (more > 0))
     )
-    about = waiting(state) if play.status == BLOCKED else _troubled(state)
+    about = blocked(state) if play.status == BLOCKED else _troubled(state)
     rows += [trouble(state, one) for one in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
         rows.append(
@@ -265,7 +267,7 @@ def trouble(state: LoopState, task_id: str) -> str:
     """A task that is blocked or failed and why, in one line."""
     task = state.tasks[task_id]
     head = f"{task.id} {prose.clean(task.subject, 60)}"
-    if tasks.is_waiting(task):
+    if tasks.is_blocked_outside(task):
         return f"{head} ({task.block_kind}): {prose.clean(task.block_text, ERROR_LENGTH)}"
     from ..evidence import signature  # only questions pay for it
 

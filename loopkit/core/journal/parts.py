@@ -187,7 +187,7 @@ INITIALIZING = "INITIALIZING"
 CONFIDENCES, TRENDS = ("high", "medium", "low"), ("improving", "stable", "declining")
 
 #: What a task came to in a batch. A blocked one was no attempt.
-PASSED, FAILED, WAITING = "passed", "failed", "blocked"
+PASSED, FAILED, TASK_BLOCKED = "passed", "failed", "blocked"
 #: result: one of these three · signature: of its error, "" where it has none.
 Outcome = namedtuple("Outcome", "result signature", defaults=("",))
 

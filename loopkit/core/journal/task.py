@@ -51,7 +51,7 @@ class Evidence(Record):
     head: str | None = None
     files: dict = {}
     line: int = 0
-    tier: str = ""  # of core/tiers, "" in journals older than tiers
+    tier: str = ""  # of core/evidence/tiers; "" in journals older than that
 
 
 class Task(Record):
@@ -156,7 +156,7 @@ class Task(Record):
         }
 
 
-def is_waiting(task: Task) -> bool:
+def is_blocked_outside(task: Task) -> bool:
     """It waits for something outside the loop."""
     return task.status == BLOCKED and task.block_kind != SPLIT
 

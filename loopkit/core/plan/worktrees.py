@@ -122,26 +122,24 @@ def earlier(state: LoopState, task_id: str) -> list[Row]:
     ]
 
 
-def unmerged(state: LoopState) -> list[str]:
-    """Running tasks whose check has passed in their worktree and that wait to be merged."""
+def _running(state: LoopState) -> list[Row]:
+    """The present worktrees of running tasks."""
     own = state.worktrees
-    found = [
+    return [
         own.rows[path]
         for task, path in own.current.items()
         if path in own.rows and task in state.running
     ]
-    return [row.task for row in found if row.passed and not row.merged]
+
+
+def unmerged(state: LoopState) -> list[str]:
+    """Running tasks whose check has passed in their worktree and that wait to be merged."""
+    return [row.task for row in _running(state) if row.passed and not row.merged]
 
 
 def unchecked(state: LoopState) -> list[str]:
     """Running tasks that were merged and whose check has not run in the project's own tree yet."""
-    own = state.worktrees
-    found = [
-        own.rows[path]
-        for task, path in own.current.items()
-        if path in own.rows and task in state.running
-    ]
-    return [row.task for row in found if row.merged and not row.checked]
+    return [row.task for row in _running(state) if row.merged and not row.checked]
 
 
 def command(state: LoopState) -> str | None:

@@ -134,7 +134,7 @@ def _tasks(state: LoopState, policy: Policy) -> list[Step]:
         return first
     if state.ready or state.counts[tasks.IN_PROGRESS]:
         return [step(kinds.OPEN_WAVE, len(state.waves) + 1)]
-    outside = [one for one in state.open if tasks.is_waiting(state.tasks[one])]
+    outside = [one for one in state.open if tasks.is_blocked_outside(state.tasks[one])]
     if outside:
         return [step(kinds.UNBLOCK, one) for one in outside]
     from . import resumption

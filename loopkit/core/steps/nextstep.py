@@ -82,7 +82,7 @@ def agent(task: Task, role: str = "coder", place: str = "") -> str:
     )
 
 
-def dispatched_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
+def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
     """The lines that give these tasks to agents, and what follows when all have reported. folder:
     the loop's, as agents are told it."""
     policy = policies.of(state)

@@ -9,7 +9,7 @@ from ..journal import score, settings, stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet
 from ..journal.events import Change
-from ..journal.parts import FAILED, PASSED, WAITING, Batch, Outcome
+from ..journal.parts import FAILED, PASSED, TASK_BLOCKED, Batch, Outcome
 from ..plan import work, worktrees
 from ..review import panel
 from . import attempts, policies, resumption
@@ -155,11 +155,11 @@ def closed(state: LoopState) -> list[Change]:
         raise NotYet("no wave is open")
     worktrees.check_settled(state)
     policy = policies.of(state)
-    waiting = policy.undecided(state)
-    if waiting:
-        raise NotYet(f"nobody has judged {', '.join(waiting)}")
+    undecided = policy.undecided(state)
+    if undecided:
+        raise NotYet(f"nobody has judged {', '.join(undecided)}")
     changes: list[Change] = []
-    done, failed, waiting = [], [], []
+    done, failed, blocked = [], [], []
     struck = {**state.history.broken, **state.history.struck}
     for task in (state.tasks[one] for one in wave.tasks if one in state.tasks):
         running = task.status == tasks.IN_PROGRESS
@@ -173,14 +173,14 @@ def closed(state: LoopState) -> list[Change]:
             changes += policy.on_failed(state, task, failure)
             failed.append(task.id)
             struck.setdefault(task.id, what)
-        elif tasks.is_waiting(task):
-            waiting.append(task.id)
+        elif tasks.is_blocked_outside(task):
+            blocked.append(task.id)
         elif task.id in state.history.failed:
             failed.append(task.id)
     broken = [one for one in state.history.broken if one in state.open]
-    failed += [one for one in broken if one not in (*failed, *waiting)]
+    failed += [one for one in broken if one not in (*failed, *blocked)]
     data = {"wave": wave.number, "completed": done, "failed": failed}
-    changes.append(("wave_closed", {**data, **_course(state, done, failed, waiting, struck)}))
+    changes.append(("wave_closed", {**data, **_outcomes(state, done, failed, blocked, struck)}))
     return changes + _to_review(state, changes)
 
 
@@ -198,7 +198,7 @@ def _to_review(state: LoopState, changes: list[Change]) -> list[Change]:
     return [] if state.open.keys() - finished or over else [stage.move(state, stages.REVIEW)]
 
 
-def _course(state: LoopState, done: list, failed: list, waiting: list, struck: dict) -> dict:
+def _outcomes(state: LoopState, done: list, failed: list, blocked: list, struck: dict) -> dict:
     """What each task came to, and what the detectors say of it with the batches before; for the
     line of a closed wave.
 
@@ -215,7 +215,7 @@ def _course(state: LoopState, done: list, failed: list, waiting: list, struck: d
 
             known = signature.of(str(history[-1]["error"]))
         outcomes[one] = Outcome(FAILED, known or f"{one.lower()} says nothing")
-    outcomes.update((one, Outcome(WAITING)) for one in waiting)
+    outcomes.update((one, Outcome(TASK_BLOCKED)) for one in blocked)
     batches = [*state.history.window, Batch(len(state.waves), outcomes)] if outcomes else []
     said = monitor.judge(batches, state.history.used)
     rows = {

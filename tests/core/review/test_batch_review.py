@@ -485,19 +485,17 @@ def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
 def test_dispatch_name_the_role_and_the_review() -> None:
     book = planned(task("a", scaffold=True), task("b"))
     book.wave()
-    lines = nextstep.dispatched_lines(book.state, ["T-001"])
+    lines = nextstep.dispatch_lines(book.state, ["T-001"])
     assert (
         lines[0].startswith("agent loop:scaffold: Do T-001")
         and lines[1] == "loopkit review --scaffold"
     )
     other = running()
-    coder, step = nextstep.dispatched_lines(other.state, ["T-001"])
+    coder, step = nextstep.dispatch_lines(other.state, ["T-001"])
     assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
     unreviewed = Book().planned(task("a", scaffold=True))
     unreviewed.wave()
-    assert nextstep.dispatched_lines(unreviewed.state, ["T-001"])[0].startswith(
-        "agent loop:coder: "
-    )
+    assert nextstep.dispatch_lines(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:

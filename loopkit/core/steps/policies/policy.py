@@ -32,15 +32,6 @@ class Policy:
 
     # -- steps
 
-    def steps(self, state: LoopState) -> list[Step]:
-        """What the loop waits for by its policy, dispatched or not: of its plan, its open wave, or
-        between two waves."""
-        if state.stage == stages.DECOMPOSE:
-            planning = self.planning(state)
-            if planning:
-                return planning
-        return self.in_wave(state) if state.wave is not None else self.between_waves(state)
-
     def planning(self, state: LoopState) -> list[Step]:
         """Steps until the tasks may be worked on; none once they may."""
         if state.tasks and stage.planned(state):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...journal.task import Task
     from ..kinds import Step
 
-#: What the turn of a task (core/journal/supervised) waits for, beside its implementation.
+#: What the turn of a task (core/plan/roles) waits for, beside its implementation.
 _TURNS = {
     roles.FIX: kinds.FIX,
     roles.TEST: kinds.TEST,
