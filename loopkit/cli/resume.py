@@ -38,7 +38,7 @@ def command(
     """
     return resume.resume(
         call,
-        resume.typed(call) if typed and not words else " ".join(words),
+        resume.words_given(call) if typed and not words else " ".join(words),
         take_over=take_over,
         adopt=adopt,
         again=again,

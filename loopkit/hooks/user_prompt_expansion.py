@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..store import prompts, trust
+from ..store import trust, typed
 from . import project, reply
 from .reply import Call
 
@@ -24,17 +24,17 @@ def handle(call: Call) -> dict | None:
     empty = type(words) is not str or not words.strip()
     if empty and name == COMMAND:
         return reply.refuse(USAGE)
-    whose = prompts.START if name == COMMAND else prompts.RESUME
+    whose = typed.START if name == COMMAND else typed.RESUME
     if not session_id:
         return None
     if empty:  # forget those of an earlier call that never came to it
-        prompts.forget(call.data, session_id, whose)
+        typed.forget(call.data, session_id, whose)
     else:
-        prompts.save(call.data, session_id, words, whose)
+        typed.save(call.data, session_id, words, whose)
     opened = call.env.get("CLAUDE_PROJECT_DIR") or ""
-    prompts.save(call.data, session_id, trust.state_home(), prompts.STATE)
-    prompts.save(call.data, session_id, opened, prompts.OPENED)
-    _tidy(os.path.dirname(prompts.path(call.data, session_id)), call.now)
+    typed.save(call.data, session_id, trust.state_home(), typed.STATE)
+    typed.save(call.data, session_id, opened, typed.OPENED)
+    _tidy(os.path.dirname(typed.path(call.data, session_id)), call.now)
     return None
 
 

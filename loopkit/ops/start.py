@@ -12,7 +12,7 @@ from ..core.journal.settings import POLICIES
 from ..core.request.topics import TOPICS
 from ..core.review import review
 from ..engine import checkpoints
-from ..store import config, loops, mirror, native, origin, place, prompts, trust
+from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
 from . import recall, worktree
 from . import score as scoring
@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
 def start_typed(workspace: Workspace, options: Options) -> Result:
     """Start with the words typed after /loop:start, which may begin with `--approval <policy>`."""
-    text = prompts.load(place.data_dir(workspace.environment), workspace.session)
+    text = typed.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
         said = (
             "No task text has arrived. Ask the person what is to be done, then submit it unchanged:"
@@ -92,7 +92,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
         changes = [("loop_started", first), ("limits_set", most)]
         loop = store.Loop.create(root, text, changes, workspace.by)
     workspace.forget_place()
-    prompts.forget(place.data_dir(workspace.environment), workspace.session)
+    typed.forget(place.data_dir(workspace.environment), workspace.session)
     native.ensure_folder(workspace.environment, workspace.session)
     try:
         mirror.make(loop, workspace.environment)
