@@ -148,9 +148,7 @@ def test_status_of_another_loop_says_how_to_go_on_with_it(three: Project) -> Non
 
 def test_the_words_after_loop_resume_pass_no_shell(three: Project) -> None:
     data = place.data_dir(three.environment)
-    typed.save(
-        data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", typed.RESUME
-    )
+    typed.save(data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", typed.RESUME)
     answer = three.ok("resume", "--ask")
     assert (
         answer.out.startswith("loop 002-fix-slow-import-files")

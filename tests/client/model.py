@@ -48,9 +48,9 @@ SUMMARY_WANTED = re.compile(
 )
 SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
-# A role's brief, and the reply that its name asks for: `…/briefs/test-T-001-2.md` wants the reply
+# A role's brief, and the reply that its name asks for: `…/prompts/test-T-001-2.md` wants the reply
 # `test T-001`.
-BRIEF = re.compile(r"Read `([^`]*/briefs/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
+BRIEF = re.compile(r"Read `([^`]*/prompts/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
 REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
 CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
 FENCE = re.compile(r"^( *)```yaml\n(.*?)\n *```", re.S | re.M)
