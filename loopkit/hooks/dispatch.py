@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EVENTS = (
     *("session_start", "user_prompt_expansion", "stop", "subagent_stop", "stop_failure"),
-    *("task_created", "task_completed", "session_end"),
+    *("task_created", "task_completed", "session_end", "pre_tool_use", "user_prompt_submit"),
 )
 
 

@@ -29,10 +29,10 @@ def write(folder: str, name: str, row: dict) -> str:
     data = (json.dumps(row, indent=1) + "\n").encode("ascii")
     if atomic.create(target, data):
         return target
-    known = read(folder, name)
     if row.get("text") is None:
         return ""
-    if known is None or known.get("text") is None:
+    known = read(folder, name) or {}
+    if known.get("text") is None:
         atomic.write(target, data)
         return target
     if [known.get(key) for key in ("agent_id", "text")] == [row.get("agent_id"), row["text"]]:
@@ -50,6 +50,11 @@ def read(folder: str, name: str) -> dict | None:
     except (OSError, ValueError, RecursionError):
         return None
     return row if type(row) is dict else None
+
+
+def given(folder: str, name: str) -> bool:
+    """Whether there is one that says something."""
+    return (read(folder, name) or {}).get("text") is not None
 
 
 def names(folder: str) -> list:

@@ -411,6 +411,12 @@ def test_tasks_of_no_loop_may_be_completed(project: Project) -> None:
 # -- hooks.json
 
 
+MATCHERS = {
+    "UserPromptExpansion": "loop:start|loop:resume",
+    "PreToolUse": "Agent|Task|SubagentHandback",
+}
+
+
 def test_every_entry_goes_through_the_launcher() -> None:
     from loopkit.hooks import dispatch
 
@@ -428,8 +434,6 @@ def test_every_entry_goes_through_the_launcher() -> None:
             "timeout": 10,
         }
         assert event.replace("_", "") == name.lower()
-        assert groups[0].get("matcher") == (
-            "loop:start|loop:resume" if name == "UserPromptExpansion" else None
-        )
+        assert groups[0].get("matcher") == MATCHERS.get(name)
         events.append(event)
     assert sorted(events) == sorted(dispatch.EVENTS)

@@ -65,3 +65,14 @@ def test_nothing_is_written_or_read_through_a_link(tmp_path: Path) -> None:
             write(str(folder), NAME, row("mine"))
     assert answers.read(str(folder), NAME) is None
     assert os.listdir(elsewhere) == [f"{NAME}.json"]
+
+
+def test_where_files_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError("no links here")
+
+    monkeypatch.setattr(os, "link", none)
+    for text in ("mine", "other"):
+        answers.write(str(tmp_path), NAME, row(text))
+    assert answers.read(str(tmp_path), NAME) == row("mine")
+    assert sorted(os.listdir(tmp_path / "answers")) == [f"{NAME}.json", f"{NAME}.late-1.json"]
