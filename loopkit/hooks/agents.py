@@ -36,11 +36,11 @@ def handle(call: Call) -> dict | None:
 def _handed_back(call: Call, message: object) -> dict | None:
     """In auto mode this call is the answer."""
     path = looks.beside(call.given.get("transcript_path"), call.given.get("agent_id"))
-    found = project.open_view(call) if path and type(message) is str else None
-    name = asked(found, path) if found is not None else ""
-    if found is None or not name:
+    found = project.client_view(call) if path and type(message) is str else None
+    if found is None:
         return None
-    fault = take(call, found, name, message, "handback", looks.read(path)[0])
+    name, files = asked(found, path)
+    fault = take(call, found, name, message, "handback", looks.read(files)[0]) if name else ""
     return reply.deny(fault) if fault else None
 
 
@@ -49,11 +49,13 @@ def folder(found: loops.View) -> str:
     return os.path.join(found.root, found.name)
 
 
-def asked(found: loops.View, path: str) -> str:
-    """The name of the prompt of this loop that the agent with this transcript was started with; ""
-    for any other agent."""
-    name = prompts.named(looks.prompt(path))
-    return name if name and prompts.read(folder(found), name) is not None else ""
+def asked(found: loops.View, path: str) -> tuple:
+    """(the name of the prompt of this loop that the agent with this transcript was started with, ""
+    for any other agent; its transcripts)."""
+    line, files = looks.started(path)
+    name = prompts.named(line)
+    known = name and prompts.read(folder(found), name) is not None
+    return (name if known else ""), files
 
 
 def take(

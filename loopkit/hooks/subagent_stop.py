@@ -17,24 +17,25 @@ def handle(call: Call) -> dict | None:
     agent, path = call.given.get("agent_id"), call.given.get("agent_transcript_path")
     if not call.given.get("agent_type") or type(agent) is not str or type(path) is not str:
         return None
-    found = project.open_view(call)
+    found = project.client_view(call)
     if found is None:
         return None
-    name = agents.asked(found, path)
-    fault = _answer(call, found, name, path) if name else ""
+    name, files = agents.asked(found, path)
+    fault = _answer(call, found, name, files) if name else ""
     if fault:
         return reply.add(fault, "SubagentStop")
-    if found.session.subagents.get(agent) != path:
+    own = name or found.session.owner == project.session_id(call)
+    if own and found.session.subagents.get(agent) != path:
         data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80]}
         token = {"token": f"loop:{name}"} if name else {}
         project.record(found, call, ("subagent_stopped", {**data, "transcript": path, **token}))
     return None
 
 
-def _answer(call: Call, found: loops.View, name: str, path: str) -> str:
+def _answer(call: Call, found: loops.View, name: str, files: list) -> str:
     """Keep what it said last, or what it handed back; in auto mode nothing that is said here
     reaches it."""
-    text, (seen, handed) = call.given.get("last_assistant_message"), looks.read(path)
+    text, (seen, handed) = call.given.get("last_assistant_message"), looks.read(files)
     if type(text) is not str and handed is not None:
         return agents.take(call, found, name, handed, "handback", seen, last=True)
     last = call.given.get("permission_mode") == "auto"

@@ -31,8 +31,27 @@ def beside(transcript: object, agent: object) -> str:
     return os.path.join(os.path.splitext(transcript)[0], "subagents", f"agent-{agent}.jsonl")
 
 
-def prompt(path: str) -> str:
-    """The first line that an agent was given; "" where it cannot be told."""
+def started(path: str) -> tuple:
+    """(the first line that an agent was given, "" where it cannot be told; its transcripts).
+
+    After /clear the client goes on with an agent in the folder of the new session, with a file of
+    the same name that does not begin with the prompt.
+    """
+    line = _prompt(path)
+    folder, name = os.path.split(path)
+    if line or os.path.basename(folder) != "subagents":
+        return line, [path]
+    project = os.path.dirname(os.path.dirname(folder))
+    try:
+        sessions = os.listdir(project)
+    except (OSError, ValueError):
+        return "", [path]
+    files = [os.path.join(project, session, "subagents", name) for session in sessions]
+    files = [file for file in files if os.path.isfile(file)]
+    return next(filter(None, map(_prompt, files)), ""), files
+
+
+def _prompt(path: str) -> str:
     for record in _records(path, b'"user"'):
         if record.get("type") == "user":
             content = _content(record)
@@ -43,12 +62,12 @@ def prompt(path: str) -> str:
     return ""
 
 
-def read(path: str) -> tuple:
-    """({calls: n, read: [paths], commands: [lines]}, the answer that it handed back last or None);
-    handing back is no call."""
+def read(files: list) -> tuple:
+    """What its transcripts say: ({calls: n, read: [paths], commands: [lines]}, the answer that it
+    handed back last or None); handing back is no call."""
     seen: dict = {"calls": 0, "read": [], "commands": []}
     handed = None
-    for record in _records(path, b'"tool_use"'):
+    for record in (one for file in files for one in _records(file, b'"tool_use"')):
         content = _content(record)
         if record.get("type") != "assistant" or type(content) is not list:
             continue

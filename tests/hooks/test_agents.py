@@ -281,11 +281,30 @@ def test_no_other_agent_is_held_or_kept(loop: Loop) -> None:
     for agent in ("a1", "a2", "a3", "a4"):
         assert loop.stops(agent, "nonsense").silent
         assert loop.hands_back(agent, "nonsense").silent
+    loop.project.env["CLAUDE_PID"] = "1"
     assert loop.stops("a5", "nonsense", session_id=S2).silent
     assert loop.hands_back("a5", "nonsense", session_id=S2).silent
+    loop.project.env["CLAUDE_PID"] = str(os.getpid())
     assert loop.hands_back("../a5", "nonsense").silent and loop.hands_back("a5", 3).silent
     assert not Path(loop.folder, "answers").exists()
     assert [one.get("token") for one in loop.ended] == [None] * 4
+
+
+@pytest.mark.parametrize("way", ["stops", "hands_back"])
+def test_an_agent_that_outlives_clear(loop: Loop, way: str) -> None:
+    """Its transcript goes on in the folder of the new session, whose id its hooks bear."""
+    old = loop.agent("a1", prompt_of(), ("Read", {"file_path": "a.py"}))
+    new = loop.project.transcript.with_name(f"{S2}.jsonl")
+    loop.agents = new.with_suffix("") / "subagents"
+    loop.agents.mkdir(parents=True)
+    rows = loop.agent("a1", "", ("Bash", {"command": "pytest"})).read_text().splitlines(True)[1:]
+    (loop.agents / old.name).write_text("".join(rows))
+    after = {"session_id": S2, "transcript_path": str(new)}
+    assert getattr(loop, way)("a1", "nonsense", **after).json
+    assert getattr(loop, way)("a1", GOOD, **after).silent
+    seen = loop.answer()["seen"]
+    assert (seen["calls"], seen["read"], seen["commands"]) == (2, ["a.py"], ["pytest"])
+    assert not said(loop, **after), "it is not its session's loop yet"
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x8f" * 10_000, b"{}\n[]\nnull\n", b'{"type":"user"}\n'])
