@@ -30,7 +30,8 @@ def handle(call: Call) -> dict | None:
     name = prompts.named(given.get("prompt"))
     found = project.open_view(call) if name else None
     text = prompts.read(folder(found), name) if found is not None else None
-    return reply.instead({**given, "prompt": text}) if text is not None else None
+    # auto mode refuses a call that a hook has changed and does not allow
+    return reply.permit({**given, "prompt": text}) if text is not None else None
 
 
 def _handed_back(call: Call, message: object) -> dict | None:

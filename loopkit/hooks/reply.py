@@ -20,19 +20,6 @@ def add(text: str, event: str) -> dict:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
-def instead(tool_input: dict) -> dict:
-    """A tool is called with this input. In auto mode the client refuses a call that a hook has
-    changed and does not allow; a person's own rules come before this."""
-    own = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
-    return {"hookSpecificOutput": {**own, "updatedInput": tool_input}}
-
-
-def deny(reason: str) -> dict:
-    """A tool is not called, and whoever called it reads why."""
-    own = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
-    return {"hookSpecificOutput": {**own, "permissionDecisionReason": reason}}
-
-
 def tell(text: str) -> dict | None:
     """The person reads `text`; nothing else happens. Empty: silence."""
     return {"systemMessage": text} if text else None
@@ -49,6 +36,20 @@ def announce(text: str, context: str) -> dict:
 def refuse(reason: str) -> dict:
     """A prompt or a task's completion is refused, with the reason and the way out."""
     return {"decision": "block", "reason": reason}
+
+
+def permit(tool_input: dict, ask: str = "") -> dict:
+    """A tool call runs with this input: unasked, or once the person has said yes to `ask`."""
+    special = {"hookEventName": "PreToolUse", "permissionDecision": "ask" if ask else "allow"}
+    if ask:
+        special["permissionDecisionReason"] = ask
+    return {"hookSpecificOutput": {**special, "updatedInput": tool_input}}
+
+
+def deny(reason: str) -> dict:
+    """A tool is not called, and whoever called it reads why."""
+    own = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+    return {"hookSpecificOutput": {**own, "permissionDecisionReason": reason}}
 
 
 def kind(answer: dict | None) -> str:

@@ -22,23 +22,25 @@ def write(folder: str, name: str, row: dict) -> str:
     takes the place of none; one that comes after another is kept as `<name>.late-N.json`.
     """
     home = os.path.join(folder, FOLDER)
-    target = _path(folder, name)
-    inside.check(folder, target)
+    inside.check(folder, _path(folder, name))
     os.makedirs(home, exist_ok=True)
     atomic.clean_up(home)
     data = (json.dumps(row, indent=1) + "\n").encode("ascii")
-    if atomic.create(target, data):
-        return target
-    if row.get("text") is None:
-        return ""
-    known = read(folder, name) or {}
-    if known.get("text") is None:
-        atomic.write(target, data)
-        return target
-    if [known.get(key) for key in ("agent_id", "text")] == [row.get("agent_id"), row["text"]]:
-        return ""
-    late = (os.path.join(home, f"{name}.late-{number}.json") for number in range(1, MOST_LATE + 1))
-    return next((path for path in late if atomic.create(path, data)), "")
+    for own in (name, *(f"{name}.late-{number}" for number in range(1, MOST_LATE + 1))):
+        path = _path(folder, own)
+        if atomic.create(path, data):
+            return path
+        known = read(folder, own) or {}
+        if row.get("text") is None or _same(known, row):
+            return ""
+        if known.get("text") is None:
+            atomic.write(path, data)
+            return path
+    return ""
+
+
+def _same(known: dict, row: dict) -> bool:
+    return all(known.get(key) == row.get(key) for key in ("agent_id", "text"))
 
 
 def read(folder: str, name: str) -> dict | None:

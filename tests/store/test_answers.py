@@ -31,9 +31,11 @@ def test_the_first_answer_counts_and_later_ones_are_kept(tmp_path: Path) -> None
 
 def test_what_says_nothing_new_is_not_kept(tmp_path: Path) -> None:
     folder = str(tmp_path)
-    answers.write(folder, NAME, row("mine"))
-    assert answers.write(folder, NAME, row("mine")) == "" == answers.write(folder, NAME, row(None))
-    assert os.listdir(tmp_path / "answers") == [f"{NAME}.json"]
+    for agent in ("a1", "a3"):
+        answers.write(folder, NAME, row("mine", agent))
+        assert answers.write(folder, NAME, row("mine", agent)) == ""
+        assert answers.write(folder, NAME, row(None, agent)) == ""
+    assert len(os.listdir(tmp_path / "answers")) == 2
     for number in range(answers.MOST_LATE + 5):
         answers.write(folder, NAME, row(str(number), "a2"))
     assert len(os.listdir(tmp_path / "answers")) == answers.MOST_LATE + 1
