@@ -12,6 +12,8 @@ from . import atomic
 START, RESUME = "", ".resume"
 #: The state folder that hooks use (trust.py), the folder the session was opened in (place.py).
 STATE, OPENED = ".state", ".opened"
+#: What the person is being asked to allow (leave.py).
+ASKED = ".asked"
 
 
 def path(data: str, session: str, whose: str = START) -> str:
