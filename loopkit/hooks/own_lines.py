@@ -33,7 +33,8 @@ def handle(call: Call) -> dict | None:
 
 
 def _ask(call: Call, found: loops.View, given: dict) -> dict:
-    """The call that the person says yes to gets a word of its own, by which it grants."""
+    """The call that the person says yes to gets a word of its own, by which it grants, and the
+    checks as a here-document: the client cuts a long reason short, never a command."""
     from ..core.evidence import consent
     from ..store import leave
 
@@ -44,11 +45,13 @@ def _ask(call: Call, found: loops.View, given: dict) -> dict:
         return reply.permit(_input(given, " allow", True))
     session = project.session_id(call)
     word = leave.request(call.data, session, found.session.token, known, wanted)
-    shown = [line if line.isprintable() else json.dumps(line) for line in wanted]
-    text = "\n".join([f"{consent.WHAT} (in {known.folder})", *shown])
+    # indented: none can be the document's end
+    shown = [f"  {line if line.isprintable() else json.dumps(line)}\n" for line in wanted]
+    rest = f" allow --asked {word} <<'CHECKS'\n{''.join(shown)}CHECKS"
+    text = f"{consent.WHAT} (in {known.folder})"
     if call.env.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
-        text += "\n" + consent.UNATTENDED
-    return reply.permit(_input(given, f" allow --asked {word}", True), text)
+        text += "; " + consent.UNATTENDED
+    return reply.permit(_input(given, rest, True), text)
 
 
 def _input(given: dict, rest: str, long: bool) -> dict:

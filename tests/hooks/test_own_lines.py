@@ -105,20 +105,36 @@ def asked(project: Project, **more: Any) -> dict:
     return said
 
 
-def test_allow_asks_for_all_checks_one_a_line(project: Project) -> None:
+def shown(said: dict) -> list[str]:
+    """The checks in the command that the person sees."""
+    first, *rows, last = said["updatedInput"]["command"].split("\n")
+    assert first.endswith(" <<'CHECKS'") and last == "CHECKS"
+    assert all(row[:2] == "  " for row in rows)
+    return [row[2:] for row in rows]
+
+
+def test_allow_shows_all_checks_one_a_line(project: Project) -> None:
     project.start("one", "two")
     said = asked(project)
-    first, *rows = said["permissionDecisionReason"].split("\n")
-    assert first.startswith("runs the project's own code: before, after and without the work")
-    assert str(project.folder.resolve()) in first
-    assert rows == ["test -f 1.txt", "test -f 2.txt"]
-    program, *words = shlex.split(said["updatedInput"]["command"])
+    text = said["permissionDecisionReason"]
+    assert text.startswith("runs the project's own code: before, after and without the work")
+    assert str(project.folder.resolve()) in text
+    assert shown(said) == ["test -f 1.txt", "test -f 2.txt"]
+    program, *words = shlex.split(said["updatedInput"]["command"].split(" <<")[0])
     assert program == str(ROOT / "bin" / "loopkit")
     assert words[:2] == ["allow", "--asked"] and len(words[2]) == 32
     assert said["updatedInput"]["timeout"] == own_lines.LONGEST
     kept = next((project.data / "prompts").iterdir()).read_text()
     assert words[2] not in kept  # whoever reads what is kept cannot say yes
     assert not Path(leave.path()).exists()
+
+
+@pytest.mark.parametrize("check", ["CHECKS", "touch 'a\nCHECKS\ntouch pwned'", "a\u202eb\u200b"])
+def test_no_check_leaves_the_document_or_hides_in_it(project: Project, check: str) -> None:
+    project.start()
+    project.record("task_added", task={"id": "T-002", "subject": "x", "verify": check})
+    rows = shown(asked(project))
+    assert len(rows) == 2 and rows[1] == (check if check == "CHECKS" else json.dumps(check))
 
 
 def test_where_nobody_can_be_asked_it_says_what_to_do(project: Project) -> None:
@@ -136,7 +152,7 @@ def test_what_is_allowed_already_is_not_asked_for(project: Project) -> None:
     project.start()
     project.record("task_added", task={"id": "T-002", "subject": "x", "verify": "make check"})
     leave.grant(str(project.folder.resolve()), ["test -f 1.txt"])
-    assert asked(project)["permissionDecisionReason"].split("\n")[1:] == ["make check"]
+    assert shown(asked(project)) == ["make check"]
 
 
 def test_where_all_is_allowed_nobody_is_asked(project: Project) -> None:
@@ -185,13 +201,6 @@ def test_a_broken_file_of_settings_grants_nothing(project: Project, tmp_path: Pa
     (folder / "config.toml").write_text("verify_allow = 1\n")
     assert call(project, "loopkit allow").silent
     assert "verify_allow must be a list" in project.log()
-
-
-def test_what_a_check_hides_is_shown(project: Project) -> None:
-    project.start()
-    task = {"id": "T-009", "subject": "x", "verify": "test -f a\u202eb\u200b"}
-    project.record("task_added", task=task)
-    assert "test -f a\\u202eb\\u200b" in asked(project)["permissionDecisionReason"]
 
 
 # -- /loop:allow
