@@ -10,7 +10,7 @@ import os
 from ..core.evidence import tiers
 from ..core.journal import settings, stages, verdict
 from ..core.journal import task as tasks
-from ..core.journal.errors import NotYet, UsageFault
+from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline, worktrees
@@ -22,9 +22,11 @@ from .workspace import Result, Workspace, data_of
 
 
 def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
-    """Run the stored check of `target`, spelt out in `words`. Raises Refused for another one."""
+    """Run the stored check of `target`: spelt out in `words`, or, if there are none, one that the
+    person allowed. Raises Refused for another one."""
     loop = workspace.own_loop()
     name = target.upper()
+    words = words or _allowed(workspace, loop, name)
     if name.startswith("T-") or outline.is_number(target):
         return _task(workspace, loop, target, words)
     if name[:1] in ("C", "M") and name[1:].isdigit():
@@ -34,6 +36,19 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
     raise UsageFault(
         f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>"
     )
+
+
+def _allowed(workspace: Workspace, loop: Loop, name: str) -> list[str]:
+    """The words of the stored check. Raises Refused where it may not run."""
+    from ..core.evidence import command, consent
+    from . import consent as leaves
+
+    name = outline.named(loop.state, name) or name
+    line = consent.stored(loop.state).get(name, "")
+    if line and not leaves.allowed(workspace, loop, line):
+        way_out = f"the person types /loop:allow; or spell it out: loopkit verify {name} -- {line}"
+        raise Refused(f"nobody has allowed the check of {name}", way_out, code="unconfirmed")
+    return command.split(line) if line else []
 
 
 def run(
