@@ -127,8 +127,9 @@ def program_file(line: str) -> str:
     if name not in _INTERPRETERS:
         return found[0] if "/" in found[0] else ""
     for word in found[1:]:
-        if not word.startswith("-"):
+        if word.startswith("-"):
+            if set(word) & set(_INTERPRETERS[name]):
+                break
+        elif set(word) & set("./") or name.endswith("sh"):  # else the value of an option
             return word
-        if set(word) & set(_INTERPRETERS[name]):
-            break
     return ""
