@@ -19,6 +19,8 @@ UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 #: Command name → one line of help, so that --help loads none. A module of this name defines it as
 #: `command`, or one of MODULES under its name.
 COMMANDS = {
+    "next": "Go on: do what is due, print what needs judgement",
+    "submit": "Submit the form that was asked for, and go on",
     "start": "Start a loop on a task",
     "recall": "Answer the learnings that fit the request",
     "score": "Score the request: spec and fit",
@@ -54,6 +56,7 @@ COMMANDS = {
 
 
 MODULES = dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control")
+MODULES |= {"next": "step", "submit": "step"}
 
 
 class Lazy(click.Group):
@@ -66,7 +69,9 @@ class Lazy(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f".{MODULES.get(name, name)}", __name__)
-        return getattr(module, name if name in MODULES else "command")
+        return getattr(
+            module, "next_step" if name == "next" else name if name in MODULES else "command"
+        )
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Columns of a line.
 _WIDTH = 80
 #: Lines that are shown of what a step of a kind records; of others the first.
-_LINES = {kinds.TASKS: 4, kinds.THOROUGH_REVIEW: 4, kinds.COMPLETE: 0}
+_LINES = {kinds.SCORE: 5, kinds.THOROUGH_REVIEW: 4, kinds.COMPLETE: 0}
 
 
 @app.command("demo", "loopkit demo")

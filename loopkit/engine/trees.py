@@ -33,6 +33,14 @@ def changed(project: str, before: str, after: str, env: dict) -> list[tuple[str,
     return [(row.status, row.path) for row in differences(project, before, after, env)]
 
 
+def size(project: str, before: str, after: str, env: dict) -> tuple[int, int]:
+    """(files, lines added or taken away) between two trees or commits; a binary file counts as one
+    line. Raises Unavailable, GitFault, Late."""
+    output = git(project, env, "diff-tree -r --numstat --no-renames", before, after)
+    rows = [row.split(b"\t")[:2] for row in output.splitlines() if b"\t" in row]
+    return len(rows), sum(sum(map(int, row)) if row[0].isdigit() else 1 for row in rows)
+
+
 def tree_of(project: str, commit: str, env: dict) -> str:
     """The project's tree in a commit. Raises Unavailable, GitFault, Late."""
     part = repository(project, env).part

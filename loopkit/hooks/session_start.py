@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.journal import verdict
+from ..core.journal.session import COMPACTED
 from ..core.steps import announce
 from ..store import loops, native, place
 from . import project, reply
@@ -27,8 +28,10 @@ def handle(call: Call) -> dict | None:
     session_id, source = project.session_id(call), call.given.get("source")
     found = _bind(found, session_id, source, call)
     mine = found.session.owner == session_id != ""
-    if not mine and source == "compact":
-        return None
+    if source == "compact":
+        if not mine:
+            return None
+        project.record(found, call, ("notice_given", {"name": COMPACTED}))
     text = announce.resume(found.snapshot, found.session, mine)
     if not mine:
         alive = place.alive(found.session.owner_pid)

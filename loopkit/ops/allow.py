@@ -6,10 +6,10 @@ from ..core.evidence import consent
 from ..store import leave, place
 from ..store.leave import Leave
 from ..store.loop import Loop, unwritable
+from . import advance
 from . import consent as leaves
 from .workspace import Result, Workspace
 
-NEXT = "loopkit next"
 BOUND = "what a line runs depends on the project's files: a yes is to its words"
 
 
@@ -31,7 +31,9 @@ def allow(workspace: Workspace, word: str = "") -> Result:
         "missing": list(waiting.values()),
         "granted": granted,
     }
-    return Result(loop, "\n".join(said), data, [] if waiting else [NEXT])
+    if waiting:
+        return Result(loop, "\n".join(said), data, [])
+    return advance.advance(workspace, "\n".join(said))._replace(data=data)
 
 
 def _granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:

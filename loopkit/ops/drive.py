@@ -12,7 +12,7 @@ from ..core.evidence import command, signature
 from ..core.journal import task as tasks
 from ..core.journal.errors import Refused
 from ..core.journal.events import Change
-from ..core.journal.score import DIMENSIONS
+from ..core.journal.state import LoopState
 from ..core.plan import work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
@@ -26,12 +26,12 @@ from . import (
     clarify,
     control,
     dispatch,
+    experts,
     gate,
     panel,
     reply,
+    request,
     review,
-    score,
-    shape,
     verify,
     wave,
     worktree,
@@ -73,7 +73,7 @@ class Driver:
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
         """Prompts for these steps, those of agents recorded as asked."""
         workspace, loop = self._open()
-        requests = {step: _request(workspace, loop, step, faults.get(step, "")) for step in steps}
+        requests = {step: request_of(workspace, loop, step, faults.get(step, "")) for step in steps}
         loop.refresh()
         fresh = due.undispatched(loop.state)
         dispatch.lines(workspace, loop, [step for step in steps if step in fresh])
@@ -83,14 +83,23 @@ class Driver:
         """Record what was answered; what a task's agent did is then looked at by the task's
         check."""
         workspace, loop = self._open()
-        if step.kind in _FORMS:
-            form = _FORMS[step.kind]
+        if step.kind in FORMS:
+            form = FORMS[step.kind]
             yield _recorded(step, form.take(workspace, step, _row(form.reply, answer)))
-        elif step in due.briefed(loop.state):
+        elif step in due.awaited(loop.state):
             yield _recorded(step, _reply(workspace, step, answer))
         loop.refresh()
-        if step.kind in _CHECKED and loop.state.tasks[step.subject].status == tasks.IN_PROGRESS:
+        if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
+
+
+def _unchecked(state: LoopState, step: Step) -> bool:
+    """Where a check decides nothing, the tester's reply rests on one that has run since the
+    coder's; elsewhere it is a step of its own."""
+    if step.kind not in _CHECKED or policies.of(state).check_counts:
+        return False
+    task = state.tasks[step.subject]
+    return task.status == tasks.IN_PROGRESS and task.coded is not None
 
 
 def _recorded(step: Step, result: Result) -> Recorded:
@@ -100,9 +109,10 @@ def _recorded(step: Step, result: Result) -> Recorded:
 # -- asking
 
 
-def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Request:
-    kind, form = KINDS[step.kind], _FORMS.get(step.kind)
-    name = form.reply if form else kind.reply if step in due.briefed(loop.state) else ""
+def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") -> Request:
+    """What an agent is asked for a step. fault: what was wrong with its last answer."""
+    kind, form = KINDS[step.kind], FORMS.get(step.kind)
+    name = form.reply if form else kind.reply if step in due.awaited(loop.state) else ""
     known = name in replies.REGISTRY
     text = f"{context.render(loop.state)}\n{form.ask(workspace, step)}" if form else ""
     if kind.prompt:
@@ -131,7 +141,10 @@ def _row(name: str, answer: Answer) -> Any:
 
 def _reply(workspace: Workspace, step: Step, answer: Answer) -> Result:
     text = answer.text if answer.reply is None else json.dumps(answer.reply)
-    return reply.reply(workspace, KINDS[step.kind].asked, step.subject, text)
+    # where a check decides, a coder's report is taken as it is
+    checked = step.kind in _CHECKED and policies.of(workspace.loop().state).check_counts
+    asked = KINDS[step.kind].asked
+    return reply.reply(workspace, asked, step.subject, text, answer.final or checked)
 
 
 def _judged(workspace: Workspace, step: Step, row: dict) -> Result:
@@ -159,6 +172,12 @@ def _ask_thorough_review(workspace: Workspace, step: Step) -> str:
     loop = review.ask_thorough(workspace).loop
     names = (loop.state.asked or {})["experts"] if loop else []
     return "\n\n".join(review.brief(workspace, None, name).text for name in names)
+
+
+def _ask_wave_review(workspace: Workspace, step: Step) -> str:
+    names = [one.name for one, _, _ in experts.chosen(workspace.loop().state, experts.LIGHT)]
+    parts = [review.brief(workspace, step.subject, name).text for name in names]
+    return "\n\n".join([*parts, replies.form("wave_review", "score", "experts", "findings")])
 
 
 def _ask_resolution(workspace: Workspace, step: Step) -> str:
@@ -221,27 +240,21 @@ class _Form(NamedTuple):
     take: Callable[[Workspace, Step, Any], Result]
 
 
-_FORMS: dict[str, _Form] = {
+_REQUEST = _Form(
+    "request",
+    lambda workspace, step: request.ask(workspace),
+    lambda workspace, step, row: request.record(workspace, row),
+)
+#: What is asked and recorded for each kind that a form or a reply answers.
+FORMS: dict[str, _Form] = {
     kinds.CLARIFY: _Form(
         "clarification",
         lambda workspace, step: clarify.ask(workspace).text,
         lambda workspace, step, row: clarify.record(workspace, row),
     ),
-    kinds.SCORE: _Form(
-        RECORD,
-        lambda workspace, step: "\n".join(f"{name}: {clarify.rubric(name)}" for name in DIMENSIONS),
-        lambda workspace, step, row: score.score_request(workspace, row),
-    ),
-    kinds.SHAPE: _Form(
-        "",
-        lambda workspace, step: shape.show(workspace).text,
-        lambda workspace, step, text: shape.accept(workspace, text, 0o666),
-    ),
-    kinds.TASKS: _Form(
-        "tasks",
-        lambda workspace, step: replies.form("tasks"),
-        lambda workspace, step, rows: listing.add(workspace, rows),
-    ),
+    kinds.SCORE: _REQUEST,
+    kinds.SHAPE: _REQUEST,
+    kinds.TASKS: _REQUEST,
     kinds.SPLIT: _Form(
         "tasks",
         lambda workspace, step: listing.show(workspace, step.subject).text,
@@ -254,7 +267,7 @@ _FORMS: dict[str, _Form] = {
     ),
     kinds.WAVE_REVIEW: _Form(
         "wave_review",
-        lambda workspace, step: review.ask_light(workspace, step.subject).text,
+        _ask_wave_review,
         lambda workspace, step, row: review.record_light(workspace, step.subject, row),
     ),
     kinds.THOROUGH_REVIEW: _Form(
@@ -286,4 +299,4 @@ _FORMS: dict[str, _Form] = {
         lambda workspace, step, row: gate.record(workspace, row),
     ),
 }
-_FORMS[kinds.GATE_AGAIN] = _FORMS[kinds.GATE]
+FORMS[kinds.GATE_AGAIN] = FORMS[kinds.GATE]

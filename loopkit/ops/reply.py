@@ -8,7 +8,7 @@ from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
 from ..core.plan import roles, work
-from ..core.steps import answers, briefing, due, kinds, policies, supervision
+from ..core.steps import answers, briefing, due, kinds, supervision
 from ..render.words import quoted
 from ..replies import lists
 from ..store.loop import Loop
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from ..core.steps.kinds import Step
 
 
-def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Result:
+def reply(
+    workspace: Workspace, kind: str, target: str | None, text: str, final: bool = False
+) -> Result:
     """Take an agent's answer of a kind about a task, "plan" or "goal"; one that does not fit is
-    asked for once more."""
+    asked for once more, unless it is final: its agent has corrected it already."""
     loop = workspace.own_loop()
-    policies.of(loop.state).check_replies()
     step = answers.find(loop.state, kind, target)
     given, error, instead = None, "", None
     name = kinds.KINDS[step.kind].reply
@@ -35,7 +36,7 @@ def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Res
         given, error = None, fault.what
         instead = lists.fallback(name, text, _test_command(workspace))
     changes = workspace.change(
-        loop, answers.answered, kind, step.subject, given, error, text, instead
+        loop, answers.answered, kind, step.subject, given, error, text, instead, final
     )
     if all(name == "reply_unfit" for name, _ in changes):
         return _again(workspace, loop, step, changes[0][1]["error"])

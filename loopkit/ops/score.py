@@ -24,13 +24,13 @@ def score_request(
     if overrule is not None and some:
         raise UsageFault("--overrule together with scores", "score first, then overrule")
     if overrule is None and not some and loop.state.scores:
-        return Result(loop, _words(loop.state.scores))
+        return Result(loop, words(loop.state.scores))
     if overrule is not None:
         workspace.change(loop, intake.overruled, overrule)
     else:
         workspace.change(loop, intake.scored, given)
     scores = loop.state.scores or {}
-    text = _words(scores)
+    text = words(scores)
     try:
         check_leave_intent(scores, loop.state.overruled)
     except Refused as error:
@@ -41,7 +41,8 @@ def score_request(
     return Result(loop, "\n".join([text, *brief]), scores)
 
 
-def _words(scores: dict) -> str:
+def words(scores: dict) -> str:
+    """The scores on a line."""
     return (
         f"spec {scores['spec']}/10, fit {scores['fit']}, shape {scores['shape'] or 'none: blocked'}"
     )

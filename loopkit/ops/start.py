@@ -6,16 +6,15 @@ import os
 import re
 from typing import NamedTuple
 
-from ..core.journal import clock, limits, prose, score, verdict
+from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.settings import POLICIES
-from ..core.request.topics import TOPICS
 from ..core.review import review
+from ..core.steps import nextstep
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
-from . import recall, worktree
-from . import score as scoring
+from . import advance, worktree
 from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
@@ -51,12 +50,12 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
         step = "loopkit start --task-file -"
         return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
     policy = _POLICY.match(text)
-    if policy is None:
-        return start(workspace, text, options)
-    if policy[1] not in POLICIES:
+    if policy is not None and policy[1] not in POLICIES:
         raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(POLICIES))
-    chosen = options.approval or policy[1]
-    return start(workspace, policy[2], options._replace(approval=chosen))
+    if policy is not None:
+        text, chosen = policy[2], options.approval or policy[1]
+        options = options._replace(approval=chosen)
+    return advance.advance(workspace, start(workspace, text, options).text)
 
 
 def start(workspace: Workspace, text: str, options: Options) -> Result:
@@ -99,7 +98,8 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
     except OSError as error:
         workspace.note(f"no task list: cannot make {error.filename}: {error.strerror}")
     workspace.follow(loop)
-    return Result(loop, "\n".join(_told(workspace, loop, first, most)), {"task": text})
+    told = "\n".join(_told(workspace, loop, first, most))
+    return Result(loop, told, {"task": text}, [nextstep.NEXT])
 
 
 def _check(workspace: Workspace, text: str, options: Options) -> None:
@@ -316,10 +316,4 @@ def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> li
         lines.append(prose.clean(f"{where} {workspace.project}", 2000))
     lines += filter(None, [origin.line(origin.along(workspace.origin(loop.root)))])
     lines.append("task: " + prose.clean(state.text.strip().splitlines()[0], 200))
-    learnt = recall.fitting(workspace, loop.root, state)
-    if learnt:
-        lines.append("learnt before (skill hope:recall: what applies here?):")
-        lines += ["  " + line for line in recall.lines(learnt)]
-    rubric = [f"  {name}: {scoring.values(name)}" for name in score.DIMENSIONS]
-    known = "topics, main one first: " + ", ".join(TOPICS)
-    return [*lines, "score the request, 0 to 2 each:", *rubric, known]
+    return lines

@@ -11,7 +11,7 @@ from ..core.steps import due, nextstep, policies, resumption, waves
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import checkpoint, dispatch, experts, recovering, worktree
+from . import checkpoint, dispatch, recovering, worktree
 from .workspace import Result, Workspace, data_of
 
 NO_TASK_TOOLS = (
@@ -112,9 +112,5 @@ def close(workspace: Workspace) -> Result:
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.blocked(loop.state)]
     settled = recovering.settle(workspace, loop)
     said += settled.lines
-    state, policy = loop.state, policies.of(loop.state)
-    if settled.question is None and policy.offers_review(state) and not policy.recovery(state):
-        rows = experts.lines(state, experts.LIGHT)
-        said.append("light review, half a minute, never blocks; " + "\n".join(rows))
-    code = int(settled.exit or state.session.status == verdict.FAILED)
+    code = int(settled.exit or loop.state.session.status == verdict.FAILED)
     return Result(loop, "\n".join(said), {**data, "question": settled.question}, code=code)

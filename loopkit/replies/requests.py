@@ -1,15 +1,30 @@
-"""What makes a vague request clear."""
+"""A clear request in one form; what makes a vague one clear."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from ..core.evidence import proofs
 from ..core.journal import score
-from ..core.request import clarify
-from .fields import Flag, Line, Reply, fault, needed
+from ..core.request import clarify, shape
+from .fields import (
+    MOST,
+    Flag,
+    Line,
+    OneOf,
+    OptionalCheck,
+    Reply,
+    Texts,
+    fault,
+    needed,
+    nothing,
+    several,
+    whole,
+)
+from .tasks import TaskList
 
 _Needed = Annotated[Line, AfterValidator(needed)]
 _ByDimension = dict[str, _Needed]
@@ -65,3 +80,56 @@ class Clarification(Reply):
 
     def to_row(self) -> dict:
         return self.model_dump(mode="json", exclude_none=True)
+
+
+# -- the one form of a clear request
+
+_Points = Annotated[
+    Annotated[int, Field(ge=0, le=2, strict=True), BeforeValidator(whole)] | None,
+    BeforeValidator(nothing),
+]
+_Fact = Annotated[_Needed, Field(max_length=shape.MOST_TEXT)]
+
+
+class Scores(Reply):
+    """What the request says, from 0 to 2 each."""
+
+    outcome: _Points = None
+    scope: _Points = None
+    constraints: _Points = None
+    success: _Points = None
+    done: _Points = None
+
+
+class Criterion(Reply):
+    """What can be seen when it is done, and the command that shows it."""
+
+    text: _Fact = Field(description="one fact that can be seen when it is done")
+    proof: OptionalCheck = Field("", description="command that exits 0 once it holds, fails before")
+    type: Annotated[str, OneOf(*proofs.TYPES)] = proofs.EXECUTION
+
+
+class MustNot(Reply):
+    """What must not happen, and the command that shows that it has not."""
+
+    text: _Fact = Field(description="what must not happen")
+    proof: OptionalCheck = Field("", description="command that exits 0 while it has not happened")
+
+
+class Request(Reply):
+    """A request that is clear enough to be worked on: how clear, what shows that it is done, the
+    tasks. Fields that the loop has already are left out."""
+
+    scores: Scores | None = None
+    kind: Annotated[str, OneOf(*score.KINDS)] | None = None
+    topics: Annotated[Texts, BeforeValidator(several)] = Field([], description="<main one first>")
+    learnings: Annotated[list[int], BeforeValidator(several), Field(max_length=MOST)] = Field(
+        [], description="<numbers of those that apply>"
+    )
+    title: Line = Field("", description="the work in a few words")
+    criteria: Annotated[list[Criterion], Field(max_length=MOST)] = []
+    must_nots: Annotated[list[MustNot], Field(max_length=MOST)] = []
+    tasks: TaskList = []
+
+    def to_row(self) -> dict:
+        return self.model_dump(mode="json", by_alias=True)

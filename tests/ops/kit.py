@@ -14,14 +14,19 @@ from loopkit.engine import run
 from loopkit.engine.agents.script import Script
 from loopkit.ops import drive, start
 from loopkit.ops.workspace import Workspace
-from tests.cli.kit import GATE, PANEL, SHAPE, Project, task
+from tests.cli.kit import GATE, PANEL, Project, task
 
-SCORE = {"reply": dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2)}
+REQUEST: dict[str, Any] = {
+    "scores": dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2),
+    "kind": "build",
+    "title": "Rate limiting",
+    "criteria": [{"text": "there is a limit", "proof": "test -f limiter.txt"}],
+    "must_nots": [{"text": "a route changes"}, {"text": "a dependency is added"}],
+}
 PASSED = {"reply": {"experts": ["a", "b", "c"], "findings": []}}
 #: What is answered in every loop.
 ALWAYS: dict[str, Any] = {
-    "score": SCORE,
-    "shape": {"text": SHAPE},
+    "score": {"reply": REQUEST},
     "panel": [{"reply": {**PANEL, "consensus": f"way {number}"}} for number in range(9)],
     "wave_review": {"reply": {"score": 8, "issues": 0, "blockers": 0, "experts": ["a", "b"]}},
     "thorough_review": PASSED,
@@ -30,7 +35,13 @@ ALWAYS: dict[str, Any] = {
 
 
 def planned(*rows: dict) -> dict:
+    """A planner's tasks."""
     return {"reply": {"tasks": list(rows)}}
+
+
+def asked(*rows: dict) -> dict:
+    """The request in one form, with its tasks."""
+    return {"reply": {**REQUEST, "tasks": list(rows)}}
 
 
 class Case:

@@ -11,7 +11,7 @@ from loopkit.engine import run
 from loopkit.ops import drive
 from tests.cli.kit import Project
 from tests.core import roles
-from tests.ops.kit import SCORE, Case, part, planned, writes
+from tests.ops.kit import REQUEST, Case, asked, part, planned, writes
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def made(project: Project, monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def test_evidence_to_its_card(made: Case) -> None:
-    """Two tasks side by side, one fixed within its attempt, and one that waits for both."""
+    """Two tasks side by side, and one that waits for both."""
     made.steps |= {
-        "tasks": planned(part("a"), part("b"), part("c", blocked_by=[1, 2])),
+        "score": asked(part("a"), part("b"), part("c", blocked_by=[1, 2])),
         "implementation T-001": writes("a", "good"),
-        "implementation T-002": writes("b", "bad", "good"),
+        "implementation T-002": writes("b", "good"),
         "implementation T-003": writes("c", "good"),
     }
     made.begin()
@@ -35,16 +35,16 @@ def test_evidence_to_its_card(made: Case) -> None:
     checks = [
         (record.step.subject, record.passed)
         for record in records
-        if isinstance(record, run.Recorded) and record.step.kind == "implementation"
+        if isinstance(record, run.Recorded) and record.step.kind == "check"
     ]
-    assert sorted(checks) == [("T-001", True), ("T-002", False), ("T-002", True), ("T-003", True)]
+    assert sorted(checks) == [("C1", True), ("T-001", True), ("T-002", True), ("T-003", True)]
     assert made.notes == []
 
 
 def test_a_failed_attempt_has_its_panel_and_another_wave(made: Case) -> None:
     made.steps |= {
-        "tasks": planned(part("a")),
-        "implementation": [*writes("a", "bad", "worse", "none", "nil"), *writes("a", "good")],
+        "score": asked(part("a")),
+        "implementation": writes("a", "bad", "good"),
     }
     made.begin()
     assert made.ended() == run.Ended("over")
@@ -139,7 +139,8 @@ def test_supervisor_to_its_card(made: Case) -> None:
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_once_more_and_told_why(made: Case) -> None:
-    made.steps["score"] = [{"reply": {"outcome": 7}}, SCORE]
+    wrong = {"reply": {**REQUEST, "scores": {"outcome": 7}}}
+    made.steps["score"] = [wrong, asked(part("a"))]
     made.begin()
     records = made.run()
     (fault,) = [record for record in records if isinstance(record, run.Unusable)]
@@ -148,7 +149,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more_and_told_why(made: C
 
 def test_an_agent_that_fails_leaves_a_loop_that_goes_on(made: Case) -> None:
     made.steps |= {
-        "tasks": planned(part("a")),
+        "score": asked(part("a")),
         "implementation": [{"outcome": "limit", "error": "until 8"}, *writes("a", "good")],
     }
     made.begin()
@@ -160,14 +161,14 @@ def test_an_agent_that_fails_leaves_a_loop_that_goes_on(made: Case) -> None:
 
 
 def test_it_stops_where_a_person_is_needed(made: Case) -> None:
-    made.steps["tasks"] = planned(part("a"))
+    made.steps["score"] = asked(part("a"))
     made.begin()
     made.project.ok("ask", "which of the two?")
     assert made.ended() == run.Ended("person", step("answer"))
 
 
 def test_every_kind_of_step_is_known_to_the_driver() -> None:
-    doing = {kinds.PROGRAM: drive._DO, kinds.FORM: drive._FORMS, kinds.AGENT: drive._FORMS}
+    doing = {kinds.PROGRAM: drive._DO, kinds.FORM: drive.FORMS, kinds.AGENT: drive.FORMS}
     unknown = {
         kind
         for kind, row in kinds.KINDS.items()
@@ -181,22 +182,22 @@ def test_every_kind_of_step_is_known_to_the_driver() -> None:
 def test_what_an_agent_is_told(made: Case) -> None:
     """Each prompt holds what its step is about and the form of the answer."""
     made.steps |= {
-        "tasks": planned(part("a")),
-        "implementation": writes("a", "bad", "worse", "none", "nil", "good"),
+        "score": asked(part("a")),
+        "implementation": writes("a", "bad", "good"),
     }
-    asked: list[str] = []
+    prompts: list[str] = []
 
     class Listening(drive.Driver):
         def ask(self, steps: list[Step], faults: dict) -> dict:
             requests = super().ask(steps, faults)
-            asked.extend(request.prompt.text for request in requests.values())
+            prompts.extend(request.prompt.text for request in requests.values())
             return requests
 
     made.begin()
     for _ in made.records(Listening):
         pass
-    first = next(text for text in asked if text.startswith("# Do T-001\n"))
-    assert "loopkit verify T-001 -- grep -qx good a.txt" in first and "## Answer" not in first
-    assert all("rate limiting" in text for text in asked)
-    panel = next(text for text in asked if "counsel:panel" in text)
+    first = next(text for text in prompts if text.startswith("# Do T-001\n"))
+    assert "loopkit verify T-001 -- grep -qx good a.txt" in first and "## Answer" in first
+    assert all("rate limiting" in text for text in prompts)
+    panel = next(text for text in prompts if "counsel:panel" in text)
     assert "T-001" in panel and "consensus:" in panel

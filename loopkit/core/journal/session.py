@@ -301,6 +301,7 @@ class Resumed(EventType):
         if session.status not in verdict.FINAL:
             _go_on(session, self.at)
             session.failure = None
+            forget_guides(session)
 
 
 class OwnerChanged(OfTranscripts, EventType):
@@ -315,6 +316,7 @@ class OwnerChanged(OfTranscripts, EventType):
 
     def fold(self, session: Session) -> None:
         self.add(session)
+        forget_guides(session)
         if session.owner != self.session_id:  # else it goes on with its transcript
             session.owner_since = self.at
         session.owner, session.owner_pid = self.session_id, self.client_pid
@@ -344,6 +346,15 @@ class SubagentStopped(EventType):
         session.subagents[str(self.agent_id)] = self.transcript
 
 
+#: Notices of guidance that was shown, and that what was shown is no longer in the conversation.
+GUIDE, COMPACTED = "guide ", "compacted"
+
+
+def forget_guides(session: Session) -> None:
+    """Guidance is shown anew: whoever goes on has not read it."""
+    session.notices = [one for one in session.notices if not one.startswith(GUIDE)]
+
+
 class NoticeGiven(EventType):
     """What is said once was said."""
 
@@ -351,7 +362,10 @@ class NoticeGiven(EventType):
     name: Text = ""
 
     def fold(self, session: Session) -> None:
-        session.notices = [*session.notices, self.name]
+        if self.name == COMPACTED:
+            forget_guides(session)
+        else:
+            session.notices = [*session.notices, self.name]
 
 
 class NativeSeen(EventType):

@@ -237,6 +237,11 @@ def proven(task: Task) -> bool:
     return task.evidence is not None and task.evidence.passed and task.evidence.line > task.handed
 
 
+def checked(task: Task) -> bool:
+    """Its check has run since its agent answered."""
+    return task.evidence is not None and task.evidence.line > (task.coded or {}).get("line", 0)
+
+
 def escalated(state: LoopState, task_id: str, data: dict) -> dict:
     """What is told of a recorded failure as a record: action, clamped, raised, attempts, depth,
     their maxima, level."""

@@ -211,6 +211,23 @@ class _Reader:
         }
 
 
+def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
+    """The SHAPE.md of rows of {text, proof, type}; a mustNot without a proof has no row in the
+    table."""
+    rows = {"C": criteria, "M": must_nots}
+    named = {letter: [f"{letter}{n}" for n in range(1, len(rows[letter]) + 1)] for letter in rows}
+    lines = [f"# Shape: {title or 'the request'}"]
+    for letter, head in (("C", "criteria:"), ("M", "mustNot:")):
+        facts = zip(named[letter], rows[letter], strict=True)
+        lines += [head, *[f"- {name}: {' '.join(row['text'].split())}" for name, row in facts]]
+    lines += ["verification:", "| criterion | type | command |", "|---|---|---|"]
+    for name, row in zip((*named["C"], *named["M"]), (*criteria, *must_nots), strict=True):
+        if name[0] == "C" or row["proof"]:
+            proof = row["proof"].replace("|", "\\|")
+            lines.append(f"| {name} | {row.get('type') or EXECUTION} | {proof or '-'} |")
+    return "\n".join(lines) + "\n"
+
+
 def stronger(known: dict, rows: list[dict]) -> list[str]:
     """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot
     gets a command.

@@ -46,8 +46,10 @@ class ReviewLight(EventType):
         row = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
         state.reviews[key] = row
         _take(state, self.findings, key, self.round)
+        state.supervision.settle(f"wave_review {self.wave}")
         if self.mode:
-            state.supervision.settle(REVIEWING)
+            for name in [one for one in state.supervision.out if one.split()[0] == REVIEWING]:
+                state.supervision.settle(name)
 
 
 class ReviewThorough(EventType):
@@ -69,6 +71,8 @@ class ReviewThorough(EventType):
             "wave": len(state.waves),
         }
         _take(state, self.findings, "thorough", self.round)
+        for name in [one for one in state.supervision.out if one.startswith("thorough_review")]:
+            state.supervision.settle(name)
         rows = [row for row in self.findings if row.severity != "SUGGESTION"]
         state.review_rounds.append(
             {
@@ -82,14 +86,22 @@ class ReviewThorough(EventType):
 
 
 class ReviewAsked(EventType):
+    """agents: how many share the experts' views among them."""
+
     experts: list[Text] = []
+    agents: Count = 0
 
     def fold(self, state: LoopState) -> None:
         since = max((state.thorough or {}).get("line", 0), state.last_completion)
         if state.asked is None or state.asked["line"] < since:
             state.records += 1  # to ask the same again is no progress
         reported = len(state.session.subagents)
-        state.asked = {"experts": self.experts, "line": state.lines, "reported": reported}
+        state.asked = {
+            "experts": self.experts,
+            "agents": self.agents or len(self.experts),
+            "line": state.lines,
+            "reported": reported,
+        }
 
 
 class FindingResolved(EventType):

@@ -12,6 +12,7 @@ from ..plan import roles, work
 from ..plan.roles import (
     DIAGNOSIS,
     FIX,
+    IMPLEMENTATION,
     KINDS,
     OF_GOAL,
     OF_PLAN,
@@ -50,7 +51,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     elif kind != VERIFICATION or target not in (OF_PLAN, OF_GOAL):
         target = work.find(state, target).id
     name = roles.key(kind, target)
-    about = [one for one in due.briefed(state) if one.subject == target]
+    about = [one for one in due.awaited(state) if one.subject == target]
     for one in about:
         if kinds.key(one) == name:
             return one
@@ -68,9 +69,10 @@ def answered(
     error: str = "",
     text: str = "",
     instead: dict | None = None,
+    final: bool = False,
 ) -> list[Change]:
     """A role's reply. `reply`: its fields as they are named, or None where `text` does not fit, for
-    the reason `error`.
+    the reason `error`. final: its agent was asked to correct it, and has ended.
 
     The first reply that does not fit is only noted: the same step is due again. The second counts
     as something (rule: Structured replies): a plan or replan as `instead` (what a numbered list
@@ -87,11 +89,12 @@ def answered(
     row = {"kind": kind, "task": one.subject, "error": error[:_KEPT], "text": text[:_KEPT]}
     changes: list[Change] = [("reply_unfit", row)]
     misses = state.supervision.misses.get(kinds.key(one), 0) + 1
-    if misses < 2:
+    if misses < 2 and not final:
         return changes
     if kind in (PLAN, REPLAN):
         return _planless(state, one, changes, misses, instead)
-    return changes + policy.on_reply(state, one, _counts_as(kind, error, text))
+    noted = [] if final and kind in (IMPLEMENTATION, FIX) else changes  # words are a report too
+    return noted + policy.on_reply(state, one, _counts_as(kind, error, text))
 
 
 def _planless(
@@ -127,4 +130,6 @@ def _counts_as(kind: str, error: str, text: str) -> dict:
     if kind == DIAGNOSIS:
         return {"decision": None, "reasoning": ""}
     report = text.strip()[:_REPORT] or "no report"
+    if report.startswith("BLOCKED"):
+        return {"status": "blocked", "summary": report}
     return {"status": "fixed" if kind == FIX else "complete", "summary": report}

@@ -30,7 +30,7 @@ def due(state: LoopState) -> list[Step]:
     for rule in _RULES:
         steps = rule(state, policy)
         if steps:
-            return steps
+            return steps if rule in _ASIDE else [*steps, *policy.beside(state)]
     return [step(kinds.LOOK)]
 
 
@@ -46,6 +46,13 @@ def briefed(state: LoopState) -> list[Step]:
 def is_out(state: LoopState, one: Step) -> bool:
     """It was dispatched, is not lost, and has no reply yet."""
     return roles.is_out(state, kinds.key(one))
+
+
+def awaited(state: LoopState) -> list[Step]:
+    """The steps whose agents' answers are taken now."""
+    steps = briefed(state)
+    agents = [one for one in due(state) if kinds.KINDS[one.kind].who == kinds.AGENT]
+    return [*steps, *(one for one in agents if one not in steps)]
 
 
 def undispatched(state: LoopState) -> list[Step]:
@@ -173,3 +180,5 @@ def _end(state: LoopState, policy: Policy) -> list[Step]:
 
 
 _RULES = (_person, _request, _plan, _wave, _recovery, _between, _tasks, _end)
+#: Rules beside whose steps nothing else is begun.
+_ASIDE = (_person, _request, _plan, _recovery, _end)

@@ -93,12 +93,15 @@ KINDS: dict[str, Kind] = {
     BELATED: Kind(PROGRAM, command=WAVE_NEXT),
     # reviews and the end
     WAVE_REVIEW: Kind(
-        *(FORM, "wave_review"),
+        *(AGENT, "wave_review", "review"),
+        asked="wave_review",
         command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
         "--experts <a,b>",
     ),
     BATCH_REVIEW: Kind(AGENT, "review", "review", asked=roles.REVIEWING),
-    THOROUGH_REVIEW: Kind(AGENT, "review", "review", command="loopkit review --thorough"),
+    THOROUGH_REVIEW: Kind(
+        *(AGENT, "review", "review"), asked="thorough_review", command="loopkit review --thorough"
+    ),
     RESOLVE: Kind(FORM, "resolution"),
     GATE: Kind(FORM, "gate", command="loopkit gate"),
     GATE_AGAIN: Kind(FORM, "gate", command="loopkit gate --file -"),

@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from .kinds import Step
 
 
+#: Goes on as far as no judgement is needed.
+NEXT = "loopkit next"
+
+
 def command(state: LoopState) -> str | None:
     """The one command that comes next, or None when the loop is over."""
     steps = due.due(state)
     return line(state, steps[0]) if steps else None
+
+
+def onward(state: LoopState) -> str | None:
+    """The line that a session goes on with, whatever is due: the person's part is named, the rest
+    is found out by `loopkit next`. None when the loop is over."""
+    steps = due.due(state)
+    if not steps:
+        return None
+    person = kinds.KINDS[steps[0].kind].who == kinds.PERSON
+    return line(state, steps[0]) if person else NEXT
 
 
 def line(state: LoopState, one: Step) -> str:

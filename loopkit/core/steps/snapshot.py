@@ -144,7 +144,7 @@ def build(state: LoopState, offset: int) -> dict:
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
         "out": _out(state),
-        "next": nextstep.command(state),
+        "next": nextstep.onward(state),
         "session": session.dump(),
         "ledger_offset": offset,
     }

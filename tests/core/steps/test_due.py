@@ -7,9 +7,9 @@ import random
 import pytest
 
 from loopkit.core.plan import work
-from loopkit.core.review import batch_review
+from loopkit.core.review import batch_review, gate
 from loopkit.core.steps import due, kinds, nextstep, waves
-from tests.core.kit import Book, task
+from tests.core.kit import Book, outcome, task
 from tests.core.roles import Roles, fixed, implemented, piece, saw, scored
 
 
@@ -37,7 +37,25 @@ def test_tasks_of_a_wave_are_worked_side_by_side() -> None:
     book.verify("T-002")
     assert names(book) == [("close_wave", 1)]
     book.do(waves.closed)
-    assert names(book) == [("check", "M2")]
+    assert names(book) == [("check", "M2"), ("wave_review", 1)]
+    book.do(gate.criterion_verified, "M2", outcome())
+    assert names(book) == [("open_wave", 2), ("wave_review", 1)], "its review keeps nothing waiting"
+    book.wave()
+    assert names(book) == [("implementation", "T-003"), ("wave_review", 1)]
+
+
+def test_an_agent_that_has_answered_is_followed_by_the_check_of_all() -> None:
+    book = Book().planned(task("a"), task("b"))
+    book.wave()
+    for name, other in (("T-001", "T-002"), ("T-002", None)):
+        book.line("task_coded", id=name, kind="implementation", status="complete", summary="s")
+        wanted = [("implementation", other)] if other else [("check", "T-001"), ("check", "T-002")]
+        assert names(book) == wanted
+    book.verify("T-001")
+    assert names(book) == [("check", "T-002")]
+    book.verify("T-002", False)
+    assert book.state.tasks["T-002"].attempts == 1, "nobody is there to fix it"
+    assert names(book) == [("close_wave", 1)]
 
 
 def test_each_failed_task_wants_its_own_panel() -> None:

@@ -272,7 +272,7 @@ def test_a_hold_names_the_open_tasks_the_next_step_and_the_way_out(loop: Book) -
         "001-limiter",
         "write the limiter",
         "use it",
-        "next: loopkit wave next",
+        "next: loopkit next",
         "loopkit cancel",
     ):
         assert word in text

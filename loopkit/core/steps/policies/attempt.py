@@ -57,9 +57,7 @@ def _coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]
 def is_verified(task: Task) -> bool | None:
     """Whether the task's check passed since the coder's last reply; None where it has not run
     since."""
-    if task.evidence is None or task.evidence.line <= (task.coded or {}).get("line", 0):
-        return None
-    return task.evidence.passed
+    return task.evidence.passed if task.evidence and work.checked(task) else None
 
 
 def _check(task: Task) -> str:

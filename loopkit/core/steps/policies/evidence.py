@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...journal import settings
-from ...journal.errors import NotYet
 from ...plan import work
 from .. import kinds
 from ..kinds import step
-from .policy import Policy, brought
+from .policy import Policy
 
 if TYPE_CHECKING:
     from ...journal.events import Change
@@ -27,16 +26,16 @@ class Evidence(Policy):
     def planning(self, state: LoopState) -> list[Step]:
         return [] if state.tasks else [step(kinds.TASKS)]
 
-    def in_wave(self, state: LoopState) -> list[Step]:
-        return [self.work(state.tasks[one]) for one in work.running(state)]
-
     def work(self, task: Task) -> Step:
         return step(kinds.IMPLEMENTATION, task.id)
 
-    def between_waves(self, state: LoopState) -> list[Step]:
-        if not self.offers_review(state):
+    def beside(self, state: LoopState) -> list[Step]:
+        """The newest closed wave, unless it is the last one: all of the work is reviewed then."""
+        closed = [one for one in state.waves if one.closed]
+        number = closed[-1].number if closed and closed[-1].completed else 0
+        if not number or not state.open or f"wave_{number}" in state.reviews:
             return []
-        return self.checks(state) or [step(kinds.WAVE_REVIEW, len(state.waves))]
+        return [step(kinds.WAVE_REVIEW, number)]
 
     def briefed(self, state: LoopState) -> list[Step]:
         return []
@@ -46,12 +45,6 @@ class Evidence(Policy):
 
     def undecided(self, state: LoopState) -> list[str]:
         return []
-
-    def offers_review(self, state: LoopState) -> bool:
-        return brought(state) and f"wave_{len(state.waves)}" not in state.reviews
-
-    def check_replies(self) -> None:
-        raise NotYet("no role's reply is taken in this loop: evidence completes its tasks")
 
     def on_verified(self, state: LoopState, task: Task, outcome: dict) -> list[Change]:
         if outcome["passed"] and not outcome.get("worktree"):

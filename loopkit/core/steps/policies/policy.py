@@ -44,8 +44,11 @@ class Policy:
     plan_review = step(kinds.PLAN_REVIEW, roles.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
-        """What agents are at work on in the open wave."""
-        return [self.work(state.tasks[one]) for one in self.at_work(state)]
+        """What agents are at work on in the open wave; once all have answered, the checks of what
+        they did."""
+        running = [state.tasks[one] for one in self.at_work(state)]
+        out = [self.work(task) for task in running if task.coded is None]
+        return out or [step(kinds.CHECK, task.id) for task in running if not work.checked(task)]
 
     def work(self, task: Task) -> Step:
         """The step that does a task."""
@@ -78,14 +81,14 @@ class Policy:
             names += [f"D{number}" for number, _ in decisions.due(state)]
         return [step(kinds.CHECK, one) for one in names]
 
+    def beside(self, state: LoopState) -> list[Step]:
+        """What is done beside the next wave and keeps nothing waiting."""
+        return []
+
     def briefed(self, state: LoopState) -> list[Step]:
         """Those of its steps whose agents are asked with a prompt of their own."""
         asked = self.planning(state) if state.stage == stages.DECOMPOSE else []
         return [one for one in asked if one.kind == kinds.PLAN]
-
-    def offers_review(self, state: LoopState) -> bool:
-        """Whether a light review of the newest wave is offered; it never blocks."""
-        return False
 
     def recovery(self, state: LoopState) -> Play | None:
         """The recovery that comes before the next wave."""
@@ -132,9 +135,6 @@ class Policy:
             "see loopkit status",
         )
 
-    def check_replies(self) -> None:
-        """Raises Refused where no agent's reply is taken."""
-
     # -- deciding
 
     def on_verified(self, state: LoopState, task: Task, outcome: dict) -> list[Change]:
@@ -143,8 +143,8 @@ class Policy:
         if outcome["passed"] or not self.check_counts:
             return []
         fixes = task.fix_cycles
-        if fixes < settings.of(state, "max_fix_cycles"):
-            return []
+        if task.coded is None and fixes < settings.of(state, "max_fix_cycles"):
+            return []  # whoever works on it fixes it; nobody does once they have answered
         result = f"verification exits {outcome['exit']} after {fixes} fixes"
         failure = work.failure(state, task, result, outcome["output"])
         return self.on_failed(state, task, failure)
@@ -159,6 +159,10 @@ class Policy:
             from . import planning
 
             return planning.planned(state, reply)
+        if one.kind in (kinds.IMPLEMENTATION, kinds.SCAFFOLD):
+            from . import attempt
+
+            return attempt.implemented(state, state.tasks[one.subject], reply)
         raise NotYet(f"no {kinds.key(one)} is awaited")
 
     # -- telling

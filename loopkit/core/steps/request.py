@@ -1,0 +1,79 @@
+"""A clear request in one go: what was learnt before, scores, shape, tasks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..journal import stages
+from ..journal.errors import Refused
+from ..journal.events import Change, Event
+from ..plan import work
+from ..request import intake
+from ..request import shape as shapes
+from .events import LOOP
+
+if TYPE_CHECKING:
+    from ..journal.state import LoopState
+
+
+def wanted(state: LoopState) -> list[str]:
+    """The fields of the form `request` that the loop has not got yet; none once it has all."""
+    fields = {
+        stages.INTENT: ["scores", "kind", "topics"],
+        stages.SHAPE: [],
+        stages.DECOMPOSE: [],
+    }.get(state.stage)
+    if fields is None:
+        return []
+    if state.stage != stages.DECOMPOSE:
+        fields += ["title", "criteria", "must_nots"]
+    if not state.terms.plan_reviewed and not state.tasks:
+        fields.append("tasks")
+    return fields
+
+
+def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
+    """Everything that the form `request` brings, or nothing. titles: what was learnt before, as it
+    was shown.
+
+    Where the scores are too low they alone are recorded. Raises Refused, ShapeFaults.
+    """
+    fields = wanted(state)
+    missing = [name for name in fields if name not in ("title", "topics") and not row[name]]
+    if missing:
+        raise Refused(f"{', '.join(missing)} must be given", "fill in the whole form")
+    trial = _Trial(state)
+    if state.stage == stages.INTENT:
+        if titles:
+            chosen = sorted(set(row["learnings"]))
+            others = [number for number in range(1, len(titles) + 1) if number not in chosen]
+            trial.decide(intake.recall_answered, titles, chosen, others)
+        scores = {**row["scores"], "kind": row["kind"], "topics": ", ".join(row["topics"])}
+        trial.decide(intake.scored, scores)
+        if trial.state.stage == stages.INTENT:
+            return trial.changes
+    if "criteria" in fields:
+        trial.decide(intake.shaped, shape(row))
+    if "tasks" in fields and trial.state.stage == stages.DECOMPOSE:
+        trial.decide(work.submit, row["tasks"])
+    return trial.changes
+
+
+def shape(row: dict) -> str:
+    """The SHAPE.md of a record of the form `request`."""
+    return shapes.written(row["title"], row["criteria"], row["must_nots"])
+
+
+class _Trial:
+    """A copy of the state, on which one decision builds upon the other."""
+
+    def __init__(self, state: LoopState) -> None:
+        self.state = copy.deepcopy(state)
+        self.changes: list[Change] = []
+
+    def decide(self, decide: Callable[..., list[Change]], *arguments: object) -> None:
+        for kind, data in decide(self.state, *arguments):
+            LOOP.apply(self.state, Event(kind, data, self.state.session.last_updated, ""))
+            self.changes.append((kind, data))

@@ -1,0 +1,289 @@
+"""One step: answers are taken, what needs no judgement is done, what needs it is asked for."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from .. import replies
+from ..core.evidence import consent as rules
+from ..core.journal import prose, verdict
+from ..core.journal.errors import LoopError, NotYet, Refused, UsageFault
+from ..core.journal.events import Change
+from ..core.plan import roles
+from ..core.review import review
+from ..core.steps import briefing, kinds, nextstep
+from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
+from ..engine import trees
+from ..engine.agents import DONE, Answer
+from ..store import answers, prompts
+from ..store.loop import unwritable
+from . import consent, drive, experts, guides
+from .review import brief, record_thorough
+from .workspace import Result, Workspace
+
+if TYPE_CHECKING:
+    from ..core.journal.state import LoopState
+    from ..store.loop import Loop
+
+#: Seconds after which no further check is begun, and rounds of one call.
+SECONDS, MOST_ROUNDS = 480, 500
+SUBMIT = "loopkit submit --file -"
+#: How often an agent is asked to correct its answer before that counts as it is.
+MOST_CORRECTIONS = 2
+#: Changed lines of one file up to which one agent carries all views of a thorough review; changed
+#: lines above which each view has an agent of its own.
+SMALL, LARGE = 60, 400
+
+
+def advance(workspace: Workspace, before: str = "") -> Result:
+    """Go on as far as no judgement is needed. before: what was recorded already."""
+    return _Run(workspace, before).result()
+
+
+def submit(workspace: Workspace, text: str, token: str = "") -> Result:
+    """Take the form that was asked for, or (token) an agent's answer that did not come by itself;
+    then go on. Raises NotYet, UsageFault, Refused; then nothing is recorded."""
+    driver = drive.Driver(workspace.note)
+    loop = workspace.own_loop()
+    steps = driver.due()
+    if token:
+        step = _dispatched(loop.state, steps, token)
+        _keep(loop, _name(loop.state, step), text)
+        return advance(workspace, f"the answer to {kinds.key(step)} is submitted by hand")
+    form = next((step for step in steps if KINDS[step.kind].who == FORM), None)
+    if form is None:
+        raise NotYet("no form is asked for now")
+    said = [record.text for record in driver.take(form, Answer(DONE, text=text))]
+    return advance(workspace, "\n".join(said))
+
+
+def _dispatched(state: LoopState, steps: list[Step], token: str) -> Step:
+    for step in steps:
+        if token == prompts.token(_name(state, step)):
+            return step
+    raise UsageFault(f"no answer to {token[:60]!r} is awaited", "see loopkit next")
+
+
+def _name(state: LoopState, step: Step) -> str:
+    """The name of the newest dispatch of a step."""
+    return prompts.name(step, state.supervision.asked.get(kinds.key(step), 0))
+
+
+def _keep(loop: Loop, name: str, text: str) -> None:
+    try:
+        answers.write(loop.folder, name, {"text": text, "by": "hand"})
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
+
+
+class _Run:
+    def __init__(self, workspace: Workspace, before: str) -> None:
+        self.workspace = workspace
+        self.driver = drive.Driver(workspace.note)
+        self.lines = [before] if before else []
+        self.until = time.monotonic() + SECONDS
+        self.out: set[str] | None = None
+
+    def result(self) -> Result:
+        for _ in range(MOST_ROUNDS):
+            loop = self.workspace.own_loop()
+            if self.out is None:
+                self.out = set(loop.state.supervision.out)
+            if loop.state.session.status != verdict.RUNNING:
+                return self._result(loop)
+            steps = self.driver.due()
+            if self._take(loop, steps):
+                continue
+            programs = [one for one in steps if KINDS[one.kind].who == PROGRAM]
+            if not programs or programs[0].kind == kinds.LOOK:
+                return self._ask(loop, steps)
+            waiting = []
+            if programs[0].kind in (kinds.OPEN_WAVE, kinds.CHECK):
+                waiting = consent.missing(self.workspace, loop)
+            if waiting:
+                return self._wait_for_leave(loop, waiting)
+            if time.monotonic() > self.until:
+                return self._result(loop, [nextstep.NEXT])
+            self._said(list(self.driver.do(programs[0])))
+        return self._result(loop, [nextstep.NEXT])
+
+    def _result(self, loop: Loop, steps: list[str] | None = None) -> Result:
+        return Result(loop, "\n".join(filter(None, self.lines)), {}, steps)
+
+    def _said(self, records: list) -> None:
+        self.lines += [record.text for record in records]
+
+    def _wait_for_leave(self, loop: Loop, waiting: list[tuple[str, str]]) -> Result:
+        """Checks run once the person has said yes to them; where nobody can, the loop waits."""
+        if not self.workspace.unattended:
+            self.lines.append("checks that the person has not allowed yet:")
+            self.lines += [f"  {names}: {line}" for names, line in waiting]
+            return self._result(loop, ["loopkit allow"])
+        named = "; ".join(f"{names}: {line}" for names, line in waiting)
+        reason = f"checks that may not run ({prose.clean(named, 300)}). {rules.UNATTENDED}"
+        paused = ("paused", {"verdict": verdict.WAITING, "reason": reason})
+        self.workspace.change(loop, lambda state: [paused])
+        self.lines.append(reason)
+        return self._result(loop)
+
+    # -- what agents answered
+
+    def _take(self, loop: Loop, steps: list[Step]) -> bool:
+        """Take an answer that has come; whether one had."""
+        for step in [*steps, *_late_reviews(loop.state)]:
+            if KINDS[step.kind].who != AGENT:
+                continue
+            if step.kind == kinds.THOROUGH_REVIEW:
+                if self._take_review(loop, step):
+                    return True
+                continue
+            answer = self._answer(loop, step)
+            if answer is not None:
+                try:
+                    self._said(list(self.driver.take(step, answer)))
+                except (UsageFault, Refused) as fault:
+                    self._unfit(loop, step, fault, answer.text)
+                return True
+        return False
+
+    def _answer(self, loop: Loop, step: Step) -> Answer | None:
+        if kinds.key(step) not in loop.state.supervision.out:
+            return None
+        name = _name(loop.state, step)
+        row = answers.read(loop.folder, name)
+        if row is None or type(row.get("text")) is not str:
+            return None
+        corrected = answers.held(loop.folder, name) >= MOST_CORRECTIONS
+        return Answer(DONE, text=row["text"], final=corrected)
+
+    def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
+        """The step is due once more; its next prompt says why."""
+        row = {
+            "kind": briefing.asked_as(step),
+            "task": step.subject and str(step.subject),
+            "error": fault.what[:4000],
+            "text": text[:4000],
+        }
+        self.workspace.change(loop, lambda state: [("reply_unfit", row)])
+        self.lines.append(f"the answer to {kinds.key(step)} cannot be used: {fault.what}")
+
+    def _take_review(self, loop: Loop, step: Step) -> bool:
+        """The thorough review is recorded once all of its agents have answered."""
+        out = _reviewers(loop.state)
+        found = [self._answer(loop, one) for one in out]
+        if not out or not all(found):
+            return False
+        try:
+            rows = [replies.parse("review", answer.text) for answer in found if answer]
+            whole = {**rows[0], "findings": [one for row in rows for one in row["findings"]]}
+            whole["experts"] = (loop.state.asked or {})["experts"]
+            self._said([record_thorough(self.workspace, whole)])
+        except (UsageFault, Refused) as fault:
+            for one in out:
+                self._unfit(loop, one, fault, "")
+        return True
+
+    # -- asking
+
+    def _ask(self, loop: Loop, steps: list[Step]) -> Result:
+        agents = [one for one in steps if KINDS[one.kind].who == AGENT]
+        if agents:
+            return self._dispatch(loop, agents)
+        if not steps:
+            return self._result(loop)
+        step = steps[0]
+        if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:
+            guide = guides.due(self.workspace, loop, step)
+            self.lines += [guide, drive.FORMS[step.kind].ask(self.workspace, step)]
+            return self._result(loop, [SUBMIT])
+        return self._result(loop, [nextstep.line(loop.state, step)])
+
+    def _dispatch(self, loop: Loop, steps: list[Step]) -> Result:
+        """Agent lines for what nobody works on yet; where all is at work, that."""
+        steps = [one for step in steps for one in self._agents(loop, step)]
+        fresh = [one for one in steps if not roles.is_out(loop.state, kinds.key(one))]
+        for step in fresh:
+            self._write(loop, step)
+        if fresh:
+            loop.refresh()
+            changes = [briefing.asked(loop.state, one) for one in fresh]
+            self.workspace.change(loop, lambda state: changes)
+        known = self.out or set()
+        started = [one for one in steps if one in fresh or kinds.key(one) not in known]
+        if not started:
+            names = ", ".join(kinds.key(one) for one in steps)
+            self.lines.append(f"at work: {names}. End the turn: their reports wake you")
+            return self._result(loop, [])
+        lines = [
+            f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
+        ]
+        return self._result(loop, [*lines, nextstep.NEXT])
+
+    def _write(self, loop: Loop, step: Step) -> None:
+        if step.kind == kinds.THOROUGH_REVIEW:
+            names = _views(loop.state, step)
+            text = "\n\n".join(brief(self.workspace, None, name).text for name in names)
+        else:
+            fault = loop.state.supervision.invalid.get(kinds.key(step), "")
+            text = drive.request_of(self.workspace, loop, step, fault).prompt.text
+        schema = replies.accepted(KINDS[step.kind].reply)
+        try:
+            prompts.write(loop.folder, step, briefing.number(loop.state, step), text, schema)
+        except OSError as error:
+            raise unwritable(loop.folder, error) from None
+
+    def _agents(self, loop: Loop, step: Step) -> list[Step]:
+        """The step of each agent that works on a step: of a thorough review several."""
+        if step.kind != kinds.THOROUGH_REVIEW:
+            return [step]
+        if not _reviewers(loop.state):
+            rows = experts.chosen(loop.state, experts.THOROUGH)
+            least = review.THOROUGH_EXPERTS[0]
+            if len(rows) < least:
+                raise Refused(
+                    f"only {prose.count(len(rows), 'expert')} may speak",
+                    "shorten the blocklist of panel in .loop/config.toml",
+                )
+            names = [one.name for one, _, _ in rows]
+            count = _agents_for(self.workspace, loop, len(names))
+            self.workspace.change(loop, _review_asked, names, count)
+        return _reviewers(loop.state)
+
+
+def _late_reviews(state: LoopState) -> list[Step]:
+    """Reviews of waves that are still out: the work has gone on beside them."""
+    head = kinds.WAVE_REVIEW + " "
+    numbers = [int(one[len(head) :]) for one in state.supervision.out if one.startswith(head)]
+    return [kinds.step(kinds.WAVE_REVIEW, number) for number in numbers]
+
+
+def _review_asked(state: LoopState, names: list[str], count: int) -> list[Change]:
+    review.check_due(state)
+    return [("review_asked", {"experts": names, "agents": count})]
+
+
+def _reviewers(state: LoopState) -> list[Step]:
+    """The agents that the thorough review was given to, while it has not been recorded."""
+    asked, since = state.asked, max((state.thorough or {}).get("line", 0), state.last_completion)
+    if asked is None or asked["line"] < since:
+        return []
+    return [Step(kinds.THOROUGH_REVIEW, n, "review") for n in range(1, asked["agents"] + 1)]
+
+
+def _agents_for(workspace: Workspace, loop: Loop, views: int) -> int:
+    """How many agents carry these views, by the size of what was changed."""
+    made = [one.sha for one in loop.state.checkpoints.rows]
+    try:
+        files, lines = trees.size(workspace.project, made[0], made[-1], workspace.environment)
+    except (LoopError, IndexError):  # without git nobody knows
+        return views
+    if files <= 1 and lines <= SMALL:
+        return 1
+    return views if lines > LARGE else min(2, views)
+
+
+def _views(state: LoopState, step: Step) -> list[str]:
+    """The experts whose views one of the agents carries."""
+    asked = state.asked or {}
+    return list(asked["experts"][int(step.subject or 1) - 1 :: asked["agents"]])
