@@ -188,14 +188,15 @@ class _Run:
 
     def _ask(self, loop: Loop, steps: list[Step]) -> Result:
         agents = [one for one in steps if KINDS[one.kind].who == AGENT]
+        if steps:
+            self.lines.append(guides.due(self.workspace, loop, [] if agents else steps[:1]))
         if agents:
             return self._dispatch(loop, agents)
         if not steps:
             return self._result(loop)
         step = steps[0]
         if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:
-            guide = guides.due(self.workspace, loop, step)
-            self.lines += [guide, drive.FORMS[step.kind].ask(self.workspace, step)]
+            self.lines.append(drive.FORMS[step.kind].ask(self.workspace, step))
             return self._result(loop, [SUBMIT])
         return self._result(loop, [nextstep.line(loop.state, step)])
 

@@ -24,11 +24,16 @@ _SKILLS = {
 }
 
 
-def due(workspace: Workspace, loop: Loop, step: Step) -> str:
-    """The texts that this session has not been shown yet; "" where there are none."""
+#: How a session works with the loop at all.
+_RULES = "rules"
+
+
+def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
+    """The texts for these steps that this session has not been shown yet; "" where there are
+    none."""
     told = loop.state.session.notices
-    fresh = [one for one in _SKILLS.get(step.kind, ()) if GUIDE + one not in told]
-    texts = [(one, _body(one)) for one in fresh]
+    names = [_RULES, *(name for step in steps for name in _SKILLS.get(step.kind, ()))]
+    texts = [(one, _body(one)) for one in dict.fromkeys(names) if GUIDE + one not in told]
     changes = [("notice_given", {"name": GUIDE + one}) for one, text in texts if text]
     if changes:
         workspace.change(loop, lambda state: changes)
@@ -36,8 +41,9 @@ def due(workspace: Workspace, loop: Loop, step: Step) -> str:
 
 
 def _body(skill: str) -> str:
-    """A skill without its front matter and its example of a single command."""
-    path = os.path.join(place.plugin_root(), skill, "SKILL.md")
+    """The rules, or a skill without its front matter and its example of a single command."""
+    name = "templates/rules.md" if skill == _RULES else f"{skill}/SKILL.md"
+    path = os.path.join(place.plugin_root(), name)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

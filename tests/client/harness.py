@@ -272,6 +272,7 @@ class Sandbox:
             "projects": trusted,
         }
         (self.home / ".claude.json").write_text(json.dumps(answers), encoding="utf-8")
+        self.allow_checks("*")
         if data:
             plugins = self.home / ".claude" / "plugins" / "data"
             plugins.mkdir(parents=True)
@@ -280,6 +281,12 @@ class Sandbox:
             for part in data.iterdir():
                 if part.name != "beats":  # marks of calls are this place's own
                     (mine / part.name).symlink_to(part)
+
+    def allow_checks(self, *patterns: str) -> None:
+        """The person's own settings: checks that may run unasked."""
+        settings = self.home / ".config" / "loopkit" / "config.toml"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(f"verify_allow = {json.dumps(patterns)}\n", encoding="utf-8")
 
     def _make_project(self) -> None:
         (self.project / "README.md").write_text("# A project\n", encoding="utf-8")

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from loopkit.core.request import shape
 from tests.waiting import DEADLINE
 
 OVER = "(script over)"
@@ -50,10 +51,19 @@ SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
 # A role's brief, and the reply that its name asks for: `…/prompts/test-T-001-2.md` wants the reply
 # `test T-001`.
+TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
 BRIEF = re.compile(r"Read `([^`]*/prompts/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
 REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
 CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
 FENCE = re.compile(r"^( *)```yaml\n(.*?)\n *```", re.S | re.M)
+#: A line of a form, and what the form is.
+FORMS = (
+    (r"^points:", "gate"),
+    (r"^consensus:", "panel"),
+    (r"^echo:", "clarification"),
+    (r"^(scores|criteria|tasks):", "request"),
+    (r"^- subject:", "tasks"),
+)
 SMALL_USAGE = {
     "input_tokens": 1000,
     "output_tokens": 50,
@@ -393,7 +403,8 @@ class Model:
             r'"session_id": ?"([^"]+)"', str((request.get("metadata") or {}).get("user_id"))
         )
         turn = Turn(request, events, main, found.group(1) if found else "")
-        turn.kind = "" if main else self._kinds.get(turn.prompt, "agent")
+        asked = turn.prompt.partition("\n")[0] if TOKEN.match(turn.prompt) else turn.prompt
+        turn.kind = "" if main else self._kinds.get(asked, "agent")
         return turn
 
     def _decide(self, turn: Turn) -> Reply:
@@ -475,6 +486,8 @@ class Model:
         return [], ""
 
     def _run(self, turn: Turn, line: str) -> Reply:
+        if line == "loopkit submit --file -":
+            return self._form(turn, line)
         for pattern, given in self.scenario.answers.items():
             if re.search(pattern, line):
                 return [bash(_command(line, self._value(pattern, given, turn)), line)]
@@ -517,6 +530,9 @@ class Model:
         for pattern, report in self.scenario.reports.items():
             if re.search(pattern, f"{turn.kind}: {task}"):
                 return [Text(str(self._value(pattern, report, turn)))]
+        token = TOKEN.match(task)
+        if token:
+            return self._prompted(turn, *token.groups()[1:])
         brief = BRIEF.search(task)
         if brief:
             return self._brief(turn, *brief.groups())
@@ -574,6 +590,92 @@ class Model:
                 return [Text(f"```yaml\n{record.rstrip()}\n```")]
         self.unanswered.append(f"{kind} {target or ''}")
         return [Text(OVER)]
+
+    def _prompted(self, turn: Turn, kind: str, target: str | None, number: str) -> Reply:
+        """An agent with its whole prompt: the scenario's edits (coders), the check, one JSON
+        object."""
+        made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
+        working = kind in ("implementation", "fix")
+        if working and not any(tool.line == "edit" for tool in made):
+            edits = self._edits(turn, f"{kind} {target}", int(number) - 1)
+            unread = self._unread(turn, edits)
+            if unread:
+                return unread
+            if edits:
+                return [tool._replace(line="edit") for tool in edits]
+        if (working or kind == "test") and not any(tool.line == "check" for tool in made):
+            return [bash(f"loopkit verify {target}", "check")]
+        if not made:
+            return [bash("git status --short", "look")]
+        name = f"{kind} {target or ''}".strip()
+        for pattern, given in self.scenario.replies.items():
+            if re.fullmatch(pattern, name):
+                return self._answered(self._value(f"reply {pattern}", given, turn))
+        if kind == "thorough_review":
+            legacy = self._legacy("loopkit review --thorough --file -", turn)
+            return self._answered({"findings": (legacy or {}).get("findings", [])})
+        if kind == "wave_review":
+            names = ["test-first-developer", "simplifier"]
+            return self._answered({"score": 8, "experts": names, "findings": []})
+        if working:
+            return self._answered({"status": "complete", "summary": f"{target} is done"})
+        self.unanswered.append(name)
+        return [Text(OVER)]
+
+    def _answered(self, value: Any) -> Reply:
+        return [Text(value if isinstance(value, str) else json.dumps(value))]
+
+    def _legacy(self, line: str, turn: Turn) -> Any:
+        """What the scenario answers to a command."""
+        for pattern, given in self.scenario.answers.items():
+            if re.search(pattern, line):
+                return self._value(pattern, given, turn)
+        return None
+
+    def _form(self, turn: Turn, line: str) -> Reply:
+        """The form that was printed last, filled in from what the scenario answers to the command
+        of its own."""
+        shown = turn.newest
+        name = next((name for mark, name in FORMS if re.search(mark, shown, re.M)), "")
+        for pattern, given in self.scenario.answers.items():
+            if re.search(pattern, f"submit {name}"):
+                return [bash(_command(line, self._value(pattern, given, turn)), line)]
+        if name == "request":
+            return [bash(here_document(line, yaml.safe_dump(self._request(turn, shown))), line)]
+        subject = re.search(r"^(T-\d+) \(", shown, re.M)
+        command = {
+            "panel": f"loopkit panel {subject and subject[1]} --file -",
+            "gate": "loopkit gate --file -",
+            "clarification": "loopkit clarify --file -",
+            "tasks": f"loopkit task split {subject and subject[1]} --file -",
+        }.get(name, "")
+        value = self._legacy(command, turn) if command else None
+        if value is None:
+            self.unanswered.append(f"{line} ({name or 'no form'})")
+            return [Text(f"(no answer for: {line} {name})")]
+        return [bash(_command(line, value), line)]
+
+    def _request(self, turn: Turn, shown: str) -> dict:
+        """The one form of a request, put together from the answers to single commands."""
+        row: dict = {}
+        if re.search(r"^scores:", shown, re.M):
+            said = str(self._legacy("loopkit score", turn))
+            row["scores"] = {name: int(n) for name, n in re.findall(r"--(\w+) (\d)", said)}
+            row["kind"] = (re.findall(r"--kind (\w+)", said) or ["build"])[0]
+            row["topics"] = re.findall(r"--topics ([\w,-]+)", said)[0].split(",")
+        if re.search(r"^criteria:", shown, re.M):
+            parsed = shape.parse(str(self._legacy("loopkit shape --accept -", turn)))
+            row["title"] = parsed["title"]
+            for field, wanted in (("criteria", False), ("must_nots", True)):
+                rows = [one for one in parsed["criteria"] if one["must_not"] is wanted]
+                row[field] = [
+                    {"text": one["text"], "proof": one["command"] or ""}
+                    | ({} if wanted or not one["type"] else {"type": one["type"]})
+                    for one in rows
+                ]
+        if re.search(r"^tasks:", shown, re.M):
+            row["tasks"] = self._legacy("loopkit task add --file -", turn)
+        return row
 
     def _edits(self, turn: Turn, task: str, attempt: int) -> list[Tool]:
         for pattern, given in self.scenario.work.items():

@@ -45,8 +45,6 @@ FACTS: dict[str, list[str]] = {
 LATE = 2
 #: Characters of the line of a decision.
 LONGEST_REASON = 400
-#: Characters of a check that is quoted whole.
-LONGEST_CHECK = 1500
 #: Characters of a subject in an agent line.
 LONGEST_SUBJECT = 100
 
@@ -139,10 +137,8 @@ _DOING = {
 
 
 def check(task: Task) -> str:
-    """The line that verifies a task, or where to find one that is too long to be copied."""
-    if len(task.verify) > LONGEST_CHECK:
-        return f"loopkit task show {task.id}   (its last line is the check, to be run as printed)"
-    return f"loopkit verify {task.id} -- {task.verify}"
+    """The line that verifies a task."""
+    return f"loopkit verify {task.id}"
 
 
 # -- facts: (state, the task of the step or None) → value
