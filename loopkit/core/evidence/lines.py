@@ -45,7 +45,7 @@ SAFE = {
     "shape": "--accept=",
     "start --from-prompt": "",
     "status": "** --list",
-    "submit": "--file=",
+    "submit": "--file= --answer-of=",
     "task add": "* --verify= --description= --blocked-by= --files= --criteria= --complexity= "
     "--active-form= --scaffold --file= --replace",
     "task block": "* --kind= --reason=",
