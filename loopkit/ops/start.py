@@ -14,13 +14,16 @@ from ..core.steps import nextstep
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
-from . import advance, worktree
+from . import advance, consent, worktree
 from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
-#: The approval policy that a person types before the request.
-_POLICY = re.compile(r"\s*--approval(?:=|\s+)(\S*)\s*(.*)\Z", re.DOTALL)
+#: An option that a person types before the request.
+_OPTION = re.compile(
+    r"""\s*--(approval|iterations|usd|time|list|checks)(?:=|[ \t]+)('[^']*'|"[^"]*"|\S+)"""
+)
+_LISTS = ("new", "existing", "session")
 
 
 class Options(NamedTuple):
@@ -41,7 +44,7 @@ class Options(NamedTuple):
 
 
 def start_typed(workspace: Workspace, options: Options) -> Result:
-    """Start with the words typed after /loop:start, which may begin with `--approval <policy>`."""
+    """Start with the words typed after /loop:start, which may begin with options."""
     text = typed.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
         said = (
@@ -49,13 +52,33 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
         )
         step = "loopkit start --task-file -"
         return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
-    policy = _POLICY.match(text)
-    if policy is not None and policy[1] not in POLICIES:
-        raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(POLICIES))
-    if policy is not None:
-        text, chosen = policy[2], options.approval or policy[1]
-        options = options._replace(approval=chosen)
-    return advance.advance(workspace, start(workspace, text, options).text)
+    options, patterns, text = _typed(options, text)
+    begun = start(workspace, text, options)
+    if patterns and begun.loop is not None:
+        consent.typed_patterns(begun.loop, patterns)
+    return advance.advance(workspace, begun.text)
+
+
+def _typed(options: Options, text: str) -> tuple[Options, list[str], str]:
+    """(the options that stand before the request, patterns of checks, the request). Raises
+    UsageFault."""
+    most, patterns = dict(options.most), []
+    while found := _OPTION.match(text):
+        name, value = found[1], found[2].strip("'\"")
+        text = text[found.end() :].lstrip(" \t")
+        if name == "checks":
+            patterns.append(value)
+        elif name in ("approval", "list"):
+            allowed = POLICIES if name == "approval" else _LISTS
+            if value not in allowed:
+                raise UsageFault(f"--{name} is {value[:30]!r}", "use " + ", ".join(allowed))
+            field = {"approval": value} if name == "approval" else {"list_mode": value}
+            options = Options(**{**options._asdict(), **field})
+        else:
+            kind = "seconds" if name == "time" else name
+            limits.amount(value, None, kind)
+            most[kind] = value
+    return options._replace(most=most), patterns, text
 
 
 def start(workspace: Workspace, text: str, options: Options) -> Result:

@@ -40,6 +40,7 @@ class Session:
         self.owner_pid: int | None = None
         self.owner_since = ""
         self.iteration = 0
+        self.dispatches = 0
         self.limit_iterations: int | None = None
         self.limit_usd: float | None = None
         self.limit_seconds: int | None = None
@@ -232,6 +233,19 @@ class OfTranscripts(Fields):
         session.message_ids = self.message_ids or session.message_ids
 
 
+class AgentsDispatched(OfTranscripts, EventType):
+    """Agents were given work by `loopkit next`: from then on that is an iteration, and no Stop
+    is."""
+
+    alone = True
+    agents: Count = 0
+
+    def fold(self, session: Session) -> None:
+        session.iteration += 1
+        session.dispatches += 1
+        self.add(session)
+
+
 class IterationEnded(OfTranscripts, EventType):
     """A Stop; `decision`: hold or allow."""
 
@@ -243,7 +257,7 @@ class IterationEnded(OfTranscripts, EventType):
     transcript_offset: Count = 0
 
     def fold(self, session: Session) -> None:
-        session.iteration += 1
+        session.iteration += not session.dispatches
         session.failure = None  # the turn went through
         session.last_stop = {"at": self.at, "decision": self.decision, "verdict": self.verdict}
         self.add(session)

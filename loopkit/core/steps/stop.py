@@ -61,8 +61,14 @@ def last_rows(
     for model, figures in (seen.get("usage") or {}).items():
         usage[model] = pricing.add(usage.get(model, ()), figures)
     usd, tokens, unpriced = pricing.cost(usage, session.prices)
-    most = (session.limit_iterations, session.limit_usd, session.limit_seconds)
-    turn = session.iteration + 1
+    # iterations are counted where agents are dispatched, in a loop that is driven so
+    counted = not session.dispatches
+    turn = session.iteration + counted
+    most = (
+        session.limit_iterations if counted else None,
+        session.limit_usd,
+        session.limit_seconds,
+    )
 
     over = limits.reached(turn, usd, session.seconds(now), most)
     if over:
