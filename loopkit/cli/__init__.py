@@ -16,8 +16,8 @@ from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError, UsageFaul
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
-#: Command name → one line of help, so that --help loads none. A module of this name defines it as
-#: `command`, or one of MODULES under its name.
+#: Command name → one line of help, so that --help loads none. The module of this name defines it, or
+#: that of MODULES.
 COMMANDS = {
     "start": "Start a loop on a task",
     "recall": "Answer the learnings that fit the request",
@@ -51,8 +51,12 @@ COMMANDS = {
     "demo": "Run a whole loop on a small project, without a model",
 }
 
-
-MODULES = dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control")
+MODULES = {
+    **dict.fromkeys(("clarify", "score", "shape"), "request"),
+    **dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control"),
+    **dict.fromkeys(("decide", "learn", "recall"), "memory"),
+    "report": "reply", "rollback": "checkpoint", "worktree": "wave",
+}
 
 
 class Lazy(click.Group):
@@ -65,7 +69,7 @@ class Lazy(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f".{MODULES.get(name, name)}", __name__)
-        return getattr(module, name if name in MODULES else "command")
+        return getattr(module, name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -11,7 +11,7 @@ import click
 
 from ..core.steps import kinds
 from ..engine import run
-from ..ops import demo
+from ..ops import demo as ops
 from . import app
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ _LINES = {kinds.TASKS: 4, kinds.THOROUGH_REVIEW: 4, kinds.COMPLETE: 0}
 
 @app.command("demo", "loopkit demo")
 @click.option("--folder", metavar="DIR", help="Where to make the project; else a temporary folder.")
-@click.option("--verbose", is_flag=True, help="Everything that each step records.")
-def command(call: app.App, folder: str | None, verbose: bool) -> None:
+@app.flag("--verbose", help="Everything that each step records.")
+def demo(call: app.App, folder: str | None, verbose: bool) -> None:
     """Run a whole loop on a small project with failing tests: real edits, real checks, a failure, a
     panel, a blocker, the gate. Needs git; no model, no network, nothing outside its folder."""
     from rich.console import Console
 
     printer = Printer(Console(highlight=False, soft_wrap=True, stderr=call.as_json), verbose)
-    for record in demo.play(folder, call.environment):
+    for record in ops.play(folder, call.environment):
         printer.show(record)
-    assert isinstance(record, demo.Completed)
+    assert isinstance(record, ops.Completed)
     if call.as_json:
         click.echo(json.dumps(record._asdict(), ensure_ascii=False))
         return
@@ -57,20 +57,20 @@ class Printer:
         self.verbose = verbose
         self.step: kinds.Step | None = None  # the one that was named last
 
-    def show(self, record: demo.Record) -> None:
+    def show(self, record: ops.Record) -> None:
         """Print one record."""
         getattr(self, f"_{type(record).__name__.lower()}", self._other)(record)
 
-    def _other(self, record: demo.Record) -> None:
+    def _other(self, record: ops.Record) -> None:
         """What says no more than the records around it."""
 
-    def _made(self, record: demo.Made) -> None:
+    def _made(self, record: ops.Made) -> None:
         self._print("", f"A small project with failing tests:\n  {record.folder}", "bold", 0)
 
-    def _tested(self, record: demo.Tested) -> None:
+    def _tested(self, record: ops.Tested) -> None:
         self._print("▸ ", f"{record.command} → {record.line}", "bold cyan")
 
-    def _started(self, record: demo.Started) -> None:
+    def _started(self, record: ops.Started) -> None:
         self._print("▸ ", f"/loop:start {record.request}", "bold cyan", 2)
         self._print("  ", f"loop {record.name} started")
 
@@ -100,7 +100,7 @@ class Printer:
     def _unusable(self, record: run.Unusable) -> None:
         self._print("  ", f"asked again: {record.error}", "yellow")
 
-    def _held(self, record: demo.Held) -> None:
+    def _held(self, record: ops.Held) -> None:
         self.step = None
         if not record.message:
             self._print("  ", "The session wants to stop: it may, the loop is complete.", "yellow")

@@ -18,16 +18,9 @@ from . import app
     metavar="DIMENSION",
     help="The readings of a dimension of the request that is unclear.",
 )
-@click.option(
-    "--wave", is_flag=True, help="How the next wave is worked: in parallel, or one task at a time."
-)
-@click.option(
-    "--file",
-    "source",
-    metavar="FILE",
-    help="What the panel found, as block YAML; - for standard input.",
-)
-def command(
+@app.flag("--wave", help="How the next wave is worked: in parallel, or one task at a time.")
+@app.file("What the panel found, as block YAML")
+def panel(
     call: app.App, task_id: str | None, clarify: str | None, wave: bool, source: str | None
 ) -> Result:
     """Brief a panel (whom to ask what, about what), or record what it found with --file."""

@@ -12,8 +12,11 @@ from ..ops.workspace import Result
 from . import app
 
 
-@click.group(
-    "review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+@app.command(
+    "review",
+    "loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity",
+    cls=app.Group,
+    invoke_without_command=True,
 )
 @click.option(
     "--wave",
@@ -21,29 +24,18 @@ from . import app
     metavar="N",
     help="Of this wave: light, never blocks; with approval = review it decides.",
 )
-@click.option("--thorough", is_flag=True, help="The review before the gate; blocks.")
-@click.option(
-    "--plan", is_flag=True, help="With approval = review: of the plan, before work begins."
-)
-@click.option(
-    "--scaffold",
-    is_flag=True,
-    help="With approval = review: of the batch that all others build on.",
-)
+@app.flag("--thorough", help="The review before the gate; blocks.")
+@app.flag("--plan", help="With approval = review: of the plan, before work begins.")
+@app.flag("--scaffold", help="With approval = review: of the batch that all others build on.")
 @click.option("--waive", metavar="WHY", help="With --plan: the person lets it pass as it is.")
 @click.option("--brief", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
 @click.option("--issues", type=int, help="How many issues.")
 @click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
 @click.option("--experts", metavar="A,B", help="Who looked.")
-@click.option(
-    "--file", "source", metavar="FILE", help="The review as block YAML; - for standard input."
-)
-@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
+@app.file("The review as block YAML")
+def review(
+    call: app.App,
     wave: int | None,
     thorough: bool,
     plan: bool,
@@ -51,15 +43,11 @@ def command(
     waive: str | None,
     brief: str | None,
     source: str | None,
-    as_json: bool,
-    **given: object,
-) -> None:
-    """Record a review, or (without --file) show what to ask whom, and the form.
-
-    Example: loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity
-    """
-    if context.invoked_subcommand:
-        return
+    **options: object,
+) -> Result | None:
+    """Record a review, or (without --file) show what to ask whom, and the form."""
+    if click.get_current_context().invoked_subcommand:
+        return None
     if sum((wave is not None, thorough, plan, scaffold)) != 1:
         raise UsageFault(
             "give one of --wave N, --thorough, --plan, --scaffold", "see loopkit review --help"
@@ -68,14 +56,13 @@ def command(
         raise UsageFault(
             "--waive goes with --plan", "for a finding: loopkit review resolve F-001 --waive WHY"
         )
-    call = app.App(as_json)
     if plan:
         row = app.read_record(call, source, "plan_review") if source else None
-        call.show(batch.plan(call, row, waive))
-    elif scaffold or wave is not None and batch.decides(call):
-        call.show(_of_batch(call, wave, scaffold, source, brief, _options(given)))
-    else:
-        call.show(_of_experts(call, wave, brief, source, _options(given)))
+        return batch.plan(call, row, waive)
+    light = {name: value for name, value in options.items() if value is not None}
+    if scaffold or wave is not None and batch.decides(call):
+        return _of_batch(call, wave, scaffold, source, brief, light)
+    return _of_experts(call, wave, brief, source, light)
 
 
 def _of_batch(
@@ -84,10 +71,10 @@ def _of_batch(
     scaffold: bool,
     source: str | None,
     brief: str | None,
-    options: dict,
+    light: dict,
 ) -> Result:
-    """A review that decides; options belong to a light one, which this is not."""
-    if options:
+    """A review that decides; the options are those of a light one, which this is not."""
+    if light:
         raise UsageFault(
             "a batch review decides, so it needs verdicts",
             "submit it with --file -; without it: its form",
@@ -99,26 +86,21 @@ def _of_batch(
 
 
 def _of_experts(
-    call: app.App, wave: int | None, brief: str | None, source: str | None, options: dict
+    call: app.App, wave: int | None, brief: str | None, source: str | None, light: dict
 ) -> Result:
     """A light review, or the thorough one where no wave is named."""
     if brief is not None:
         return ops.brief(call, wave, brief)
-    name = "review" if wave is None else "wave_review"
-    if source is None and not options:
+    if source is None and not light:
         return ops.ask_thorough(call) if wave is None else ops.ask_light(call, wave)
-    row = app.read_record(call, source, name) if source else replies.check(name, options)
+    name = "review" if wave is None else "wave_review"
+    if "experts" in light:
+        light["experts"] = [expert.strip() for expert in light["experts"].split(",")]
+    row = app.read_record(call, source, name) if source else replies.check(name, light)
     return ops.record_thorough(call, row) if wave is None else ops.record_light(call, wave, row)
 
 
-def _options(given: dict) -> dict:
-    row = {name: value for name, value in given.items() if value is not None}
-    if "experts" in row:
-        row["experts"] = [one.strip() for one in str(row["experts"]).split(",")]
-    return row
-
-
-@command.command("resolve")
+@review.add("resolve", 'loopkit review resolve F-003 --skip "covered by the next loop"')
 @click.argument("findings", nargs=-1, required=True, metavar="FINDING…")
 @click.option(
     "--approve",
@@ -131,19 +113,14 @@ def _options(given: dict) -> dict:
 @click.option("--discuss", metavar="TEXT", help="What was said about it.")
 @click.option("--skip", metavar="TEXT", help="Why it is left.")
 @click.option("--waive", metavar="WHY", help="The person lets a blocker pass.")
-@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 def resolve(
-    findings: tuple[str, ...], how: str | None, verify: str, as_json: bool, **texts: str | None
-) -> None:
-    """Settle findings of the thorough review, several in the same way at once.
-
-    Example: loopkit review resolve F-003 --skip "covered by the next loop"
-    """
+    call: app.App, findings: tuple[str, ...], how: str | None, verify: str, **texts: str | None
+) -> Result:
+    """Settle findings of the thorough review, several in the same way at once."""
     chosen = [name for name, text in texts.items() if text is not None] + ([how] if how else [])
     if len(chosen) != 1:
         raise UsageFault(
             "give exactly one of --approve, --task, --discuss, --skip, --waive",
             "see loopkit review resolve --help",
         )
-    call = app.App(as_json)
-    call.show(ops.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify))
+    return ops.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 
 from .. import replies
 from ..core.journal import clock
@@ -45,7 +47,7 @@ def proposals(loop: Loop) -> list[dict]:
     return learning.proposed(loop.state, tail.events if tail else (), tables.masks().masked)
 
 
-def accept(workspace: Workspace, numbers: list[int], user: bool, now: float) -> Result:
+def accept(workspace: Workspace, numbers: list[int], user: bool) -> Result:
     """Keep the proposals of these numbers."""
     loop = workspace.loop()
     rows = proposals(loop)
@@ -57,24 +59,20 @@ def accept(workspace: Workspace, numbers: list[int], user: bool, now: float) -> 
     if not numbers:
         raise UsageFault("no number was given", "write them like 1,3")
     chosen = [rows[number - 1] for number in dict.fromkeys(numbers)]
-    given = [{name: one for name, one in row.items() if name != "loop"} for row in chosen]
-    return _keep(workspace, loop, replies.check("learnings", given), user, now)
+    bare = [{name: row[name] for name in row if name != "loop"} for row in chosen]
+    return _keep(workspace, loop, replies.check("learnings", bare), user)
 
 
-def keep(workspace: Workspace, rows: list[dict], user: bool, now: float) -> Result:
+def keep(workspace: Workspace, rows: list[dict], user: bool) -> Result:
     """Keep these, which need no loop."""
     loop = None
     if workspace.root:
-        try:
+        with contextlib.suppress(Refused):
             loop = workspace.loop()
-        except Refused:
-            pass
-    return _keep(workspace, loop, rows, user, now)
+    return _keep(workspace, loop, rows, user)
 
 
-def _keep(
-    workspace: Workspace, loop: Loop | None, rows: list[dict], user: bool, now: float
-) -> Result:
+def _keep(workspace: Workspace, loop: Loop | None, rows: list[dict], user: bool) -> Result:
     for number, row in enumerate(rows, 1):
         for name, value in row.items():
             if isinstance(value, str) and tables.masks().masked(value) != value:
@@ -86,7 +84,7 @@ def _keep(
     if root is None and not user:
         raise Refused("there is no .loop in this project", "keep it for yourself: add --user")
     mine = {"loop": loop.name} if loop is not None else {}
-    stamped = [{"ts": clock.stamp(now), **row, **mine} for row in rows]
+    stamped = [{"ts": clock.stamp(time.time()), **row, **mine} for row in rows]
     path = learnings.path_of(root, workspace.environment)
     kept = _write(workspace, root, path, stamped)
     near = os.path.relpath(path, workspace.folder)

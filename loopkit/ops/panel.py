@@ -12,11 +12,11 @@ from ..core.plan import work
 from ..core.review import panel
 from ..store import place, profiles
 from ..store.loop import Loop
-from .clarify import rubric
+from .request import rubric
 from .workspace import Result, Workspace
 
 
-def on_task(workspace: Workspace, task_id: str, row: dict | None) -> Result:
+def on_task(workspace: Workspace, task_id: str, row: dict | None = None) -> Result:
     """A panel on a stuck task: record what it found, or (row None) whom to ask what."""
     loop = workspace.own_loop()
     task = work.find(loop.state, task_id)
@@ -41,7 +41,7 @@ def on_task(workspace: Workspace, task_id: str, row: dict | None) -> Result:
     return _brief(loop, lines, panel.stuck_topics(loop.state, task), task.id)
 
 
-def on_dimension(workspace: Workspace, dimension: str, row: dict | None) -> Result:
+def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) -> Result:
     """The same on an unclear dimension of the request: its readings are choices."""
     loop = workspace.own_loop()
     if row is not None:
@@ -66,7 +66,7 @@ def on_dimension(workspace: Workspace, dimension: str, row: dict | None) -> Resu
     return _brief(loop, lines, panel.clarify_topics(loop.state), f"--clarify {dimension}")
 
 
-def on_wave(workspace: Workspace, row: dict | None) -> Result:
+def on_wave(workspace: Workspace, row: dict | None = None) -> Result:
     """The same on how the next wave is worked: in parallel, or one task at a time."""
     loop = workspace.own_loop()
     state = loop.state

@@ -1,16 +1,18 @@
-"""What an agent answered: checked, recorded, told."""
+"""What agents hand over: answers, checked and recorded; long reports, kept in files of the loop."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
-from ..core.plan import roles, work
+from ..core.plan import patterns, roles, work
 from ..core.steps import answers, briefing, due, kinds, policies, supervision
 from ..render.words import quoted
 from ..replies import lists
+from ..store import reports, tables
 from ..store.loop import Loop
 from . import dispatch
 from .workspace import Result, Workspace
@@ -189,3 +191,22 @@ _TOLD = {
     "question_asked": _asked,
     "paused": _paused,
 }
+
+
+# -- long reports
+
+#: The report whose lines are kept as relevant patterns.
+GATHER = "gather"
+
+
+def keep_report(workspace: Workspace, name: str, text: str, max_mode: int) -> Result:
+    """Keep a report without what looks like a credential, with at most these permission bits."""
+    loop = workspace.own_loop()
+    text = tables.masks().without(text, workspace.environment)
+    target = reports.keep(loop.folder, name, text, max_mode)
+    path = os.path.join(".loop", os.path.relpath(target, loop.root))
+    lines = [path]
+    if reports.slugged(name) == GATHER:
+        for _, data in workspace.change(loop, patterns.gathered, text):
+            lines.append(f"{prose.count(len(data['lines']), 'pattern')} in context.md")
+    return Result(loop, "\n".join(lines), {"path": path}, [])

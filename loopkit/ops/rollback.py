@@ -28,10 +28,9 @@ def rollback(
     why: str = "",
     dry_run: bool = False,
 ) -> Result:
-    """Make the working files equal to a checkpoint's, or with `undo` to what the newest rollback
-    saved; the tree before is saved first. Tasks completed after the checkpoint are open again.
-
-    force: also overwrite files that were committed after the checkpoint · dry_run: change nothing.
+    """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD
+    and branch stay as they are, .loop and ignored files too. Tasks completed after the checkpoint
+    are open again.
     """
     if undo == bool(target):
         raise UsageFault(

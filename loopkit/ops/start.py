@@ -14,8 +14,7 @@ from ..core.review import review
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
-from . import recall, worktree
-from . import score as scoring
+from . import recall, request, worktree
 from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
@@ -320,6 +319,6 @@ def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> li
     if learnt:
         lines.append("learnt before (skill hope:recall: what applies here?):")
         lines += ["  " + line for line in recall.lines(learnt)]
-    rubric = [f"  {name}: {scoring.values(name)}" for name in score.DIMENSIONS]
+    rubric = [f"  {name}: {request.rubric(name)}" for name in score.DIMENSIONS]
     known = "topics, main one first: " + ", ".join(TOPICS)
     return [*lines, "score the request, 0 to 2 each:", *rubric, known]

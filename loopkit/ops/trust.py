@@ -21,7 +21,12 @@ SHORT, LONGEST = 12, 10_000
 
 
 def take_over(workspace: Workspace, words: list[str]) -> Result:
-    """Show what came with the repository, or take over what the words name."""
+    """Show the settings, learnings and decisions in .loop that came with the repository, or take
+    them over, in a terminal.
+
+    They are used only once you have taken them over, as they stand now: what is changed later is a
+    stranger's again. A session of Claude Code sees how many there are, and no more.
+    """
     known = (*origin.WORDS.values(), ALL)
     for word in words:
         if word not in known:

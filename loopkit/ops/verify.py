@@ -22,7 +22,12 @@ from .workspace import Result, Workspace, data_of
 
 
 def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
-    """Run the stored check of `target`, spelt out in `words`. Raises Refused for another one."""
+    """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0
+    says that it no longer holds) and keep its output as evidence.
+
+    The command stands here so that whoever approves commands sees it; another than the stored one
+    is refused.
+    """
     loop = workspace.own_loop()
     name = target.upper()
     if name.startswith("T-") or outline.is_number(target):

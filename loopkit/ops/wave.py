@@ -22,14 +22,17 @@ NO_TASK_TOOLS = (
 
 
 def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = False) -> Result:
-    """Open the next wave and dispatch its tasks, each `apart` in a worktree; while one is open, who
-    still has to report. What loopkit does by itself comes first, and is all then."""
+    """Open the next wave and dispatch its tasks; while one is open, show who still has to report.
+
+    Under a supervisor it dispatches whatever is due to any role: plan, plan review, coding, test,
+    judgement, diagnosis.
+    """
     loop = workspace.own_loop()
     stage.running(loop.state)
     if resumption.belated(loop.state):
         return _belated(workspace, loop)
     settled = recovering.settle(workspace, loop)
-    if settled.done:
+    if settled.done:  # what loopkit does by itself is all then
         text, data = "\n".join(settled.lines), {"question": settled.question}
         return Result(loop, text, data, code=settled.exit)
     waves.check_recovery(loop.state)
@@ -101,7 +104,8 @@ def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:
 
 
 def close(workspace: Workspace) -> Result:
-    """Close the open wave; keep the files, look at how the batches go, offer a light review."""
+    """Close the wave: tasks without passing evidence have failed; with the last task the loop goes
+    on to review."""
     loop = workspace.own_loop()
     data = data_of(workspace.change(loop, waves.closed), "wave_closed") or {}
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"

@@ -101,8 +101,13 @@ def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
 # -- bringing together
 
 
-def merge(workspace: Workspace, task_id: str | None, base: str | None) -> Result:
-    """Bring a task's result into the project's own tree; its check runs there next."""
+def merge(workspace: Workspace, task_id: str | None = None, base: str | None = None) -> Result:
+    """Bring the result of a task that worked in a worktree into the project's own tree, one after
+    the other.
+
+    Its check has passed in the worktree; it runs again in the project's own tree before the task
+    counts as completed.
+    """
     loop = workspace.own_loop()
     stage.running(loop.state)
     if task_id is None:
@@ -278,7 +283,8 @@ def left(workspace: Workspace, loop: Loop) -> list[str]:
 
 
 def listing(workspace: Workspace) -> Result:
-    """Worktrees of this project's loops."""
+    """Worktrees of this project's loops, each with task, branch, and whether it holds something
+    that is not merged."""
     loop = workspace.loop()
     lines, table = [], []
     for tree in find(workspace):
