@@ -16,8 +16,8 @@ from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError, UsageFaul
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
-#: Command name → one line of help, so that --help loads none. The module of this name defines it, or
-#: that of MODULES.
+#: Command name → one line of help, so that --help loads none. The module of this name defines it,
+#: or that of MODULES.
 COMMANDS = {
     "start": "Start a loop on a task",
     "recall": "Answer the learnings that fit the request",
@@ -55,7 +55,9 @@ MODULES = {
     **dict.fromkeys(("clarify", "score", "shape"), "request"),
     **dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control"),
     **dict.fromkeys(("decide", "learn", "recall"), "memory"),
-    "report": "reply", "rollback": "checkpoint", "worktree": "wave",
+    "report": "reply",
+    "rollback": "checkpoint",
+    "worktree": "wave",
 }
 
 

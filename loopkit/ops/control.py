@@ -22,7 +22,7 @@ def pause(workspace: Workspace, reason: str = "") -> Result:
 def cancel(workspace: Workspace, reason: str = "") -> Result:
     """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they
     are."""
-    loop = workspace.loop(strangers=True)
+    loop = workspace.loop(untrusted=True)
     if not loop.ours:
         return _silence(workspace, loop)
     changes = workspace.change(loop, resumption.cancelled, reason or verdict.BY_HAND)

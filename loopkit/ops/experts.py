@@ -1,55 +1,51 @@
-"""Whom a review asks what: chosen from the profiles by the topics of the work."""
+"""Which experts are asked what: chosen from the profiles by the topics of the work."""
 
 from __future__ import annotations
 
 from ..core.journal import prose
-from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
 from ..core.review import panel, review
 from ..store import place, profiles
 
 LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
 
+#: An expert, the question that nobody before it is asked, how sure it may be.
+Chosen = tuple[panel.Profile, str, int]
 
-def chosen(
-    state: LoopState, bounds: tuple[int, int], wave: int | None = None
-) -> list[tuple[panel.Profile, str, int]]:
-    """(profile, question, confidence) of each expert; the more topics, the more experts."""
-    topics = panel.review_topics(state, wave)
-    free = panel.allowed(profiles.read(place.plugin_root()), state)
-    count = bounds[1] if len(topics) >= bounds[1] else bounds[0]
-    rows: list[tuple[panel.Profile, str, int]] = []
-    for one in panel.choose(free, topics, count):
-        taken = [question for _, question, _ in rows]
-        asks = [ask for ask in questions(one) if ask not in taken] or questions(one)
-        rows.append((one, asks[0], panel.confidence(one, topics)))
+
+def chosen(state: LoopState, topics: list[str], count: int = panel.NORMAL) -> list[Chosen]:
+    """The experts for these topics, of those that the project lets speak."""
+    allowed = panel.allowed(profiles.read(place.plugin_root()), state)
+    rows: list[Chosen] = []
+    for expert in panel.choose(allowed, topics, count):
+        taken, asks = [question for _, question, _ in rows], questions(expert)
+        question = next((ask for ask in asks if ask not in taken), asks[0])
+        rows.append((expert, question, panel.confidence(expert, topics)))
     return rows
 
 
-def lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
-    """One line for each expert of a review: role, confidence, question. `bounds` are the least and
-    most of them.
-
-    wave: whose tasks a light review is about; the newest where none is given.
-    """
+def of_review(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[Chosen]:
+    """The experts of a review; the more topics, the more of them. bounds: least and most · wave:
+    whose tasks a light review is about, by default the newest."""
     if wave is None and bounds == LIGHT:
         wave = state.waves[-1].number if state.waves else None
+    topics = panel.review_topics(state, wave)
+    return chosen(state, topics, bounds[len(topics) >= bounds[1]])
+
+
+def lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
+    """One line for each expert of a review: role, confidence, question."""
     head = f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"
-    return [head, *[line(*row) for row in chosen(state, bounds, wave)]]
+    return [head, *[line(*row) for row in of_review(state, bounds, wave)]]
 
 
-def line(one: panel.Profile, question: str, confidence: int) -> str:
+def line(expert: panel.Profile, question: str, confidence: int | str) -> str:
     """`  api-designer (API designer), confidence 8: Can a caller …?`"""
-    return f"  {one.name} ({one.title}), confidence {confidence}: {prose.clean(question, 120)}"
+    asked = prose.clean(question, 120)
+    return f"  {expert.name} ({expert.title}), confidence {confidence}: {asked}"
 
 
-def questions(profile: panel.Profile) -> list[str]:
+def questions(expert: panel.Profile) -> list[str]:
     """What a role asks."""
-    asks = profile.asks
-    return [str(one) for one in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]
-
-
-def files(state: LoopState) -> list[str]:
-    """The files of the completed tasks, newest task first, each once."""
-    done = [task for task in reversed(list(state.tasks.values())) if task.status == tasks.COMPLETED]
-    return list(dict.fromkeys(path for task in done for path in task.files))
+    asks = expert.asks
+    return [str(ask) for ask in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]

@@ -213,14 +213,14 @@ class Workspace:
             refusal.next_comes(nextstep.command(found.state) if found is not None else None)
             raise
 
-    def loop(self, strangers: bool = False) -> Loop:
+    def loop(self, untrusted: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
 
         What stands in a loop that came with the folder reaches no session; a person at a terminal
-        may look at it, and commands that are made for it (`strangers`) take it.
+        may look at it, and commands that are made for it (`untrusted`) take it.
         """
         alien = bool(self.session) and untrusted_only(self.root)
-        if alien and not strangers:
+        if alien and not untrusted:
             raise not_ours()
         try:
             found = Loop.active(self.root) if self.root else None
@@ -230,7 +230,7 @@ class Workspace:
             raise
         if found is None:
             raise no_loop()
-        if self.session and not strangers and not found.ours:
+        if self.session and not untrusted and not found.ours:
             raise not_ours()
         if (found.damaged or found.torn) and not alien:
             what = "its last line is cut short and"
@@ -301,7 +301,7 @@ class Workspace:
 
 
 def untrusted_only(root: str | None) -> bool:
-    """Whether a `.loop` holds loops of strangers only."""
+    """Whether a `.loop` holds untrusted loops only."""
     try:
         return root is not None and loops.untrusted_only(root)
     except OSError:  # said by whoever reads it next
