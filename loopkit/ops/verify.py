@@ -76,7 +76,11 @@ def _row(outcome: dict, **subject: object) -> dict:
 def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
     task = attempts.check_verify(loop.state, target, words)
     row = worktrees.apart(loop.state, task.id)
-    tree = _tree(workspace, loop, row) if row else None
+    tree = None
+    if row:
+        from . import worktree
+
+        tree = worktree.place_of(workspace, loop, row)
     outcome = run(workspace, loop, task.id, task.verify, list(task.files), tree)
     if row:
         outcome["worktree"] = row.path
@@ -95,16 +99,6 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
     if outcome["passed"]:
         return _passed(workspace, loop, after, changes, outcome)
     return _not_passed(workspace, loop, after, changes, outcome)
-
-
-def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
-    """The worktree that a task works in. Raises Refused where it is gone."""
-    from . import worktree
-
-    tree = worktree.place_of(workspace, loop, row)
-    if not os.path.isdir(tree):
-        raise worktree.gone(row.task, tree)
-    return tree
 
 
 def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> Result:
