@@ -58,21 +58,22 @@ class Printer:
         self.step: kinds.Step | None = None  # the one that was named last
 
     def show(self, record: ops.Record) -> None:
-        """Print one record."""
-        getattr(self, f"_{type(record).__name__.lower()}", self._other)(record)
+        """Print one record, unless it says no more than those around it."""
+        if isinstance(record, ops.Told):
+            self._told(record)
+        elif isinstance(record, run.Answered):
+            self._answered(record)
+        elif isinstance(record, run.Recorded):
+            self._recorded(record)
+        elif isinstance(record, run.Unusable):
+            self._print("  ", f"asked again: {record.error}", "yellow")
 
-    def _other(self, record: ops.Record) -> None:
-        """What says no more than the records around it."""
-
-    def _made(self, record: ops.Made) -> None:
-        self._print("", f"A small project with failing tests:\n  {record.folder}", "bold", 0)
-
-    def _tested(self, record: ops.Tested) -> None:
-        self._print("▸ ", f"{record.command} → {record.line}", "bold cyan")
-
-    def _started(self, record: ops.Started) -> None:
-        self._print("▸ ", f"/loop:start {record.request}", "bold cyan", 2)
-        self._print("  ", f"loop {record.name} started")
+    def _told(self, record: ops.Told) -> None:
+        self.step = None
+        style = {"": "bold", "▸ ": "bold cyan"}.get(record.mark, "yellow")
+        self._print(record.mark, record.text, style, 2 if record.mark else 0)
+        for line in record.quote.splitlines():
+            self._print("  │ ", line, "yellow")
 
     def _answered(self, record: run.Answered) -> None:
         """What an agent did, or whom it asked."""
@@ -96,18 +97,6 @@ class Printer:
         self._name(record.step)
         for line in lines:
             self._print("  ", line, "" if record.passed else "red")
-
-    def _unusable(self, record: run.Unusable) -> None:
-        self._print("  ", f"asked again: {record.error}", "yellow")
-
-    def _held(self, record: ops.Held) -> None:
-        self.step = None
-        if not record.message:
-            self._print("  ", "The session wants to stop: it may, the loop is complete.", "yellow")
-            return
-        self._print("  ", "The session wants to stop. The Stop hook says:", "yellow")
-        for line in record.message.splitlines():
-            self._print("  │ ", line, "yellow")
 
     def _name(self, step: kinds.Step) -> None:
         if self.step != step:
