@@ -90,7 +90,6 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             first["project"] = _project(workspace)
         changes = [("loop_started", first), ("limits_set", most)]
         loop = store.Loop.create(root, text, changes, workspace.by)
-    workspace.forget_place()
     prompts.forget(place.data_dir(workspace.environment), workspace.session)
     native.ensure_folder(workspace.environment, workspace.session)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,13 +20,9 @@ if TYPE_CHECKING:
 
 
 class Result(NamedTuple):
-    """What a use case gives.
-
-    loop: what it is about; None: no loop, text and data are all there is to say · text: what was
-    recorded, lines for people · data: the same as a record · steps: what comes next where the use
-    case knows better than the state; None: the state's own next step · code: the exit code of a
-    command that does no more than this.
-    """
+    """What a use case gives. loop: what it is about; None: no loop, text and data say all · text:
+    what was recorded, lines for people · data: the same as a record · steps: what comes next, where
+    the use case knows better than the state · code: the exit code of its command."""
 
     loop: Loop | None
     text: str
@@ -46,18 +41,16 @@ class Result(NamedTuple):
             over = f"loop {state.name} is over ({session.verdict}): {session.reason}"
             text, steps = "\n".join([text, over, *taught(self.loop)]), []
         if steps is None:
-            own = nextstep.command(state)
-            steps = [own] if own else []
+            steps = [step for step in [nextstep.command(state)] if step]
         if state.new_checks and stage.confirmation(state) == "tasks":
-            named = prose.clean(", ".join(sorted(state.new_checks)), 200)
-            text += f"\nthe person is asked again, since their yes was to other checks: {named}"
+            checks = prose.clean(", ".join(sorted(state.new_checks)), 200)
+            text += f"\nthe person is asked again, since their yes was to other checks: {checks}"
         row = {"loop": state.name, "stage": state.stage, **self.data, "said": text, "next": steps}
         # a paused loop waits for a person: no line that would be followed unasked
         waits = self.steps is None and session.status == verdict.PAUSED
         word = "to go on, if the person says so: " if waits else "next: "
-        body = text.rstrip("\n")
-        lines = ([body] if body else []) + [word + step for step in steps]
-        return self._replace(text="\n".join(lines), data=row)
+        body, lines = text.rstrip("\n"), [word + step for step in steps]
+        return self._replace(text="\n".join([body, *lines] if body else lines), data=row)
 
 
 def data_of(changes: list[Change], kind: str) -> dict | None:
@@ -66,10 +59,8 @@ def data_of(changes: list[Change], kind: str) -> dict | None:
 
 
 class Workspace:
-    """Surroundings of one call: environment, folder, session; the loop it is about.
-
-    `note` takes a line about what could not be read or written without harm to what was asked for.
-    """
+    """Surroundings of one call: environment, folder, session; the loop it is about. note: takes a
+    line about what could not be read or written without harm to what was asked for."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._take_what_hooks_know()
@@ -79,14 +70,13 @@ class Workspace:
         try:
             self.folder = os.getcwd()
         except OSError:
-            raise UsageFault(
-                "the current folder is gone", "change to the project's folder"
-            ) from None
+            what = "the current folder is gone"
+            raise UsageFault(what, "change to the project's folder") from None
         self.session = place.session_id(self.environment)
         self.by = f"session:{self.session}" if self.session else "person"
         self.root = self._serving()
         self._origins: dict[str, Origin] = {}
-        self._found: Loop | None = None
+        self._loop: Loop | None = None
 
     def _serving(self) -> str | None:
         """The `.loop` that serves us: of several the one whose loop is meant."""
@@ -95,7 +85,7 @@ class Workspace:
         if opened != self.folder:
             roots = list(dict.fromkeys([*roots, *place.candidates(opened, self.environment)]))
         if len(roots) > 1:
-            with contextlib.suppress(OSError):  # said by whoever reads it next
+            with contextlib.suppress(OSError):  # told by whoever reads it next
                 meant = loops.serving(roots, self.session)
                 return meant.root if meant is not None else roots[0]
         return roots[0] if roots else None
@@ -127,9 +117,8 @@ class Workspace:
 
     def in_tree(self, project: str) -> str:
         """The project's folder in the working tree that we stand in, a task's own one included."""
-        tree, main = (
-            find(self.folder, self.environment) for find in (place.work_tree, place.main_tree)
-        )
+        tree = place.work_tree(self.folder, self.environment)
+        main = place.main_tree(self.folder, self.environment)
         if tree is None or main is None or not place.inside(project, main):
             return project
         return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
@@ -151,21 +140,11 @@ class Workspace:
         """The folder of `.loop`, or the one that the loop in LOOPKIT_DIR was begun in."""
         if not self.environment.get("LOOPKIT_DIR"):
             return os.path.dirname(self._root)
-        return self._noted_project or place.project(self.folder, self.environment)
-
-    @functools.cached_property
-    def _noted_project(self) -> str | None:
-        """The project of the loop that LOOPKIT_DIR holds, wherever we stand."""
-        try:
-            found = loops.serving([self.root] if self.root else [], self.session)
-        except OSError:  # said by whoever reads it next
-            return None
-        noted = found.session.project if found is not None else ""
-        return noted if os.path.isdir(noted) else None
-
-    def forget_place(self) -> None:
-        """Another loop was begun: find out anew where its project is."""
-        self.__dict__.pop("_noted_project", None)
+        with contextlib.suppress(OSError):  # told by whoever reads it next
+            view = loops.serving([self.root] if self.root else [], self.session)
+            if view is not None and os.path.isdir(view.session.project):
+                return view.session.project
+        return place.project(self.folder, self.environment)
 
     @property
     def input_folders(self) -> list[str]:
@@ -178,7 +157,7 @@ class Workspace:
 
     def _owns_loop(self) -> bool:
         """Whether the active loop is our session's; input is read before the loop is asked for."""
-        loop = self._found
+        loop = self._loop
         if loop is None and self.root:
             with contextlib.suppress(LoopError, OSError):
                 loop = Loop.active(self.root)
@@ -209,8 +188,7 @@ class Workspace:
         try:
             yield
         except NotYet as refusal:
-            found = self._found
-            refusal.next_comes(nextstep.command(found.state) if found is not None else None)
+            refusal.next_comes(nextstep.command(self._loop.state) if self._loop else None)
             raise
 
     def loop(self, untrusted: bool = False) -> Loop:
@@ -223,22 +201,22 @@ class Workspace:
         if alien and not untrusted:
             raise not_ours()
         try:
-            found = Loop.active(self.root) if self.root else None
+            loop = Loop.active(self.root) if self.root else None
         except Damaged:
             if alien:  # the fault would be told in words of theirs
                 raise not_ours() from None
             raise
-        if found is None:
+        if loop is None:
             raise no_loop()
-        if self.session and not untrusted and not found.ours:
+        if self.session and not untrusted and not loop.ours:
             raise not_ours()
-        if (found.damaged or found.torn) and not alien:
+        if (loop.damaged or loop.torn) and not alien:
             what = "its last line is cut short and"
-            if found.damaged:
-                what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
-            self.note(f"{found.path}: {what} is left out; see loopkit doctor")
-        self._found = found
-        return found
+            if loop.damaged:
+                what = f"line {', '.join(map(str, loop.damaged[:5]))} cannot be read and"
+            self.note(f"{loop.path}: {what} is left out; see loopkit doctor")
+        self._loop = loop
+        return loop
 
     def our_loop(self) -> Loop:
         """The active loop, whoever owns it. Raises Refused where it was not started here."""
@@ -255,17 +233,14 @@ class Workspace:
         return loop
 
     def _check_owner(self, loop: Loop) -> None:
-        owner = loop.state.session.owner
-        if (
-            self.session
-            and owner != self.session
-            and loop.state.session.status not in verdict.FINAL
-        ):
-            raise Refused(
-                f"loop {loop.name} belongs to session {owner}",
-                "take it over: loopkit resume" + take_over_hint(loop),
-                code="not_yours",
-            )
+        session = loop.state.session
+        if self.session in ("", session.owner) or session.status in verdict.FINAL:
+            return
+        raise Refused(
+            f"loop {loop.name} belongs to session {session.owner}",
+            "take it over: loopkit resume" + " --take-over" * place.alive(session.owner_pid),
+            code="not_yours",
+        )
 
     def change(
         self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any
@@ -290,11 +265,9 @@ class Workspace:
             from ..store import mirror
 
             mirror.follow(loop, self.environment)  # it may take in what Claude added
+        text = progress.render(loop.state).encode("utf-8", "replace")
         try:
-            atomic.write(
-                os.path.join(loop.root, "PROGRESS.md"),
-                progress.render(loop.state).encode("utf-8", "replace"),
-            )
+            atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
         except OSError as error:
             self.note(f"PROGRESS.md not written: {error.strerror}")
         derived.follow(loop, self.note)
@@ -304,7 +277,7 @@ def untrusted_only(root: str | None) -> bool:
     """Whether a `.loop` holds untrusted loops only."""
     try:
         return root is not None and loops.untrusted_only(root)
-    except OSError:  # said by whoever reads it next
+    except OSError:  # told by whoever reads it next
         return False
 
 
@@ -318,18 +291,13 @@ def no_loop() -> Refused:
 
 
 def not_ours() -> Refused:
-    """The refusal of a loop that is not known on this machine; tells nothing of it."""
+    """The refusal of a loop that was not started here; tells nothing of it."""
     return Refused(
         "the loop in this folder was not started here, so it does nothing",
         "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit "
         "resume --adopt",
         code="not_yours",
     )
-
-
-def take_over_hint(loop: Loop) -> str:
-    """` --take-over` where the owner's client still runs."""
-    return " --take-over" if place.alive(loop.state.session.owner_pid) else ""
 
 
 def taught(loop: Loop) -> list[str]:
