@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ..ops import checkpoint as ops
-from ..ops import rollback as back
 from ..ops.workspace import Result
 from . import app
 
@@ -31,4 +30,4 @@ rollback = app.command(
     app.flag("--force", help="Also overwrite files that were committed after the checkpoint."),
     app.flag("--undo", help="Go back to what the newest rollback saved."),
     click.option("--why", default="", metavar="TEXT", help="The reason, kept with the lesson."),
-)(back.rollback)
+)(ops.rollback)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core.journal.errors import UsageFault
-from ..ops import decide as decisions
-from ..ops import learn as learnings
-from ..ops import recall as recalling
+from ..ops import memory as ops
 from ..ops.workspace import Result
 from . import app
 
@@ -25,11 +23,11 @@ def decide(call: app.App, source: str | None, avoid: bool, listed: bool) -> Resu
     supersedes: nothing is rewritten.
     """
     if listed:
-        return decisions.listed(call)
+        return ops.listed_decisions(call)
     if source is None:
-        return decisions.ask(call, avoid)
+        return ops.ask_decision(call, avoid)
     row = app.read_record(call, source, "lesson" if avoid else "decision")
-    return decisions.record(call, row, avoid)
+    return ops.record_decision(call, row, avoid)
 
 
 @app.command("learn", "loopkit learn --accept 1,3")
@@ -43,12 +41,12 @@ def learn(call: app.App, accept: str | None, source: str | None, user: bool) -> 
             "--accept together with --file", "submit the edited ones first, accept the rest then"
         )
     if source:
-        return learnings.keep(call, app.read_record(call, source, "learnings"), user)
+        return ops.keep_lessons(call, app.read_record(call, source, "learnings"), user)
     if accept:
-        return learnings.accept(call, app.numbers(accept), user)
+        return ops.accept_lessons(call, app.numbers(accept), user)
     if user:
         raise UsageFault("--user without something to keep", "give --accept or --file")
-    return learnings.show(call)
+    return ops.show_lessons(call)
 
 
 @app.command("recall", "loopkit recall --confirm 1,3 --dismiss 2")
@@ -62,7 +60,7 @@ def recall(call: app.App, confirm: str | None, dismiss: str | None, source: str 
     if source and answers:
         raise UsageFault("--about together with answers", "answer what fits the loop's own request")
     if source:
-        return recalling.about(call, app.read_input(call, source))
+        return ops.recalled_about(call, app.read_input(call, source))
     if answers:
-        return recalling.answer(call, app.numbers(confirm), app.numbers(dismiss))
-    return recalling.show(call)
+        return ops.answer_recalled(call, app.numbers(confirm), app.numbers(dismiss))
+    return ops.recalled(call)

@@ -13,7 +13,7 @@ from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
 from ..render.words import quoted
 from ..store.loop import Loop
-from . import decide, dispatch
+from . import dispatch, memory
 from .review import reasons
 from .workspace import Result, Workspace
 
@@ -55,7 +55,9 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
         lines.append("the planner is told all this")
     if data["outcome"] == roles.ASKED:
         lines.append(quoted(changes[-1][1]["text"], 2000))
-    lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
+    lines += [
+        memory.shown_decision(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"
+    ]
     told = {name: data[name] for name in ("outcome", "approved", "issues", "missing")}
     return Result(loop, "\n".join(lines), told)
 
@@ -150,7 +152,9 @@ def _said(loop: Loop, data: dict, changes: list) -> list[str]:
             action = f", attempt {row['attempt']}: {row['action']}" if kind == "task_failed" else ""
             lines.append(f"{row['id']} {kinds[kind]}{action}")
         elif kind == "anti_pattern_recorded":
-            lines.append(f"{prose.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
+            lines.append(
+                f"{prose.clean(decisions.line(row, 160), 160)}\n{memory.shown_decision(loop, row)}"
+            )
         elif kind == "paused":
             lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
     lines += [

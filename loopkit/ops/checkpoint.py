@@ -1,13 +1,16 @@
-"""The working files are kept as they are now."""
+"""The working files are kept as they are now, and put back; what loopkit does of a recovery."""
 
 from __future__ import annotations
 
 import time
+from collections import namedtuple
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.health import checkpoints as rules
-from ..core.journal import clock
-from ..core.journal.errors import LoopError
+from ..core.health import recovery
+from ..core.journal import clock, prose
+from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
@@ -17,6 +20,8 @@ from .workspace import Result, Workspace
 
 #: Checkpoints that a listing shows at most.
 SHOWN = 30
+#: Files that a rollback lists at most.
+SHOWN_FILES = 25
 #: Numbers that are tried where others are quicker.
 _TRIES = 5
 _NOTICE = "no_checkpoints"
@@ -152,3 +157,195 @@ def listing(workspace: Workspace) -> Result:
     ]
     none = "no checkpoints; the first is made when a wave is opened"
     return Result(loop, "\n".join(lines) if rows else none, {"checkpoints": rows}, [])
+
+
+# -- going back
+
+
+def rollback(
+    workspace: Workspace,
+    target: str | None = None,
+    *,
+    undo: bool = False,
+    force: bool = False,
+    why: str = "",
+    dry_run: bool = False,
+) -> Result:
+    """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD
+    and branch stay as they are, .loop and ignored files too. Tasks completed after the checkpoint
+    are open again.
+    """
+    if undo == bool(target):
+        raise UsageFault(
+            "give a checkpoint, or --undo alone",
+            "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo",
+        )
+    loop = workspace.own_loop()
+    acting = _Rollback(workspace, loop.root, target, force, undo, why)
+    if dry_run:
+        with loop.writing() as state:
+            acting.prepare(state)
+        again = rules.reopened(loop.state, acting.goal)
+        return Result(loop, "\n".join(acting.preview(again)), acting.row(again), [])
+
+    def decide(state: LoopState) -> list[Change]:
+        acting.prepare(state)
+        loop.record(acting.save(loop.state), workspace.by)
+        return acting.restore(loop.state)
+
+    changes = workspace.change(loop, decide)
+    again = [data["id"] for kind, data in changes if kind == "task_reopened"]
+    # after a flip-flop the person decides which way is right
+    settled = settle(workspace, loop)
+    row = {**acting.row(again), "question": settled.question}
+    return Result(loop, "\n".join([*acting.told(again), *settled.lines]), row, code=settled.exit)
+
+
+@dataclass
+class _Rollback:
+    """One rollback: what it is about, step by step. The caller holds the lock."""
+
+    workspace: Workspace
+    root: str
+    target: str | None
+    force: bool
+    undo: bool
+    why: str
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    saved: int = 0
+
+    @property
+    def git(self) -> tuple[str, dict]:
+        """Where git runs: the project and the environment."""
+        return self.workspace.project, self.workspace.environment
+
+    def prepare(self, state: LoopState) -> None:
+        """Find the target and what differs from it; refuse."""
+        project, environment = self.git
+        self.goal: Checkpoint = (
+            rules.undone(state) if self.undo else rules.find(state, self.target or "")
+        )
+        try:
+            place = checkpoints.repository(project, environment)
+        except checkpoints.Unavailable as error:
+            raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
+        rules.check(state, self.goal, checkpoints.place_of(place))
+        rules.check_conflict(checkpoints.under_way(place), [], self.force)
+        checkpoints.check_there(project, self.goal.tree, self.goal.number, environment)
+        self.snapshot = checkpoints.snapshot(project, environment, [self.root])
+        self.spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
+        plan = checkpoints.planned(
+            project, self.snapshot.tree, self.goal.tree, environment, self.spare
+        )
+        self.rows = [(row.status, row.path) for row in plan.rows]
+        self.left = sorted(f"{path} ({why})" for path, why in plan.left.items())
+        rules.check_conflict(None, self._committed(), self.force)
+
+    def _committed(self) -> list[str]:
+        """Affected files that were committed since, with something else than it holds."""
+        (project, environment), goal = self.git, self.goal
+        now = checkpoints.head(project, environment)
+        if now is None or now == goal.head:
+            return []
+        since = checkpoints.committed(project, goal.head, now, environment)
+        tree = checkpoints.tree_of(project, now, environment)
+        rows = checkpoints.changed(project, goal.tree, tree, environment)
+        other = {path for _, path in rows}
+        return [path for _, path in self.rows if path in since and path in other]
+
+    def save(self, state: LoopState) -> list[Change]:
+        """Keep the present tree."""
+        facts = {"lines": state.lines, "target": self.goal.number, "undo": self.undo}
+        changes = kept(self.workspace, state, self.snapshot, BEFORE, **facts)
+        self.saved = changes[0][1]["number"]
+        return changes
+
+    def restore(self, state: LoopState) -> list[Change]:
+        """Put the target's tree back; gives the lines of the rollback."""
+        self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
+        project, environment = self.git
+        done = checkpoints.restore(
+            project, self.snapshot.tree, self.goal.tree, environment, self.spare
+        )
+        written = set(done.paths)
+        self.rows, self.left = [row for row in self.rows if row[1] in written], done.left
+        return rules.rolled_back(state, self.goal, self.saved, done.paths, self.undo, self.why)
+
+    # -- what is told
+
+    def _files(self) -> list[str]:
+        kinds = {"A": "back", "D": "gone"}
+        shown = [(kinds.get(status, "changed"), path) for status, path in self.rows[:SHOWN_FILES]]
+        lines = [f"  {kind}: {prose.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
+        more = len(self.rows) - SHOWN_FILES
+        lines += [f"  and {more} more"] if more > 0 else []
+        end = f" ({checkpoints.IGNORED})"
+        ignored = [path.removesuffix(end) for path in self.left if path.endswith(end)]
+        others = [path for path in self.left if not path.endswith(end)]
+        if ignored:
+            lines.append(f"left as they are, since git ignores them: {rules.named(ignored)}")
+        return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
+
+    def _name(self) -> str:
+        return f"checkpoint {self.goal.number} ({self.goal.label})"
+
+    def preview(self, again: list[str]) -> list[str]:
+        """What a dry run prints."""
+        head = f"a rollback to {self._name()} would change {prose.count(len(self.rows), 'file')}"
+        return [head + (f" and reopen {rules.named(again)}" if again else ""), *self._files()]
+
+    def told(self, again: list[str]) -> list[str]:
+        """What a rollback prints."""
+        count = prose.count(len(self.rows), "file")
+        lines = [f"rolled back to {self._name()}: {count} restored", *self._files()]
+        if again:
+            lines.append(f"open again: {rules.named(again)}")
+        if self.undo:
+            lines.append(
+                "tasks that the rollback opened stay open: each is completed by its check, which "
+                "runs anew"
+            )
+        lines.append(
+            f"the files before are checkpoint {self.saved}; to have them back: loopkit rollback "
+            "--undo"
+        )
+        return lines
+
+    def row(self, again: list[str]) -> dict:
+        """The same as a record."""
+        return {
+            "checkpoint": self.goal.number,
+            "files": [{"status": status, "path": path} for status, path in self.rows],
+            "left": self.left,
+            "saved": self.saved or None,
+            "reopened": again,
+        }
+
+
+# -- recovery
+
+#: lines: what is said of it · question: that the person is asked now, or None · exit: 1 where
+#: nobody can answer it · done: whether loopkit has recorded anything.
+Settled = namedtuple("Settled", "lines question exit done")
+
+
+def settle(workspace: Workspace, loop: Loop) -> Settled:
+    """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask
+    the person.
+
+    Without a person the question stays, and the command exits 1 (rule: Recovery).
+    """
+    changes = workspace.change(loop, recovery.settled) if recovery.due(loop.state) else []
+    lines, question = [], None
+    for kind, row in changes:
+        if kind == "task_changed":
+            lines.append(f"{row['id']} waits for {', '.join(row['blockedBy'])} now")
+        elif kind == "question_asked":
+            question = row["text"]
+            lines.append(question)
+    play = recovery.due(loop.state)
+    if play is not None and not changes:
+        lines.append(f"recovery: {play.why}")
+    unanswered = question is not None and loop.state.session.unattended
+    return Settled(lines, question, int(unanswered), bool(changes))

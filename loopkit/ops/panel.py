@@ -12,8 +12,8 @@ from ..core.plan import work
 from ..core.review import panel
 from ..store import place, profiles
 from ..store.loop import Loop
-from . import experts
 from .request import rubric
+from .review import chosen, expert_line
 from .workspace import Result, Workspace
 
 
@@ -94,9 +94,9 @@ def _brief(loop: Loop, lines: list[str], topics: list[str], about: str) -> Resul
     lines.append(
         f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:"
     )
-    for expert, question, value in experts.chosen(loop.state, topics):
+    for expert, question, value in chosen(loop.state, topics):
         weak = " (weak)" if panel.standing(value) == "weak" else ""
-        lines.append(experts.line(expert, question, f"at most {value}{weak}"))
+        lines.append(expert_line(expert, question, f"at most {value}{weak}"))
     text = "\n".join([*lines, "submit as block YAML:", replies.form("panel")])
     return Result(loop, text, {"topics": topics}, [f"loopkit panel {about} --file -"])
 

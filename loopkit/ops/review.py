@@ -9,11 +9,11 @@ from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.review import convergence, review
+from ..core.review import convergence, panel, review
 from ..core.steps import kinds, nextstep
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import decide, experts
+from . import memory
 from .workspace import Result, Workspace
 
 #: Files that are listed in a brief at the most.
@@ -53,7 +53,7 @@ def _recorded(loop: Loop, data: dict, lines: list[str], changes: list) -> Result
         elif kind == "paused" and row.get("verdict") == verdict.BREACHED:
             lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
         if kind in ("decision_recorded", "anti_pattern_recorded"):
-            files.append(decide.shown(loop, row))
+            files.append(memory.shown_decision(loop, row))
     return Result(loop, "\n".join([*lines, *files]), {"findings": data["findings"]})
 
 
@@ -107,7 +107,7 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
     loop = workspace.own_loop()
     if wave not in [row.number for row in loop.state.waves]:
         raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
-    text = "\n".join(experts.lines(loop.state, experts.LIGHT, wave))
+    text = "\n".join(expert_lines(loop.state, LIGHT, wave))
     step = nextstep.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))
     return Result(loop, text, steps=[step])
 
@@ -116,7 +116,7 @@ def ask_thorough(workspace: Workspace) -> Result:
     """Give the thorough review to its experts, an agent each; while they may be at work nobody is
     started twice."""
     loop = workspace.own_loop()
-    rows = experts.of_review(loop.state, experts.THOROUGH)
+    rows = of_review(loop.state, THOROUGH)
     if len(rows) < review.THOROUGH_EXPERTS[0]:
         raise Refused(
             f"only {prose.count(len(rows), 'expert')} may speak",
@@ -136,7 +136,7 @@ def ask_thorough(workspace: Workspace) -> Result:
         text = f"{asked} have reported; submit as block YAML:\n{form}"
         return Result(loop, text, steps=["loopkit review --thorough --file -"])
     head = "ask {} to {} experts, an agent each:".format(*review.THOROUGH_EXPERTS)
-    lines = [head, *[experts.line(*row) for row in rows], *_context(loop.state)]
+    lines = [head, *[expert_line(*row) for row in rows], *_context(loop.state)]
     lines.append(f"submit together, as block YAML; nothing found: findings: []\n{form}")
     questions = [(expert.name, prose.clean(question, 120)) for expert, question, _ in rows]
     steps = nextstep.reviewers(loop.state, questions)
@@ -190,13 +190,13 @@ def brief(workspace: Workspace, wave: int | None, name: str) -> Result:
     """Everything that one expert of a review has to know, and the form of the report."""
     loop = workspace.loop()
     state = loop.state
-    bounds = experts.THOROUGH if wave is None else experts.LIGHT
-    rows = {row.name: question for row, question, _ in experts.of_review(state, bounds, wave)}
+    bounds = THOROUGH if wave is None else LIGHT
+    rows = {row.name: question for row, question, _ in of_review(state, bounds, wave)}
     known = {row.name: row for row in profiles.read(place.plugin_root())}
     profile = known.get(name)
     if profile is None:
         raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
-    asks = experts.questions(profile)
+    asks = questions(profile)
     if name in rows:
         asks = list(dict.fromkeys([rows[name], *asks]))
     lines = [
@@ -236,3 +236,49 @@ def _work(state: LoopState, wave: int | None) -> list[str]:
         and not review.unsettled(row, state)
         and row.severity != review.SUGGESTION
     ]
+
+
+# -- who is chosen
+
+LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
+
+#: An expert, the question that nobody before it is asked, how sure it may be.
+Chosen = tuple[panel.Profile, str, int]
+
+
+def chosen(state: LoopState, topics: list[str], count: int = panel.NORMAL) -> list[Chosen]:
+    """The experts for these topics, of those that the project lets speak."""
+    allowed = panel.allowed(profiles.read(place.plugin_root()), state)
+    rows: list[Chosen] = []
+    for expert in panel.choose(allowed, topics, count):
+        taken, asks = [question for _, question, _ in rows], questions(expert)
+        question = next((ask for ask in asks if ask not in taken), asks[0])
+        rows.append((expert, question, panel.confidence(expert, topics)))
+    return rows
+
+
+def of_review(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[Chosen]:
+    """The experts of a review; the more topics, the more of them. bounds: least and most · wave:
+    whose tasks a light review is about, by default the newest."""
+    if wave is None and bounds == LIGHT:
+        wave = state.waves[-1].number if state.waves else None
+    topics = panel.review_topics(state, wave)
+    return chosen(state, topics, bounds[len(topics) >= bounds[1]])
+
+
+def expert_lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
+    """One line for each expert of a review: role, confidence, question."""
+    head = f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"
+    return [head, *[expert_line(*row) for row in of_review(state, bounds, wave)]]
+
+
+def expert_line(expert: panel.Profile, question: str, confidence: int | str) -> str:
+    """`  api-designer (API designer), confidence 8: Can a caller …?`"""
+    asked = prose.clean(question, 120)
+    return f"  {expert.name} ({expert.title}), confidence {confidence}: {asked}"
+
+
+def questions(expert: panel.Profile) -> list[str]:
+    """What a role asks."""
+    asks = expert.asks
+    return [str(ask) for ask in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]

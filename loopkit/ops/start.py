@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from ..core.review import review
 from ..engine import checkpoints
 from ..store import config, loops, mirror, native, origin, place, prompts, trust
 from ..store import loop as store
-from . import recall, request, worktree
+from . import memory, request, worktree
 from .workspace import Result, Workspace, untrusted_only
 
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
@@ -24,12 +25,9 @@ _POLICY = re.compile(r"\s*--approval(?:=|\s+)(\S*)\s*(.*)\Z", re.DOTALL)
 
 
 class Options(NamedTuple):
-    """How a loop is started.
-
-    most: limits by their kind, as typed · unattended: nobody can be asked · approval, list_mode:
-    None for what settings and environment say · fresh: archive the unfinished loop first, with
-    `purge` delete it · beside: pause it and keep it.
-    """
+    """How a loop is started. most: limits by their kind, as typed · unattended: nobody can be asked
+    · approval, list_mode: None for what settings and environment say · fresh: archive the
+    unfinished loop first, with `purge` delete it · beside: pause it and keep it."""
 
     most: dict[str, str] = {}
     unattended: bool = False
@@ -44,18 +42,18 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     """Start with the words typed after /loop:start, which may begin with `--approval <policy>`."""
     text = prompts.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
-        said = (
+        text = (
             "No task text has arrived. Ask the person what is to be done, then submit it unchanged:"
         )
         step = "loopkit start --task-file -"
-        return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
-    policy = _POLICY.match(text)
-    if policy is None:
+        return Result(None, f"{text}\nnext: {step}", {"said": text, "next": [step]})
+    typed = _POLICY.match(text)
+    if typed is None:
         return start(workspace, text, options)
-    if policy[1] not in POLICIES:
-        raise UsageFault(f"--approval is {policy[1][:30]!r}", "use " + ", ".join(POLICIES))
-    chosen = options.approval or policy[1]
-    return start(workspace, policy[2], options._replace(approval=chosen))
+    policy, text = typed.groups()
+    if policy not in POLICIES:
+        raise UsageFault(f"--approval is {policy[:30]!r}", "use " + ", ".join(POLICIES))
+    return start(workspace, text, options._replace(approval=options.approval or policy))
 
 
 def start(workspace: Workspace, text: str, options: Options) -> Result:
@@ -68,7 +66,12 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
     most = settings.pop("limits")
     most |= {kind: limits.amount(typed, None, kind) for kind, typed in options.most.items()}
     default = settings.pop("approval")
-    mode = _list_mode(workspace, options.list_mode)
+    existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
+    if options.list_mode == "existing" and not existing:
+        raise UsageFault(
+            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
+            "start Claude Code with it, or leave --list out",
+        )
     if other is not None and other != root and _overlaps(workspace, other, root):
         with store.locked(other):
             _make_room(workspace, other, options)
@@ -82,7 +85,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             "client_pid": place.client_pid(workspace.environment),
             "unattended": options.unattended or workspace.unattended,
             "approval": options.approval or default,
-            "list": mode,
+            "list": options.list_mode or ("existing" if existing else "session"),
             "folder": _folder(workspace, root),
             "settings": settings,
         }
@@ -114,10 +117,8 @@ def _check(workspace: Workspace, text: str, options: Options) -> None:
     if options.purge and not options.fresh:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
     if options.beside and options.fresh:
-        raise UsageFault(
-            "--beside and --fresh",
-            "one keeps the unfinished loop, the other archives it: give one",
-        )
+        way = "one keeps the unfinished loop, the other archives it: give one"
+        raise UsageFault("--beside and --fresh", way)
 
 
 def _check_blocklist(names: list) -> None:
@@ -135,16 +136,6 @@ def _check_blocklist(names: list) -> None:
     left, wanted = len(known) - len(set(names)), review.THOROUGH_EXPERTS[1]
     if known and left < wanted:
         raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {wanted}")
-
-
-def _list_mode(workspace: Workspace, mode: str | None) -> str:
-    existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
-    if mode == "existing" and not existing:
-        raise UsageFault(
-            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
-            "start Claude Code with it, or leave --list out",
-        )
-    return mode or ("existing" if existing else "session")
 
 
 # -- where it goes
@@ -182,9 +173,8 @@ def _project(workspace: Workspace) -> str:
 
 
 def _overlaps(workspace: Workspace, other: str, root: str) -> bool:
-    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of
-    which this is a part, or by an earlier version in another place. One of a home folder counts for
-    its own session only."""
+    """Whether a loop in another `.loop` works on the same files: begun for the whole of which this
+    is a part, or by an earlier version. One of a home folder counts for its own session only."""
     old, new = os.path.dirname(other), os.path.dirname(root)
     if place.out_of_reach(old, workspace.environment):
         view = loops.view(other)
@@ -216,8 +206,7 @@ def _make_room(workspace: Workspace, root: str, options: Options) -> None:
             raise
         snapshot = loops.read_snapshot(root)
         name = snapshot["loop"] if snapshot else loops.names(root)[-1]
-        _put_away(workspace, root, name, options.purge)
-        return
+        return _put_away(workspace, root, name, options.purge)
     if old is None or not old.ours:
         return
     session = old.state.session
@@ -225,9 +214,9 @@ def _make_room(workspace: Workspace, root: str, options: Options) -> None:
     if over and session.verdict != verdict.CANCELLED:
         return
     elsewhere = session.owner != workspace.session and place.alive(session.owner_pid)
+    if not over and (elsewhere or not (options.fresh or options.beside)):
+        raise _in_the_way(workspace, old, elsewhere)
     if not over:
-        if elsewhere or not (options.fresh or options.beside):
-            raise _in_the_way(workspace, old, elsewhere)
         _end(workspace, old, options)
     # where it was cancelled whoever did so may have died before this
     native.withdraw(native.folder(workspace.environment, session.owner), old.name)
@@ -249,14 +238,13 @@ def _end(workspace: Workspace, old: store.Loop, options: Options) -> None:
 
 def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refused:
     state, session = old.state, old.state.session
-    whose = workspace.whose(session.owner) + (" (running)" if elsewhere else "")
-    scores = state.scores or {}
+    whose, scores = workspace.whose(session.owner), state.scores or {}
     ways = (
-        "take over: loopkit resume --take-over"
-        if elsewhere
-        else "resume: loopkit resume; start fresh (archives it): loopkit start --fresh with "
+        "resume: loopkit resume; start fresh (archives it): loopkit start --fresh with "
         "--from-prompt or --task-file; keep it for later: the same with --beside"
     )
+    if elsewhere:
+        whose, ways = f"{whose} (running)", "take over: loopkit resume --take-over"
     return Refused(
         f"loop {old.name} is not finished: stage {session.stage}, spec "
         f"{scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}, {state.counts['completed']}/"
@@ -269,12 +257,10 @@ def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refus
 def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
     """Archive or delete a loop; worktrees in it go along, and git is told where they are."""
     if not purge:
-        worktree.moved(workspace, store.archive(root, name, purge))
-        return
-    try:
+        return worktree.moved(workspace, store.archive(root, name, purge))
+    kept = []
+    with contextlib.suppress(OSError):  # a journal that cannot be read names none
         kept = [row.sha for row in loops.fold(root, name)[0].checkpoints.rows]
-    except OSError:  # a journal that cannot be read names none
-        kept = []
     worktree.check_purge(workspace, name)
     store.archive(root, name, purge)
     try:
@@ -290,34 +276,33 @@ def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
 
 def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> list[str]:
     state, usd, seconds = loop.state, most["usd"], most["seconds"]
-    given = {
-        "iterations": None if most["iterations"] is None else f"{most['iterations']} iterations",
-        "money": None if usd is None else f"${usd:g}",
-        "time": None if seconds is None else clock.human(seconds),
-    }
-    shown = ", ".join(text or f"no limit on {name}" for name, text in given.items())
+    turns = most["iterations"]
+    shown = (
+        "no limit on iterations" if turns is None else f"{turns} iterations",
+        "no limit on money" if usd is None else f"${usd:g}",
+        "no limit on time" if seconds is None else clock.human(seconds),
+    )
     lines = [
         f"loop {loop.name} started, state in {os.path.relpath(loop.folder, workspace.folder)}",
-        f"limits: {shown} (change: loopkit resume --iterations N --usd N --time T; none lifts one)",
+        f"limits: {', '.join(shown)} (change: loopkit resume --iterations N --usd N --time T; none "
+        "lifts one)",
     ]
     if not state.terms.check_completes:
         lines.append(f"approval: {state.approval} (tasks need more than a check that passes)")
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
     if first["list"] == mirror.NEW:
-        name = loop.name
-        lines.append(
-            f"task list {name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={name}"
-        )
+        variable = f"CLAUDE_CODE_TASK_LIST_ID={loop.name}"
+        lines.append(f"task list {loop.name}: later sessions see it with {variable}")
     if state.folder:
-        where = f"checks run in {state.folder}, where this session was opened; files are named from"
-        lines.append(prose.clean(f"{where} {workspace.project}", 2000))
+        text = f"checks run in {state.folder}, where this session was opened; files are named from"
+        lines.append(prose.clean(f"{text} {workspace.project}", 2000))
     lines += filter(None, [origin.line(origin.along(workspace.origin(loop.root)))])
     lines.append("task: " + prose.clean(state.text.strip().splitlines()[0], 200))
-    learnt = recall.fitting(workspace, loop.root, state)
+    learnt = memory.fitting(workspace, loop.root, state)
     if learnt:
         lines.append("learnt before (skill hope:recall: what applies here?):")
-        lines += ["  " + line for line in recall.lines(learnt)]
-    rubric = [f"  {name}: {request.rubric(name)}" for name in score.DIMENSIONS]
-    known = "topics, main one first: " + ", ".join(TOPICS)
-    return [*lines, "score the request, 0 to 2 each:", *rubric, known]
+        lines += ["  " + line for line in memory.recall_lines(learnt)]
+    lines.append("score the request, 0 to 2 each:")
+    lines += [f"  {name}: {request.rubric(name)}" for name in score.DIMENSIONS]
+    return [*lines, "topics, main one first: " + ", ".join(TOPICS)]

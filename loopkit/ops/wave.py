@@ -11,7 +11,7 @@ from ..core.steps import due, nextstep, policies, resumption, waves
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import checkpoint, dispatch, experts, recovering, worktree
+from . import checkpoint, dispatch, review, worktree
 from .workspace import Result, Workspace, data_of
 
 NO_TASK_TOOLS = (
@@ -31,7 +31,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     stage.running(loop.state)
     if resumption.belated(loop.state):
         return _belated(workspace, loop)
-    settled = recovering.settle(workspace, loop)
+    settled = checkpoint.settle(workspace, loop)
     if settled.done:  # what loopkit does by itself is all then
         text, data = "\n".join(settled.lines), {"question": settled.question}
         return Result(loop, text, data, code=settled.exit)
@@ -114,11 +114,11 @@ def close(workspace: Workspace) -> Result:
     if data["status"] != PROGRESSING:
         said.append(loopstate.line(loop.state))
         said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.blocked(loop.state)]
-    settled = recovering.settle(workspace, loop)
+    settled = checkpoint.settle(workspace, loop)
     said += settled.lines
     state, policy = loop.state, policies.of(loop.state)
     if settled.question is None and policy.offers_review(state) and not policy.recovery(state):
-        rows = experts.lines(state, experts.LIGHT)
+        rows = review.expert_lines(state, review.LIGHT)
         said.append("light review, half a minute, never blocks; " + "\n".join(rows))
     code = int(settled.exit or state.session.status == verdict.FAILED)
     return Result(loop, "\n".join(said), {**data, "question": settled.question}, code=code)
