@@ -58,16 +58,16 @@ def _followed(state: LoopState, data: dict) -> list[str]:
     hanging = decisions.dependents(state, data["supersedes"])
     if hanging:
         lines.append(f"still stands and depends on it: {_numbers(hanging)}; do they hold?")
-    for one in state.findings.values():
-        if (one.resolution or {}).get("text") == f"decision {data['number']:03d}":
-            is_open = one.task in state.tasks and one.task in state.open
-            left = f"; loopkit task remove {one.task}, if nothing needs it" if is_open else ""
-            lines.append(f"{one.id} is settled by it{left}")
+    for row in state.findings.values():
+        if (row.resolution or {}).get("text") == f"decision {data['number']:03d}":
+            is_open = row.task in state.tasks and row.task in state.open
+            left = f"; loopkit task remove {row.task}, if nothing needs it" if is_open else ""
+            lines.append(f"{row.id} is settled by it{left}")
     return lines
 
 
 def _numbers(numbers: list[int]) -> str:
-    return ", ".join(f"{one:03d}" for one in numbers)
+    return ", ".join(f"{number:03d}" for number in numbers)
 
 
 def listed_decisions(workspace: Workspace) -> Result:
@@ -78,19 +78,18 @@ def listed_decisions(workspace: Workspace) -> Result:
     if not rows:
         return Result(loop, "no decision yet", {"decisions": []}, ["loopkit decide --file -"])
     lines, data = [], []
-    for one in sorted(rows, key=lambda one: one.get("number", 0)):
-        number, lesson = one.get("number", 0), decisions.is_lesson(one)
+    for row in sorted(rows, key=lambda row: row.get("number", 0)):
+        number, lesson = row.get("number", 0), decisions.is_lesson(row)
         status = "ANTI-PATTERN" if lesson else decisions.status(state, number)
         invalid = number in state.decision_log.invalidated and status == "DECISION"
         gone = " (no longer holds)" if invalid else ""
-        title = prose.clean(str(one.get("title", "")), decisions.LONGEST_TITLE)
+        title = prose.clean(str(row.get("title", "")), decisions.LONGEST_TITLE)
         lines.append(f"{number:03d} {status}{gone}: {title}")
-        kept = {key: value for key, value in one.items() if key != "at"}
-        data.append({**kept, "status": status})
+        data.append({**{key: row[key] for key in row if key != "at"}, "status": status})
     left = len(lines) - MOST_LISTED
     if left > 0:
-        where = f"{prose.count(left, 'earlier one')}: see .loop/{loop.name}/learnings/"
-        lines = [where, *lines[left:]]
+        more = f"{prose.count(left, 'earlier one')}: see .loop/{loop.name}/learnings/"
+        lines = [more, *lines[left:]]
     return Result(loop, "\n".join(lines), {"decisions": data}, [])
 
 
@@ -103,20 +102,22 @@ def show_lessons(workspace: Workspace) -> Result:
     rows = proposals(loop)
     known = _known(workspace, loop.root) + _known(workspace, None)
     kept = [learned.again({**row}, known) is None for row in rows]
-    said = [
-        f"{number}. {learning.told(row)}" + (" (kept)" if is_kept else "")
-        for number, (row, is_kept) in enumerate(zip(rows, kept, strict=True), 1)
+    numbered = [{**row, "number": number} for number, row in enumerate(rows, 1)]
+    lines = [
+        f"{row['number']}. {learning.told(row)}" + " (kept)" * is_kept
+        for row, is_kept in zip(numbered, kept, strict=True)
     ]
-    if said:
-        said.append(
+    head = f"loop {loop.name} proposes nothing; what you know better is kept like this:"
+    if lines:
+        head = (
             "the person decides (skill hope:learn): loopkit learn --accept N, or in better words:"
         )
-    else:
-        said.append(f"loop {loop.name} proposes nothing; what you know better is kept like this:")
-    said.append("loopkit learn --file - (--user: for all your projects), as block YAML:")
-    said.append(replies.form("learnings"))
-    numbered = [{**row, "number": number} for number, row in enumerate(rows, 1)]
-    return Result(loop, "\n".join(said), {"proposals": numbered, "kept": kept})
+    lines += [
+        head,
+        "loopkit learn --file - (--user: for all your projects), as block YAML:",
+        replies.form("learnings"),
+    ]
+    return Result(loop, "\n".join(lines), {"proposals": numbered, "kept": kept})
 
 
 def proposals(loop: Loop) -> list[dict]:
@@ -134,9 +135,8 @@ def accept_lessons(workspace: Workspace, numbers: list[int], user: bool) -> Resu
     rows = proposals(loop)
     for number in numbers:
         if not 1 <= number <= len(rows):
-            raise Refused(
-                f"there is no proposal {number}", f"see loopkit learn, it shows {len(rows)}"
-            )
+            todo = f"see loopkit learn, it shows {len(rows)}"
+            raise Refused(f"there is no proposal {number}", todo)
     if not numbers:
         raise UsageFault("no number was given", "write them like 1,3")
     chosen = [rows[number - 1] for number in dict.fromkeys(numbers)]
@@ -169,36 +169,30 @@ def _keep(workspace: Workspace, loop: Loop | None, rows: list[dict], user: bool)
     path = learnings.path_of(root, workspace.environment)
     kept = _write(workspace, root, path, stamped)
     near = os.path.relpath(path, workspace.folder)
-    lines = [
-        f"kept in {path if near.startswith('..') else near}: {len(kept)} of {len(rows)}"
-        + ("" if kept else " (known already)")
-    ]
+    shown, known = path if near.startswith("..") else near, "" if kept else " (known already)"
+    lines = [f"kept in {shown}: {len(kept)} of {len(rows)}{known}"]
     lines += ["  " + learning.told(row) for row in kept]
     if user and workspace.root and not learnings.user_too(workspace.origin(workspace.root)):
         lines.append("recalled in a project whose .loop/config.toml has user = true under [recall]")
-    said, data = "\n".join(lines), {"kept": kept, "file": path}
-    return Result(loop, said, data if loop is not None else {**data, "said": said, "next": []})
+    text, data = "\n".join(lines), {"kept": kept, "file": path}
+    return Result(loop, text, data if loop is not None else {**data, "said": text, "next": []})
 
 
 def _write(workspace: Workspace, root: str | None, path: str, rows: list[dict]) -> list[dict]:
     """Write what is new of the rows; returns that. Raises Damaged."""
-    folder = os.path.dirname(path)
+    target, kept = os.path.dirname(path), list[dict]()
     try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
-    with locked(folder):
-        known = _known(workspace, root)
-        kept: list[dict] = []
-        for row in rows:
-            new = learned.again(row, [*known, *kept])
-            if new is not None:
-                kept.append(new)
-        try:
+        os.makedirs(target, exist_ok=True)
+        with locked(target):
+            known = _known(workspace, root)
+            for row in rows:
+                new = learned.again(row, [*known, *kept])
+                kept += [] if new is None else [new]
+            target = path
             if kept:
                 learnings.append(path, kept)
-        except OSError as error:
-            raise unwritable(path, error) from None
+    except OSError as error:
+        raise unwritable(target, error) from None
     return kept
 
 
@@ -223,13 +217,13 @@ def recalled(workspace: Workspace) -> Result:
     """What fits the loop's request and was not answered yet."""
     loop = workspace.loop()
     shown = fitting(workspace, loop.root, loop.state)
-    said = recall_lines(shown)
+    lines = recall_lines(shown)
     if shown and loop.state.stage == "intent":
-        said.append(ASK)
+        lines.append(ASK)
     elif not shown:
         nothing = "nothing else was learnt before", "nothing learnt before fits this request"
-        said = [nothing[not _answered(loop.state)]]
-    return Result(loop, "\n".join(said), {"learnings": _recall_rows(shown)})
+        lines = [nothing[not _answered(loop.state)]]
+    return Result(loop, "\n".join(lines), {"learnings": _recall_rows(shown)})
 
 
 def answer_recalled(workspace: Workspace, confirm: list[int], dismiss: list[int]) -> Result:
@@ -245,8 +239,8 @@ def recalled_about(workspace: Workspace, text: str) -> Result:
     whose = workspace.origin(workspace.root) if workspace.root else None
     ranked = learnings.fitting(whose, text, time.time(), workspace.environment, workspace.note)
     shown = list(enumerate(ranked, 1))
-    said = "\n".join(recall_lines(shown)) or "nothing learnt before fits this text"
-    return Result(None, said, {"learnings": _recall_rows(shown), "said": said, "next": []})
+    text = "\n".join(recall_lines(shown)) or "nothing learnt before fits this text"
+    return Result(None, text, {"learnings": _recall_rows(shown), "said": text, "next": []})
 
 
 def fitting(workspace: Workspace, root: str, state: LoopState) -> list[tuple[int, Learning]]:
