@@ -105,8 +105,6 @@ def group(name: str, example: str, text: str) -> Group:
 
 #: An option without a value.
 flag = functools.partial(click.option, is_flag=True)
-#: The words of a command that is to be run.
-COMMAND_WORDS = click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
 
 
 def file(what: str, name: str = "--file", end: str = "", **settings: Any) -> Callable:
@@ -131,21 +129,6 @@ def words(name: str, **settings: Any) -> Callable:
 
 def _text(context: click.Context, parameter: click.Parameter, values: tuple) -> str:
     return " ".join(values)
-
-
-#: Options that set a limit → the kind of it.
-LIMITS = {"--iterations": "iterations", "--usd": "usd", "--time": "seconds"}
-
-
-def limit(name: str, text: str) -> Callable:
-    """An option that sets a limit."""
-    return click.option(name, LIMITS[name], metavar="T" if name == "--time" else "N", help=text)
-
-
-def with_limits(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with those of limits that were given as one, `most`."""
-    limits = {kind: arguments.pop(kind) for kind in LIMITS.values()}
-    return {**arguments, "most": {kind: text for kind, text in limits.items() if text}}
 
 
 # -- what is submitted

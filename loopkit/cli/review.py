@@ -1,4 +1,4 @@
-"""loopkit review: expert reviews, light after a wave, thorough before the gate."""
+"""loopkit review, panel, gate: what experts found, and what is missing before completion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import click
 from .. import replies
 from ..core.journal.errors import UsageFault
 from ..ops import batch
-from ..ops import review as ops
+from ..ops import gate as gates
+from ..ops import panel as panels
+from ..ops import review as reviews
 from ..ops.workspace import Result
 from . import app
 
@@ -90,14 +92,18 @@ def _of_experts(
 ) -> Result:
     """A light review, or the thorough one where no wave is named."""
     if brief is not None:
-        return ops.brief(call, wave, brief)
+        return reviews.brief(call, wave, brief)
     if source is None and not light:
-        return ops.ask_thorough(call) if wave is None else ops.ask_light(call, wave)
+        return reviews.ask_thorough(call) if wave is None else reviews.ask_light(call, wave)
     name = "review" if wave is None else "wave_review"
     if "experts" in light:
         light["experts"] = [expert.strip() for expert in light["experts"].split(",")]
     row = app.read_record(call, source, name) if source else replies.check(name, light)
-    return ops.record_thorough(call, row) if wave is None else ops.record_light(call, wave, row)
+    return (
+        reviews.record_thorough(call, row)
+        if wave is None
+        else reviews.record_light(call, wave, row)
+    )
 
 
 @review.add("resolve", 'loopkit review resolve F-003 --skip "covered by the next loop"')
@@ -123,4 +129,38 @@ def resolve(
             "give exactly one of --approve, --task, --discuss, --skip, --waive",
             "see loopkit review resolve --help",
         )
-    return ops.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
+    return reviews.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
+
+
+@app.command("panel", "loopkit panel T-003 --file -")
+@click.argument("task_id", required=False)
+@click.option(
+    "--clarify",
+    metavar="DIMENSION",
+    help="The readings of a dimension of the request that is unclear.",
+)
+@app.flag("--wave", help="How the next wave is worked: in parallel, or one task at a time.")
+@app.file("What the panel found, as block YAML")
+def panel(
+    call: app.App, task_id: str | None, clarify: str | None, wave: bool, source: str | None
+) -> Result:
+    """Brief a panel (whom to ask what, about what), or record what it found with --file."""
+    if sum((task_id is not None, clarify is not None, wave)) != 1:
+        raise UsageFault("give a task, --clarify DIMENSION or --wave", "see loopkit panel --help")
+    row = app.read_record(call, source, "panel") if source else None
+    if task_id is not None:
+        return panels.on_task(call, task_id, row)
+    return (
+        panels.on_dimension(call, clarify, row)
+        if clarify is not None
+        else panels.on_wave(call, row)
+    )
+
+
+@app.command("gate", "loopkit gate --file -")
+@app.file("The answers as block YAML")
+def gate(call: app.App, source: str | None) -> Result:
+    """Show what the gate still waits for, or answer for it. It needs every task completed with
+    evidence that fits, the thorough review passed, every criterion seen, and four points answered
+    for the kind of work."""
+    return gates.record(call, app.read_record(call, source, "gate")) if source else gates.ask(call)
