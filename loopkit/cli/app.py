@@ -135,11 +135,7 @@ def _text(context: click.Context, parameter: click.Parameter, values: tuple) -> 
 
 
 def read_input(call: App, source: str) -> str:
-    """Text of a file inside the project, or of standard input for `-`, UTF-8, without a byte order
-    mark.
-
-    Raises UsageFault, Damaged.
-    """
+    """UTF-8 text of a file in the project, or of standard input. Raises UsageFault, Damaged."""
     return read_copied(call, source)[0]
 
 

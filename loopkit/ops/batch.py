@@ -26,8 +26,7 @@ _SUBJECT = 100
 
 
 def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
-    """The review of the plan: ask for it, record it (row), or let the plan pass as the person says
-    (why)."""
+    """Ask for the review of the plan, record it (row), or let the plan pass unreviewed (why)."""
     if why is not None and row is not None:
         raise UsageFault(
             "both --file and --waive", "a review is submitted, or the person lets the plan pass"

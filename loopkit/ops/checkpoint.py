@@ -36,11 +36,8 @@ def checkpoint(workspace: Workspace, label: str | None = None) -> Result:
 
 
 def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
-    """The checkpoint that is due by itself, as a line to print; "" if none is. Never raises: a
-    failure is that line.
-
-    label: one that is made although none is due. Without git this is said once in a loop.
-    """
+    """Make the checkpoint that is due, or one with this label; a line to print, which tells of a
+    failure too. Without git this is told once in a loop."""
     wanted = (label, None) if label else rules.due(loop.state)
     if wanted is None:
         return ""
@@ -82,12 +79,8 @@ def kept(
     wave: int | None = None,
     **facts: Any,
 ) -> list[Change]:
-    """Put a tree on the loop's next free ref; gives the line to be recorded. The caller holds the
-    lock.
-
-    A ref that is taken belongs to a checkpoint whose record was cut off, or to an older loop of
-    this name.
-    """
+    """Put a tree on the loop's next free ref; gives its event. Under the lock. A ref that is taken
+    belongs to a checkpoint whose record was cut off, or to an older loop of this name."""
     project, environment = workspace.project, workspace.environment
     before, now = rules.parent(state), snapshot.place.head
     text = rules.message(label, rules.worked_on(state, wave))
@@ -332,10 +325,7 @@ Settled = namedtuple("Settled", "lines question exit done")
 
 def settle(workspace: Workspace, loop: Loop) -> Settled:
     """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask
-    the person.
-
-    Without a person the question stays, and the command exits 1 (rule: Recovery).
-    """
+    the person. Without a person the question stays (rule: Recovery)."""
     changes = workspace.change(loop, recovery.settled) if recovery.due(loop.state) else []
     lines, question = [], None
     for kind, row in changes:

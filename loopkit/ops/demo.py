@@ -1,5 +1,4 @@
-"""A whole loop on a small real project, with recorded answers: real edits, real checks, no
-model."""
+"""A loop on a small real project with recorded answers: real edits, real checks, no model."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ _GIT = (
 
 
 class Told(NamedTuple):
-    """What happens around the loop's own steps. mark: how the line begins · quote: what a hook
-    says, lines."""
+    """What happens around the loop's own steps. mark: begins the line · quote: what a hook says."""
 
     mark: str
     text: str
@@ -89,8 +87,7 @@ def _loop(script: Script, project: str) -> Iterator[Record]:
 
 
 def make_project(folder: str | None) -> str:
-    """The demo's project under git, in a new temporary folder or in `folder`, which must not exist
-    or be empty."""
+    """The demo's project under git, in a temporary folder or in `folder`, which must be empty."""
     source = os.path.join(place.plugin_root(), "demo", "project")
     git = shutil.which("git")
     if git is None:

@@ -1,5 +1,4 @@
-"""What stands in a loop's folder for people and agents, derived from its journal: written when it
-says something else."""
+"""The files of a loop for people and agents, derived from its journal, written when they differ."""
 
 from __future__ import annotations
 

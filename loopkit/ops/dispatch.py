@@ -1,5 +1,4 @@
-"""Dispatching steps to agents: recorded, a prompt written for each, an agent line and a reply line
-for each."""
+"""Dispatching steps to agents: for each a record, a prompt, an agent line and a reply line."""
 
 from __future__ import annotations
 
@@ -46,12 +45,10 @@ def _rows(steps: list[Step]) -> list[dict]:
 
 
 def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
-    """Ask these steps of their agents: the agent lines, then a line for each reply. No step: no
-    line.
+    """Ask these steps of their agents: the agent lines, then a line for each reply.
 
-    The prompts are written before anything is recorded, so that no line names a file that is not
-    there. What another command has dispatched meanwhile is left to it. Raises Damaged where a
-    prompt cannot be written.
+    The prompts are written before anything is recorded, so that no line names a missing file. What
+    another command has dispatched meanwhile is left to it. Raises Damaged: a prompt not written.
     """
     if not steps:
         return []

@@ -1,5 +1,4 @@
-"""A loop of this project as what the runner drives (engine/run.py): what is due, what an agent is
-asked, what its answer changes."""
+"""The runner's driver (engine/run.py) of a project's loop: what is due, is asked, is recorded."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
 
 
 class Driver:
-    """The active loop of the project that we stand in. note: takes a line about what could not be
-    read or written without harm."""
+    """The active loop of the project that we stand in. note: as of Workspace."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note
@@ -62,8 +60,7 @@ class Driver:
         return requests
 
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
-        """Record what was answered; what a task's agent did is then looked at by the task's
-        check."""
+        """Record what was answered; the task's check then looks at what its agent did."""
         workspace, loop = self._open()
         if step.kind in _FORMS:
             row = _row(step.kind, answer)

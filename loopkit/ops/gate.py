@@ -87,8 +87,7 @@ def _brief(state: LoopState, kind: str) -> list[str]:
 
 
 def form(loop: Loop, kind: str) -> str:
-    """The record to submit, with the points of a kind of work and the criteria that no command
-    verifies."""
+    """The record to submit: the points of a kind of work, criteria that no command verifies."""
     points = {
         name: f"{meaning}: PASS how you know | FAIL what is wrong"
         for name, meaning in gate.POINTS[kind].items()

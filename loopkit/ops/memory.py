@@ -197,8 +197,7 @@ def _write(workspace: Workspace, root: str | None, path: str, rows: list[dict]) 
 
 
 def _known(workspace: Workspace, root: str | None) -> list[dict]:
-    """The person's own lines of the project, or of the user where `root` is None. Raises
-    Damaged."""
+    """The person's own lines of the project, or (None) of the user. Raises Damaged."""
     path = learnings.path_of(root, workspace.environment)
     try:
         return learnings.rows(path, workspace.origin(root) if root else None)

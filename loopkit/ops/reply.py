@@ -20,8 +20,7 @@ from .workspace import Result, Workspace
 
 
 def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Result:
-    """Take an agent's answer of a kind about a task, "plan" or "goal"; one that does not fit is
-    asked for once more."""
+    """Record an agent's answer about a task, "plan" or "goal"; ask again for an invalid one."""
     loop = workspace.own_loop()
     policies.of(loop.state).check_replies()
     step = answers.find(loop.state, kind, target)

@@ -130,8 +130,7 @@ def ask_shape(workspace: Workspace) -> Result:
 
 
 def _shape_brief(workspace: Workspace, state: LoopState | None) -> list[str]:
-    """What a shape is made from: aspects with anchor and proof, the project's own commands, types,
-    the form."""
+    """What a shape is made from: aspects, the project's own commands, types, the form."""
     lines, form, folder = [], shape.FORM, workspace.folder
     if state is not None:
         folder = workspace.work_folder(state)
@@ -160,8 +159,7 @@ def _shape_brief(workspace: Workspace, state: LoopState | None) -> list[str]:
 
 
 def accept_shape(workspace: Workspace, text: str, max_mode: int = 0o666) -> Result:
-    """Check a SHAPE.md strictly and store it, with at most these permission bits. Raises
-    ShapeFaults."""
+    """Check a SHAPE.md and store it, with at most these permission bits. Raises ShapeFaults."""
     loop = workspace.own_loop()
     data = workspace.change(loop, intake.shaped, text)[0][1]
     target = os.path.join(loop.folder, shape.FILE)

@@ -113,8 +113,7 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
 
 
 def ask_thorough(workspace: Workspace) -> Result:
-    """Give the thorough review to its experts, an agent each; while they may be at work nobody is
-    started twice."""
+    """Give the thorough review to its experts, an agent each; none is started twice."""
     loop = workspace.own_loop()
     rows = of_review(loop.state, THOROUGH)
     if len(rows) < review.THOROUGH_EXPERTS[0]:
@@ -166,8 +165,7 @@ def _changed(state: LoopState) -> list[str]:
 
 
 def reasons(state: LoopState, files: list[str]) -> list[str]:
-    """The live decisions, those that touch these files first, and the anti-patterns that do;
-    bounded."""
+    """The live decisions, those that touch these files first, and the anti-patterns that do."""
     rows = decisions.in_view(state, files)
     lines = []
     for row in rows[:MOST_REASONS]:

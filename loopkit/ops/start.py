@@ -143,10 +143,7 @@ def _check_blocklist(names: list) -> None:
 
 def _root(workspace: Workspace) -> str:
     """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one
-    or that is taken.
-
-    Raises Refused where the project is out of reach.
-    """
+    or that is taken. Raises Refused where the project is out of reach."""
     project, environment = _project(workspace), workspace.environment
     if place.out_of_reach(project, environment):
         raise Refused(

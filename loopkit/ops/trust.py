@@ -24,8 +24,8 @@ def take_over(workspace: Workspace, words: list[str]) -> Result:
     """Show the settings, learnings and decisions in .loop that came with the repository, or take
     them over, in a terminal.
 
-    They are used only once you have taken them over, as they stand now: what is changed later is a
-    stranger's again. A session of Claude Code sees how many there are, and no more.
+    They are used only once you have taken them over, as they stand now: what is changed later is
+    untrusted again. A session of Claude Code sees how many there are, and no more.
     """
     known = (*origin.WORDS.values(), ALL)
     for word in words:
@@ -52,8 +52,7 @@ def take_over(workspace: Workspace, words: list[str]) -> Result:
 
 
 def _check(workspace: Workspace, chosen: list[Item]) -> None:
-    """Raises Refused in a session, where the person would not see what they take over, and for
-    settings that no loop could start with."""
+    """Raises Refused in a session, which does not show it, and for settings that are invalid."""
     if workspace.session:
         raise Refused(
             "only the person takes over what came with the repository, and a session does not "
@@ -102,8 +101,7 @@ def _listed(items: list[Item], contents: bool) -> list[str]:
 
 
 def _meant(item: Item, text: str) -> list[str]:
-    """What an entry comes to once it is taken over: the settings that differ from the defaults, or
-    the words that are told."""
+    """What an entry means: settings that differ from the defaults, or the words that are told."""
     if item.kind == origin.SETTINGS:
         try:
             given, usual = (_flat(config.parsed(raw, item.name)) for raw in (text.encode(), b""))

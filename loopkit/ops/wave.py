@@ -1,5 +1,4 @@
-"""Waves: the next one is opened, or whatever agents have to do is dispatched; the open one is
-closed."""
+"""Waves: the next one is opened, what agents have to do is dispatched, the open one is closed."""
 
 from __future__ import annotations
 

@@ -92,9 +92,8 @@ class Workspace:
 
     @staticmethod
     def _take_what_hooks_know() -> None:
-        """Keep notes of loops where the session's hooks look for them, and know where it was
-        opened, though no SessionStart hook has exported it: the plugin was installed in the middle
-        of the session."""
+        """Know the session's state and opened folder though no SessionStart hook has exported them:
+        the plugin was installed in the middle of the session."""
         session = place.session_id(dict(os.environ))
         names = ("LOOPKIT_STATE", "LOOPKIT_OPENED")
         if not session or all(map(os.environ.get, names)):
@@ -193,10 +192,7 @@ class Workspace:
 
     def loop(self, untrusted: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
-
-        What stands in a loop that came with the folder reaches no session; a person at a terminal
-        may look at it, and commands that are made for it (`untrusted`) take it.
-        """
+        Nothing of an untrusted loop reaches a session, but for commands that ask for it."""
         alien = bool(self.session) and untrusted_only(self.root)
         if alien and not untrusted:
             raise not_ours()

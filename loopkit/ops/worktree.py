@@ -159,8 +159,7 @@ def following(state: LoopState) -> list[str]:
 def _merged(
     workspace: Workspace, loop: Loop, state: LoopState, task_id: str, base: str | None, facts: dict
 ) -> list[Change]:
-    """The decision under the lock, so that one merge comes after the other. facts: gets `path` and
-    `left_out`."""
+    """Under the lock: one merge comes after the other. facts: gets `path` and `left_out`."""
     project, environment = workspace.project, workspace.environment
     task = work.find(state, task_id)
     row = rules.check_merge(state, task)
@@ -309,8 +308,7 @@ def remove(workspace: Workspace, names: list[str]) -> Result:
 
 
 def _named(workspace: Workspace, trees: list[Worktree], names: list[str]) -> list[Worktree]:
-    """Those that a path, the name of a folder or a task means. Raises Refused: none, or one that
-    somebody works in."""
+    """Those that a path, folder or task names. Raises Refused: none, or somebody works in it."""
     chosen = []
     for name in names:
         path, word = os.path.realpath(os.path.join(workspace.folder, name)), name.upper()
@@ -397,8 +395,7 @@ def clean_up(workspace: Workspace, loop: Loop) -> str:
 
 
 def check_purge(workspace: Workspace, name: str) -> None:
-    """Before a loop is deleted, under the lock: its clean worktrees go. Refused where another holds
-    something that is not merged."""
+    """Remove a loop's clean worktrees, under the lock. Refused where one holds unmerged work."""
     folder = os.path.join(str(workspace.root), name)
     if not engine.lying(folder):
         return
