@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import namedtuple
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.health import checkpoints as rules
 from ..core.health import recovery
@@ -169,151 +168,131 @@ def rollback(
     are open again.
     """
     if undo == bool(target):
-        raise UsageFault(
-            "give a checkpoint, or --undo alone",
-            "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo",
-        )
+        usage = "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo"
+        raise UsageFault("give a checkpoint, or --undo alone", usage)
     loop = workspace.own_loop()
-    acting = _Rollback(workspace, loop.root, target, force, undo, why)
     if dry_run:
         with loop.writing() as state:
-            acting.prepare(state)
-        again = rules.reopened(loop.state, acting.goal)
-        return Result(loop, "\n".join(acting.preview(again)), acting.row(again), [])
+            plan = _planned(workspace, loop.root, state, target, force)
+        again = rules.reopened(loop.state, plan.goal)
+        head = f"a rollback to {plan.name} would change {prose.count(len(plan.rows), 'file')}"
+        head += f" and reopen {rules.named(again)}" if again else ""
+        text = "\n".join([head, *_files(plan.rows, plan.left)])
+        return Result(loop, text, _rollback_row(plan, plan.rows, plan.left, None, again), [])
+    facts: dict = {}
 
     def decide(state: LoopState) -> list[Change]:
-        acting.prepare(state)
-        loop.record(acting.save(loop.state), workspace.by)
-        return acting.restore(loop.state)
+        plan = facts["plan"] = _planned(workspace, loop.root, state, target, force)
+        about = {"lines": state.lines, "target": plan.goal.number, "undo": undo}
+        saving = kept(workspace, state, plan.snapshot, BEFORE, **about)
+        loop.record(saving, workspace.by)
+        saved = saving[0][1]["number"]
+        facts["saved"] = rules.brought_back(loop.state, plan.goal, saved, undo, bool(plan.rows))
+        facts["done"] = done = checkpoints.restore(
+            *(workspace.project, plan.snapshot.tree, plan.goal.tree, workspace.environment),
+            plan.spare,
+        )
+        return rules.rolled_back(loop.state, plan.goal, facts["saved"], done.paths, undo, why)
 
     changes = workspace.change(loop, decide)
+    plan, saved, done = facts["plan"], facts["saved"], facts["done"]
     again = [data["id"] for kind, data in changes if kind == "task_reopened"]
+    rows = [row for row in plan.rows if row[1] in set(done.paths)]
+    count = prose.count(len(rows), "file")
+    lines = [f"rolled back to {plan.name}: {count} restored", *_files(rows, done.left)]
+    if again:
+        lines.append(f"open again: {rules.named(again)}")
+    if undo:
+        lines.append(
+            "tasks that the rollback opened stay open: each is completed by its check, which runs "
+            "anew"
+        )
+    lines.append(
+        f"the files before are checkpoint {saved}; to have them back: loopkit rollback --undo"
+    )
     # after a flip-flop the person decides which way is right
     settled = settle(workspace, loop)
-    row = {**acting.row(again), "question": settled.question}
-    return Result(loop, "\n".join([*acting.told(again), *settled.lines]), row, code=settled.exit)
+    row = {**_rollback_row(plan, rows, done.left, saved, again), "question": settled.question}
+    return Result(loop, "\n".join([*lines, *settled.lines]), row, code=settled.exit)
 
 
-@dataclass
-class _Rollback:
-    """One rollback: what it is about, step by step. The caller holds the lock."""
+class _Plan(NamedTuple):
+    """A rollback that can be done. rows: (status, path) of what differs · left: paths that stay as
+    they are, with the reason · spare: paths that no checkpoint holds."""
 
-    workspace: Workspace
-    root: str
-    target: str | None
-    force: bool
-    undo: bool
-    why: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    saved: int = 0
+    goal: Checkpoint
+    snapshot: checkpoints.Snapshot
+    spare: list[str]
+    rows: list[tuple[str, str]]
+    left: list[str]
 
     @property
-    def git(self) -> tuple[str, dict]:
-        """Where git runs: the project and the environment."""
-        return self.workspace.project, self.workspace.environment
-
-    def prepare(self, state: LoopState) -> None:
-        """Find the target and what differs from it; refuse."""
-        project, environment = self.git
-        self.goal: Checkpoint = (
-            rules.undone(state) if self.undo else rules.find(state, self.target or "")
-        )
-        try:
-            place = checkpoints.repository(project, environment)
-        except checkpoints.Unavailable as error:
-            raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
-        rules.check(state, self.goal, checkpoints.place_of(place))
-        rules.check_conflict(checkpoints.under_way(place), [], self.force)
-        checkpoints.check_there(project, self.goal.tree, self.goal.number, environment)
-        self.snapshot = checkpoints.snapshot(project, environment, [self.root])
-        self.spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
-        plan = checkpoints.planned(
-            project, self.snapshot.tree, self.goal.tree, environment, self.spare
-        )
-        self.rows = [(row.status, row.path) for row in plan.rows]
-        self.left = sorted(f"{path} ({why})" for path, why in plan.left.items())
-        rules.check_conflict(None, self._committed(), self.force)
-
-    def _committed(self) -> list[str]:
-        """Affected files that were committed since, with something else than it holds."""
-        (project, environment), goal = self.git, self.goal
-        now = checkpoints.head(project, environment)
-        if now is None or now == goal.head:
-            return []
-        since = checkpoints.committed(project, goal.head, now, environment)
-        tree = checkpoints.tree_of(project, now, environment)
-        rows = checkpoints.changed(project, goal.tree, tree, environment)
-        other = {path for _, path in rows}
-        return [path for _, path in self.rows if path in since and path in other]
-
-    def save(self, state: LoopState) -> list[Change]:
-        """Keep the present tree."""
-        facts = {"lines": state.lines, "target": self.goal.number, "undo": self.undo}
-        changes = kept(self.workspace, state, self.snapshot, BEFORE, **facts)
-        self.saved = changes[0][1]["number"]
-        return changes
-
-    def restore(self, state: LoopState) -> list[Change]:
-        """Put the target's tree back; gives the lines of the rollback."""
-        self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
-        project, environment = self.git
-        done = checkpoints.restore(
-            project, self.snapshot.tree, self.goal.tree, environment, self.spare
-        )
-        written = set(done.paths)
-        self.rows, self.left = [row for row in self.rows if row[1] in written], done.left
-        return rules.rolled_back(state, self.goal, self.saved, done.paths, self.undo, self.why)
-
-    # -- what is told
-
-    def _files(self) -> list[str]:
-        kinds = {"A": "back", "D": "gone"}
-        shown = [(kinds.get(status, "changed"), path) for status, path in self.rows[:SHOWN_FILES]]
-        lines = [f"  {kind}: {prose.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
-        more = len(self.rows) - SHOWN_FILES
-        lines += [f"  and {more} more"] if more > 0 else []
-        end = f" ({checkpoints.IGNORED})"
-        ignored = [path.removesuffix(end) for path in self.left if path.endswith(end)]
-        others = [path for path in self.left if not path.endswith(end)]
-        if ignored:
-            lines.append(f"left as they are, since git ignores them: {rules.named(ignored)}")
-        return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
-
-    def _name(self) -> str:
+    def name(self) -> str:
         return f"checkpoint {self.goal.number} ({self.goal.label})"
 
-    def preview(self, again: list[str]) -> list[str]:
-        """What a dry run prints."""
-        head = f"a rollback to {self._name()} would change {prose.count(len(self.rows), 'file')}"
-        return [head + (f" and reopen {rules.named(again)}" if again else ""), *self._files()]
 
-    def told(self, again: list[str]) -> list[str]:
-        """What a rollback prints."""
-        count = prose.count(len(self.rows), "file")
-        lines = [f"rolled back to {self._name()}: {count} restored", *self._files()]
-        if again:
-            lines.append(f"open again: {rules.named(again)}")
-        if self.undo:
-            lines.append(
-                "tasks that the rollback opened stay open: each is completed by its check, which "
-                "runs anew"
-            )
-        lines.append(
-            f"the files before are checkpoint {self.saved}; to have them back: loopkit rollback "
-            "--undo"
-        )
-        return lines
+def _planned(
+    workspace: Workspace, root: str, state: LoopState, target: str | None, force: bool
+) -> _Plan:
+    """Find the target (None: what the newest rollback saved) and what differs from it; refuse. The
+    caller holds the lock."""
+    project, environment = workspace.project, workspace.environment
+    goal = rules.find(state, target) if target else rules.undone(state)
+    try:
+        place = checkpoints.repository(project, environment)
+    except checkpoints.Unavailable as error:
+        raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
+    rules.check(state, goal, checkpoints.place_of(place))
+    rules.check_conflict(checkpoints.under_way(place), [], force)
+    checkpoints.check_there(project, goal.tree, goal.number, environment)
+    snapshot = checkpoints.snapshot(project, environment, [root])
+    spare = rules.spared([*goal.left_out, *snapshot.left_out])
+    plan = checkpoints.planned(project, snapshot.tree, goal.tree, environment, spare)
+    rows = [(row.status, row.path) for row in plan.rows]
+    committed = _committed(workspace, goal)
+    rules.check_conflict(None, [path for _, path in rows if path in committed], force)
+    left = sorted(f"{path} ({why})" for path, why in plan.left.items())
+    return _Plan(goal, snapshot, spare, rows, left)
 
-    def row(self, again: list[str]) -> dict:
-        """The same as a record."""
-        return {
-            "checkpoint": self.goal.number,
-            "files": [{"status": status, "path": path} for status, path in self.rows],
-            "left": self.left,
-            "saved": self.saved or None,
-            "reopened": again,
-        }
+
+def _committed(workspace: Workspace, goal: Checkpoint) -> set[str]:
+    """Files that were committed after a checkpoint, with something else than it holds."""
+    project, environment = workspace.project, workspace.environment
+    now = checkpoints.head(project, environment)
+    if now is None or now == goal.head:
+        return set()
+    since = checkpoints.committed(project, goal.head, now, environment)
+    tree = checkpoints.tree_of(project, now, environment)
+    rows = checkpoints.changed(project, goal.tree, tree, environment)
+    return {path for _, path in rows if path in since}
+
+
+def _files(rows: list[tuple[str, str]], left: list[str]) -> list[str]:
+    kinds = {"A": "back", "D": "gone"}
+    lines = [
+        f"  {kinds.get(status, 'changed')}: {prose.clean(path, rules.LONGEST_NAME)}"
+        for status, path in rows[:SHOWN_FILES]
+    ]
+    more = len(rows) - SHOWN_FILES
+    lines += [f"  and {more} more"] if more > 0 else []
+    end = f" ({checkpoints.IGNORED})"
+    ignored = [path.removesuffix(end) for path in left if path.endswith(end)]
+    others = [path for path in left if not path.endswith(end)]
+    if ignored:
+        lines.append(f"left as they are, since git ignores them: {rules.named(ignored)}")
+    return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
+
+
+def _rollback_row(
+    plan: _Plan, rows: list[tuple[str, str]], left: list[str], saved: int | None, again: list[str]
+) -> dict:
+    return {
+        "checkpoint": plan.goal.number,
+        "files": [{"status": status, "path": path} for status, path in rows],
+        "left": left,
+        "saved": saved or None,
+        "reopened": again,
+    }
 
 
 # -- recovery
