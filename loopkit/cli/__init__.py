@@ -57,7 +57,6 @@ MODULES = {
     **dict.fromkeys(("decide", "learn", "recall"), "memory"),
     **dict.fromkeys(("panel", "gate"), "review"),
     "resume": "start",
-    "baseline": "verify",
     "report": "reply",
     "rollback": "checkpoint",
     "worktree": "wave",
