@@ -55,25 +55,24 @@ def ask(workspace: Workspace) -> Result:
     loop = workspace.own_loop()
     missing = gate.open_points(loop.state, digests(workspace), lost(loop))
     if missing:
-        lines = [what for what, _ in missing]
-        said = "\n".join(["the gate waits:", *(prose.clean(one, 400) for one in lines)])
+        points = [what for what, _ in missing]
+        text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
         steps = [missing[0][1]] if missing[0][1] else None
-        return Result(loop, said, {"missing": lines}, steps, code=1)
+        return Result(loop, text, {"missing": points}, steps, code=1)
     if loop.state.stage != stages.REVIEW:
-        raise Refused(
-            f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
-        )
+        what = f"the loop is in {loop.state.stage}"
+        raise Refused(what, "the gate comes after the thorough review")
     kind = topics.kind_of(loop.state) or score.BUILD
-    said = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", form(loop, kind)])
-    return Result(loop, said, {"kind": kind}, ["loopkit gate --file -"])
+    text = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
+    return Result(loop, text, {"kind": kind}, ["loopkit gate --file -"])
 
 
 def _brief(state: LoopState, kind: str) -> list[str]:
     lines = [f"every check is there; try the four points of a {kind}"]
     for other, points in gate.POINTS.items():
         if other != kind and not topics.kind_of(state):
-            named = ", ".join(f"{name} ({text})" for name, text in points.items())
-            lines.append(f"if it is a {other}: {named}")
+            texts = ", ".join(f"{name} ({text})" for name, text in points.items())
+            lines.append(f"if it is a {other}: {texts}")
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
     lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
@@ -86,7 +85,7 @@ def _brief(state: LoopState, kind: str) -> list[str]:
     return lines
 
 
-def form(loop: Loop, kind: str) -> str:
+def _form(loop: Loop, kind: str) -> str:
     """The record to submit: the points of a kind of work, criteria that no command verifies."""
     points = {
         name: f"{meaning}: PASS how you know | FAIL what is wrong"
@@ -104,14 +103,13 @@ def record(workspace: Workspace, row: dict) -> Result:
     changes = workspace.change(loop, gate.decided, row, digests(workspace), lost(loop))
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:
-        failed = "; ".join(prose.clean(one, 300) for one in data["failed"])
-        said = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
-        return Result(loop, said, {"passed": False, "tasks": data["tasks"]}, code=1)
-    told = {"passed": True, "card": data["card"]}
+        failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
+        text = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
+        return Result(loop, text, {"passed": False, "tasks": data["tasks"]}, code=1)
+    text, row = f"gate passed: {data['card']}", {"passed": True, "card": data["card"]}
     if data["card"] == gate.RESEARCH:
-        said = (
+        text = (
             f"RESEARCH: confidence {data['confidence']} % is under {gate.RESEARCH_UNDER}: find out "
             "more, answer anew"
         )
-        return Result(loop, said, told, code=1)
-    return Result(loop, f"gate passed: {data['card']}", told)
+    return Result(loop, text, row, code=int(data["card"] == gate.RESEARCH))
