@@ -1,7 +1,5 @@
 """The program `loopkit`: parse, call, print. Commands are loaded when they are asked for."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib

@@ -1,7 +1,5 @@
 """What all commands share: how they are called, what they read, how they answer."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import json

@@ -1,7 +1,5 @@
 """loopkit baseline: how a check stood before the work, and whether it is worse now."""
 
-from __future__ import annotations
-
 from ..ops import baseline as ops
 from ..ops.workspace import Result
 from . import app

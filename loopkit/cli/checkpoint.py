@@ -1,7 +1,5 @@
 """loopkit checkpoint, rollback: the working files are kept as they are now, and put back."""
 
-from __future__ import annotations
-
 import click
 
 from ..ops import checkpoint as ops

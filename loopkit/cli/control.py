@@ -1,7 +1,5 @@
 """loopkit pause, cancel, ask, answer, confirm, complete: the person's hand on the loop."""
 
-from __future__ import annotations
-
 import click
 
 from ..ops import control

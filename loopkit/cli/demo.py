@@ -1,7 +1,5 @@
 """loopkit demo: a whole loop to look at."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import textwrap
@@ -52,7 +50,7 @@ def demo(call: app.App, folder: str | None, verbose: bool) -> None:
 class Printer:
     """Prints records while they come, each step with what was recorded for it."""
 
-    def __init__(self, console: Console, verbose: bool) -> None:
+    def __init__(self, console: "Console", verbose: bool) -> None:
         self.console = console
         self.verbose = verbose
         self.step: kinds.Step | None = None  # the one that was named last

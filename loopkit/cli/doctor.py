@@ -1,7 +1,5 @@
 """loopkit doctor: what is wrong, and how to put it right."""
 
-from __future__ import annotations
-
 from ..ops import doctor as ops
 from ..ops.workspace import Result
 from . import app

@@ -1,7 +1,5 @@
 """loopkit decide, learn, recall: why something is so, what loops taught."""
 
-from __future__ import annotations
-
 import click
 
 from ..core.journal.errors import UsageFault

@@ -1,7 +1,5 @@
 """loopkit reply, report: what agents hand over, checked and recorded, or kept in a file."""
 
-from __future__ import annotations
-
 import click
 
 from ..core.plan import roles

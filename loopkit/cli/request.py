@@ -1,7 +1,5 @@
 """loopkit clarify, score, shape: the request made clear, scored, and given its shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

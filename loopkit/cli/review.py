@@ -1,7 +1,5 @@
 """loopkit review, panel, gate: what experts found, and what is missing before completion."""
 
-from __future__ import annotations
-
 import click
 
 from .. import replies

@@ -1,7 +1,5 @@
 """loopkit start, resume: arm a loop on a task, go on with one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

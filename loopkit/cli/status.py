@@ -1,7 +1,5 @@
 """loopkit status: where the loop stands."""
 
-from __future__ import annotations
-
 from ..ops import status as ops
 from ..ops.workspace import Result
 from . import app

@@ -1,7 +1,5 @@
 """loopkit task: the ledger of tasks."""
 
-from __future__ import annotations
-
 import click
 
 from .. import replies

@@ -1,7 +1,5 @@
 """loopkit trust: what came with the repository, taken over by the person."""
 
-from __future__ import annotations
-
 import click
 
 from ..ops.trust import take_over

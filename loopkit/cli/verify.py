@@ -1,7 +1,5 @@
 """loopkit verify: evidence."""
 
-from __future__ import annotations
-
 import click
 
 from ..ops import verify as ops

@@ -1,7 +1,5 @@
 """loopkit wave, worktree: the waves of tasks, and the git worktrees in which tasks may be done."""
 
-from __future__ import annotations
-
 import click
 
 from ..core.journal.errors import UsageFault

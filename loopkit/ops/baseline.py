@@ -1,7 +1,5 @@
 """How a check stood before the work, and whether it is worse now."""
 
-from __future__ import annotations
-
 import os
 
 from ..core.evidence import baseline

@@ -1,7 +1,5 @@
 """Reviews that decide, of the plan and of a batch: who is asked, what was found."""
 
-from __future__ import annotations
-
 from .. import replies
 from ..core.journal import parts, prose
 from ..core.journal.errors import UsageFault

@@ -1,7 +1,5 @@
 """The working files are kept as they are now, and put back; what loopkit does of a recovery."""
 
-from __future__ import annotations
-
 import time
 from collections import namedtuple
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The person's hand on the loop: pause, end it, ask, answer, say yes; and its completion."""
 
-from __future__ import annotations
-
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake

@@ -1,7 +1,5 @@
 """A loop on a small real project with recorded answers: real edits, real checks, no model."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The files of a loop for people and agents, derived from its journal, written when they differ."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

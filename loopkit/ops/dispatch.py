@@ -1,7 +1,5 @@
 """Dispatching steps to agents: for each a record, a prompt, an agent line and a reply line."""
 
-from __future__ import annotations
-
 import os
 
 from .. import replies

@@ -1,7 +1,5 @@
 """The runner's driver (engine/run.py) of a project's loop: what is due, is asked, is recorded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The gate: what it waits for before the loop completes."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

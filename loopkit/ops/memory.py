@@ -1,7 +1,5 @@
 """What is kept of a loop: decisions, anti-patterns, what it taught; what is recalled of others."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -1,7 +1,5 @@
 """Panels of experts: whom to ask what, what they found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What agents hand over: answers, checked and recorded; long reports, kept in files of the loop."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A request: made clear, scored, and given its shape."""
 
-from __future__ import annotations
-
 import os
 
 from .. import replies

@@ -1,7 +1,5 @@
 """A loop is gone on with, here."""
 
-from __future__ import annotations
-
 import time
 
 from ..core.journal import limits, verdict

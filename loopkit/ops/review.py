@@ -1,7 +1,5 @@
 """Expert reviews: light after a wave, thorough before the gate; whom to ask, what was found."""
 
-from __future__ import annotations
-
 import os
 
 from .. import replies

@@ -1,7 +1,5 @@
 """A loop is armed on a task."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

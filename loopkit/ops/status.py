@@ -1,7 +1,5 @@
 """Where a loop stands, all loops of a project, and the loop that a call names."""
 
-from __future__ import annotations
-
 import os
 import time
 

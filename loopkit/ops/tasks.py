@@ -1,7 +1,5 @@
 """Tasks: added, shown, started, given up, changed."""
 
-from __future__ import annotations
-
 from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState

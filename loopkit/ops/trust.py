@@ -1,7 +1,5 @@
 """What came with the repository, shown and taken over by the person."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

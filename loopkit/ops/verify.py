@@ -3,8 +3,6 @@
 What only another branch than a task's passing check needs is imported there: agents wait for it.
 """
 
-from __future__ import annotations
-
 import os
 
 from ..core.evidence import tiers

@@ -1,7 +1,5 @@
 """Waves: the next one is opened, what agents have to do is dispatched, the open one is closed."""
 
-from __future__ import annotations
-
 from ..core.health import recovery
 from ..core.journal import stage, verdict
 from ..core.journal.parts import PROGRESSING

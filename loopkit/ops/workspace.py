@@ -1,7 +1,5 @@
 """Where a use case runs: folder, project, loop, session; how what it decides is recorded."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator
@@ -30,7 +28,7 @@ class Result(NamedTuple):
     steps: list[str] | None = None
     code: int = 0
 
-    def completed(self) -> Result:
+    def completed(self) -> "Result":
         """The same with how the loop ended, what is asked again and what comes next."""
         if self.loop is None:
             return self
@@ -173,7 +171,7 @@ class Workspace:
     def _root(self) -> str:
         return self.root or place.future(self.folder, self.environment)
 
-    def origin(self, root: str) -> Origin:
+    def origin(self, root: str) -> "Origin":
         """Whose the settings, learnings and decisions of a `.loop` are."""
         if root not in self._origins:
             from ..engine import origins

@@ -1,7 +1,5 @@
 """The git worktrees of tasks: made when a wave opens, brought together, listed, removed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
