@@ -9,6 +9,7 @@ import sys
 
 import click
 
+from .. import __version__
 from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError, UsageFault
 
 #: What printing can fail with.
@@ -78,25 +79,10 @@ class Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not context.resilient_parsing:
-        from .. import __version__
-
-        click.echo(f"loopkit {__version__}")
-        context.exit()
-
-
 @click.group(
     cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    callback=_version,
-    expose_value=False,
-    is_eager=True,
-    help="Print the version.",
-)
+@click.version_option(__version__, message="loopkit %(version)s", help="Print the version.")
 def cli() -> None:
     """Autonomous loops for Claude Code: tasks that are done when their checks ran.
 

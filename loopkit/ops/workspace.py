@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.journal import prose, stage, verdict
+from ..core.journal import prose, stage, stages, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import nextstep
-from ..store import atomic, loops, place
+from ..store import atomic, inside, loops, place
 from ..store.loop import Loop
 
 if TYPE_CHECKING:
@@ -253,7 +253,6 @@ class Workspace:
     def follow(self, loop: Loop) -> None:
         """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
         from ..render import progress
-        from . import derived
 
         if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
             from ..store import mirror
@@ -264,7 +263,7 @@ class Workspace:
             atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
         except OSError as error:
             self.note(f"PROGRESS.md not written: {error.strerror}")
-        derived.follow(loop, self.note)
+        _write_derived(loop, self.note)
 
 
 def untrusted_only(root: str | None) -> bool:
@@ -307,3 +306,64 @@ def taught(loop: Loop) -> list[str]:
         return []
     rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)
     return [wrapped(row, "     ") for row in rows]
+
+
+# -- files for people and agents, derived from the journal: written when they say something else
+
+#: Bytes of a file that is compared; a larger one was not written here.
+_LARGEST = 4_000_000
+
+
+def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
+    """Let a loop's files follow its state; a failure is told and loses nothing."""
+    state = loop.state
+    rows = [*state.decisions, *state.decision_log.anti_patterns]
+    name = "learnings"
+    try:
+        if rows:
+            from ..store import decisions
+
+            decisions.write(loop.folder, rows, state.decision_log.superseded)
+        judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
+        if not state.tasks and not judged:
+            return
+        from ..render import context, loopstate, plan
+
+        name = "plan.md"
+        _put(loop.folder, name, plan.render(state))
+        name = "context.md"
+        _put(loop.folder, name, context.render(state), "Updated: ")
+        if state.waves:
+            name = loopstate.NAME
+            _put(loop.folder, name, loopstate.render(state))
+        if reported(state):
+            from ..render import report
+
+            name = "report.md"
+            _put(loop.folder, name, report.render(state))
+    except OSError as error:
+        note(f"{name} not written: {error.strerror}")
+
+
+def reported(state: LoopState) -> bool:
+    """From the thorough review on there is something to report."""
+    over = state.thorough is not None or state.session.status in verdict.FINAL
+    return over and bool(state.tasks)
+
+
+def _put(folder: str, name: str, text: str, but: str = "") -> None:
+    """Write a file that differs in more than lines beginning with `but`. Raises OSError."""
+    path = os.path.join(folder, name)
+    inside.check(folder, path)
+    data = text.encode("utf-8", "replace")
+    try:
+        old = inside.read(path, _LARGEST)
+    except OSError:
+        old = b""
+    if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):
+        return
+    atomic.write(path, data)
+
+
+def _without(data: bytes, start: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if not line.startswith(start)]
