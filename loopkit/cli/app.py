@@ -188,9 +188,8 @@ def read_copied(call: App, source: str) -> tuple[str, int]:
     try:
         return raw.decode("utf-8-sig"), most
     except UnicodeDecodeError as error:
-        raise UsageFault(
-            f"{_named(source)} is not UTF-8 at byte {error.start}", "save it as UTF-8"
-        ) from None
+        what = f"{_named(source)} is not UTF-8 at byte {error.start}"
+        raise UsageFault(what, "save it as UTF-8") from None
 
 
 def _unreadable(source: str, why: int | None) -> LoopError:

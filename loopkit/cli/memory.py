@@ -35,9 +35,8 @@ def decide(call: app.App, source: str | None, avoid: bool, listed: bool) -> Resu
 def learn(call: app.App, accept: str | None, source: str | None, user: bool) -> Result:
     """Show what the loop taught, or keep what the person chose of it. Nothing is kept unasked."""
     if accept and source:
-        raise UsageFault(
-            "--accept together with --file", "submit the edited ones first, accept the rest then"
-        )
+        what = "--accept together with --file"
+        raise UsageFault(what, "submit the edited ones first, accept the rest then")
     if source:
         return ops.keep_lessons(call, app.read_record(call, source, "learnings"), user)
     if accept:

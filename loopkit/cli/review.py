@@ -49,13 +49,11 @@ def review(
     if click.get_current_context().invoked_subcommand:
         return None
     if sum((wave is not None, thorough, plan, scaffold)) != 1:
-        raise UsageFault(
-            "give one of --wave N, --thorough, --plan, --scaffold", "see loopkit review --help"
-        )
+        what = "give one of --wave N, --thorough, --plan, --scaffold"
+        raise UsageFault(what, "see loopkit review --help")
     if waive is not None and not plan:
-        raise UsageFault(
-            "--waive goes with --plan", "for a finding: loopkit review resolve F-001 --waive WHY"
-        )
+        what = "--waive goes with --plan"
+        raise UsageFault(what, "for a finding: loopkit review resolve F-001 --waive WHY")
     if plan:
         row = app.read_record(call, source, "plan_review") if source else None
         return batch.plan(call, row, waive)
@@ -75,10 +73,8 @@ def _of_batch(
 ) -> Result:
     """A review that decides; the options are those of a light one, which this is not."""
     if light:
-        raise UsageFault(
-            "a batch review decides, so it needs verdicts",
-            "submit it with --file -; without it: its form",
-        )
+        what = "a batch review decides, so it needs verdicts"
+        raise UsageFault(what, "submit it with --file -; without it: its form")
     if brief is not None:
         return batch.brief(call, wave, scaffold)
     row = app.read_record(call, source, "review") if source else None
@@ -123,10 +119,8 @@ def resolve(
     """Settle findings of the thorough review, several in the same way at once."""
     chosen = [name for name, text in texts.items() if text is not None] + ([how] if how else [])
     if len(chosen) != 1:
-        raise UsageFault(
-            "give exactly one of --approve, --task, --discuss, --skip, --waive",
-            "see loopkit review resolve --help",
-        )
+        what = "give exactly one of --approve, --task, --discuss, --skip, --waive"
+        raise UsageFault(what, "see loopkit review resolve --help")
     return reviews.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
 
 

@@ -66,9 +66,8 @@ def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, 
     try:
         text = inside.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
     except OSError as error:
-        raise Damaged(
-            f"cannot read {error.filename}: {error.strerror}", "give read access"
-        ) from None
+        what = f"cannot read {error.filename}: {error.strerror}"
+        raise Damaged(what, "give read access") from None
     for top in dict.fromkeys((os.path.realpath(tree), tree)):  # another worktree has another
         text = text.replace(top + os.sep, "")
     return outcome, baseline.names(text.partition("\n")[2], tables.runners())

@@ -76,10 +76,8 @@ def _loop(script: Script, project: str) -> Iterator[Record]:
             stopped = True
     loop = Workspace(_ignored).loop()
     if loop.state.session.verdict != verdict.ACHIEVED:
-        raise Refused(
-            f"the demo's loop did not complete: {why or loop.state.session.status}",
-            f"look at it: cd {project} && loopkit status",
-        )
+        what = f"the demo's loop did not complete: {why or loop.state.session.status}"
+        raise Refused(what, f"look at it: cd {project} && loopkit status")
     yield _stop()
     yield Completed(project, loop.name, card)
 

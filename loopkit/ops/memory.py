@@ -155,10 +155,8 @@ def _keep(workspace: Workspace, loop: Loop | None, rows: list[dict], user: bool)
     for number, row in enumerate(rows, 1):
         for name, value in row.items():
             if isinstance(value, str) and tables.masks().masked(value) != value:
-                raise Refused(
-                    f"learning {number}, {name} looks like it holds a secret",
-                    "leave it out: others read this file",
-                )
+                what = f"learning {number}, {name} looks like it holds a secret"
+                raise Refused(what, "leave it out: others read this file")
     root = None if user else workspace.root
     if root is None and not user:
         raise Refused("there is no .loop in this project", "keep it for yourself: add --user")

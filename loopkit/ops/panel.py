@@ -55,9 +55,8 @@ def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) 
     stage.running(loop.state)
     stage.require(loop.state, stages.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
-        raise UsageFault(
-            f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS)
-        )
+        what = f"there is no dimension {dimension[:30]!r}"
+        raise UsageFault(what, "use " + ", ".join(score.DIMENSIONS))
     lines = [
         f"request: {prose.clean(loop.state.text.strip(), 300)}",
         f"unclear: {dimension} ({rubric(dimension)})",

@@ -164,10 +164,8 @@ def accept_shape(workspace: Workspace, text: str, max_mode: int = 0o666) -> Resu
     try:
         atomic.write(target, text.encode("utf-8"), most=max_mode)
     except OSError as error:
-        raise Damaged(
-            f"cannot write {target}: {error.strerror}",
-            "the shape is recorded; make room, then submit it again",
-        ) from None
+        what = f"cannot write {target}: {error.strerror}"
+        raise Damaged(what, "the shape is recorded; make room, then submit it again") from None
     if data.get("stronger"):
         return Result(loop, f"proof of {', '.join(data['stronger'])} grown stronger")
     rows, state = data["criteria"], loop.state

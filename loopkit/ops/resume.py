@@ -73,9 +73,8 @@ def resume(
 
 def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:
     if words and adopt:
-        raise UsageFault(
-            "--adopt is about the loop that came with the folder", "leave the words out"
-        )
+        what = "--adopt is about the loop that came with the folder"
+        raise UsageFault(what, "leave the words out")
     try:
         return meant(workspace, words) if words else workspace.loop(untrusted=adopt)
     except Damaged as error:

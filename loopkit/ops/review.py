@@ -115,10 +115,8 @@ def ask_thorough(workspace: Workspace) -> Result:
     loop = workspace.own_loop()
     rows = of_review(loop.state, THOROUGH)
     if len(rows) < review.THOROUGH_EXPERTS[0]:
-        raise Refused(
-            f"only {prose.count(len(rows), 'expert')} may speak",
-            "shorten the blocklist of panel in .loop/config.toml",
-        )
+        what = f"only {prose.count(len(rows), 'expert')} may speak"
+        raise Refused(what, "shorten the blocklist of panel in .loop/config.toml")
     form = replies.form("review", "experts", "findings")
     names = [expert.name for expert, _, _ in rows]
     if not workspace.change(loop, review.asked, names):

@@ -66,10 +66,8 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
     default = settings.pop("approval")
     existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
     if options.list_mode == "existing" and not existing:
-        raise UsageFault(
-            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
-            "start Claude Code with it, or leave --list out",
-        )
+        what = "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set"
+        raise UsageFault(what, "start Claude Code with it, or leave --list out")
     if other is not None and other != root and _overlaps(workspace, other, root):
         with store.locked(other):
             _make_room(workspace, other, options)
@@ -106,10 +104,8 @@ def _check(workspace: Workspace, text: str, options: Options) -> None:
     if not text.strip():
         raise UsageFault("the task is empty", USAGE)
     if not workspace.session:
-        raise UsageFault(
-            "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)",
-            "start the loop inside Claude Code: /loop:start <task>",
-        )
+        what = "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)"
+        raise UsageFault(what, "start the loop inside Claude Code: /loop:start <task>")
     if workspace.environment.get("LOOPKIT_CHILD"):
         raise Refused("an agent of a run starts no loop", "report to the run that started you")
     if options.purge and not options.fresh:
@@ -128,9 +124,8 @@ def _check_blocklist(names: list) -> None:
     known = [profile.name for profile in profiles.read(place.plugin_root())]
     unknown = [name for name in names if known and name not in known]
     if unknown:
-        raise UsageFault(
-            f"panel.blocklist names no expert: {unknown[0]!r}", "experts: " + ", ".join(known)
-        )
+        what = f"panel.blocklist names no expert: {unknown[0]!r}"
+        raise UsageFault(what, "experts: " + ", ".join(known))
     left, wanted = len(known) - len(set(names)), review.THOROUGH_EXPERTS[1]
     if known and left < wanted:
         raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {wanted}")

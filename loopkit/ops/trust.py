@@ -71,10 +71,8 @@ def _check(workspace: Workspace, chosen: list[Item]) -> None:
                 raise UsageFault("it cannot be read")
             config.parsed(item.text.encode(), item.name)
         except LoopError as error:  # told in words of theirs
-            raise Refused(
-                f"the settings cannot be used as they are: {error}",
-                f"fix or remove .loop/{item.name}; take the rest by name",
-            ) from None
+            what = f"the settings cannot be used as they are: {error}"
+            raise Refused(what, f"fix or remove .loop/{item.name}; take the rest by name") from None
 
 
 def _listed(items: list[Item], contents: bool) -> list[str]:

@@ -34,9 +34,8 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
         return _criterion(workspace, loop, name, words)
     if name[:1] == "D" and name[1:].isdigit() and name.isascii():
         return _decision(workspace, loop, name, words)
-    raise UsageFault(
-        f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>"
-    )
+    what = f"neither a task nor a criterion: {target[:40]!r}"
+    raise UsageFault(what, "loopkit verify T-003 -- <its command>")
 
 
 def run(

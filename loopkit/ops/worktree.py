@@ -171,10 +171,8 @@ def _merged(
         return attempts.astray(state, task, row.base, began)
     touched = engine.touched(path, row.base, environment)
     if touched:
-        raise Refused(
-            f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}",
-            f"have that undone in {shown}, then verify and merge again",
-        )
+        what = f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}"
+        raise Refused(what, f"have that undone in {shown}, then verify and merge again")
     theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
     outside = engine.outside(project, path, row.base, environment)
     facts["left_out"] = [name for name in theirs.left_out if not name.endswith("(a submodule)")]
@@ -190,10 +188,8 @@ def _merged(
         way = "clear the way"
         if any(name.endswith(f"({checkpoints.IGNORED})") for name in done.left):
             way = f"take what git ignores here out of {shown}, or stop ignoring it"
-        raise Refused(
-            f"{task.id} cannot be merged now: {rules.named(done.left)}",
-            f"nothing was changed; {way}, then: loopkit wave merge {task.id}",
-        )
+        what = f"{task.id} cannot be merged now: {rules.named(done.left)}"
+        raise Refused(what, f"nothing was changed; {way}, then: loopkit wave merge {task.id}")
     return rules.merged(row, done.paths, theirs.tree)
 
 
@@ -203,10 +199,8 @@ def _check_trees(workspace: Workspace, task: str, path: str, shown: str) -> None
     try:
         known = engine.is_one(project, path, environment)
     except checkpoints.Unavailable as error:
-        raise Refused(
-            f"{error.what}, so nothing can be merged from {shown}",
-            f"copy what {task} made there into the project, then: loopkit task fail {task}",
-        ) from None
+        todo = f"copy what {task} made there into the project, then: loopkit task fail {task}"
+        raise Refused(f"{error.what}, so nothing can be merged from {shown}", todo) from None
     if not known:
         raise _gone(task, path)
     for tree in (project, path):
@@ -401,10 +395,8 @@ def check_purge(workspace: Workspace, name: str) -> None:
         _remove(workspace, _find(workspace, name), clean=False)
     stay = engine.lying(folder)
     if stay:
-        raise Refused(
-            f"worktrees of {name} hold work that is not merged: {rules.named(stay)}",
-            "see loopkit worktree list; without --purge they are archived with it",
-        )
+        what = f"worktrees of {name} hold work that is not merged: {rules.named(stay)}"
+        raise Refused(what, "see loopkit worktree list; without --purge they are archived with it")
 
 
 def moved(workspace: Workspace, folder: str) -> None:
