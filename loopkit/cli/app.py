@@ -45,9 +45,6 @@ def note(text: str) -> None:
     print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
-# -- commands and their parameters
-
-
 def command(name: str, example: str, *parameters: Callable, **settings: Any) -> Callable:
     """A click command with --json around a function that gets an App first and gives a Result, or
     an exit code where it has printed itself; its docstring and the `example` are the help.

@@ -17,9 +17,6 @@ from .workspace import Result, Workspace
 PLAN_REPLY = "loopkit review --plan --file -"
 
 
-# -- the plan
-
-
 def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
     """Ask for the review of the plan, record it (row), or let the plan pass unreviewed (why)."""
     if why is not None and row is not None:
@@ -70,9 +67,6 @@ def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
     workspace.change(loop, asked)
     agent = briefing.agent(loop.state, step, path)
     return Result(loop, "", {"brief": path}, [agent, PLAN_REPLY])
-
-
-# -- a batch
 
 
 def decides(workspace: Workspace) -> bool:

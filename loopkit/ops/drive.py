@@ -134,9 +134,6 @@ _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
 }
 
 
-# -- forms and reviews
-
-
 def _ask_tasks(workspace: Workspace) -> Result:
     return Result(None, replies.form("tasks"))
 

@@ -75,9 +75,6 @@ def weighed(row: dict) -> str:
     return ""
 
 
-# -- what is told of each event
-
-
 def _score(row: dict) -> str:
     return "no score" if row.get("score") is None else f"score {row['score']}"
 

@@ -146,16 +146,16 @@ def _root(workspace: Workspace) -> str:
             "start there",
         )
     root = place.future(workspace.folder, environment)
-    own = os.path.join(workspace.in_tree(project), place.FOLDER)
-    if environment.get("LOOPKIT_DIR") or own == root:
+    tree_root = os.path.join(workspace.in_tree(project), place.FOLDER)
+    if environment.get("LOOPKIT_DIR") or tree_root == root:
         return root
-    if workspace.root == own:
-        return own
+    if workspace.root == tree_root:
+        return tree_root
     view = loops.view(root)
     if view is None or view.session.status in verdict.FINAL:
         return root
     taken = view.session.owner != workspace.session
-    return own if taken and trust.known(root, view.name, view.session.token) else root
+    return tree_root if taken and trust.known(root, view.name, view.session.token) else root
 
 
 def _project(workspace: Workspace) -> str:
@@ -259,9 +259,6 @@ def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
         pass
     except LoopError as error:
         workspace.note(f"the checkpoints of {name} are still there: {error}")
-
-
-# -- what is told
 
 
 def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> list[str]:

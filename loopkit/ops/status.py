@@ -103,9 +103,6 @@ def _states(workspace: Workspace) -> list[LoopState]:
     return states
 
 
-# -- what is told
-
-
 def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
     """What is used of the limits: iterations, money, time."""
     most, usd = snapshot["limits"], snapshot["spent"]["usd"]

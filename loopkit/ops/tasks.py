@@ -135,9 +135,6 @@ def waves(workspace: Workspace) -> Result:
     return Result(loop, "\n".join(lines), {"waves": layers})
 
 
-# -- what the one who does a task has to know
-
-
 def show(workspace: Workspace, task_id: str) -> Result:
     """Text, files, criteria, earlier attempts, advice of a task; the check is the next step."""
     loop = workspace.loop()

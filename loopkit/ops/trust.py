@@ -70,7 +70,7 @@ def _check(workspace: Workspace, chosen: list[Item]) -> None:
             if item.text is None:
                 raise UsageFault("it cannot be read")
             config.parsed(item.text.encode(), item.name)
-        except LoopError as error:  # told in words of theirs
+        except LoopError as error:  # its text may hold untrusted words
             what = f"the settings cannot be used as they are: {error}"
             raise Refused(what, f"fix or remove .loop/{item.name}; take the rest by name") from None
 
@@ -97,10 +97,10 @@ def _meant(item: Item, text: str) -> list[str]:
         changed = [name for name in values if usual.get(name, ...) != values[name]]
         return [f"{name} = {values[name]!r}" for name in changed] or ["as usual"]
     if item.kind == origin.DECISION:
-        told = learned.decision(text, item.name)
+        row = learned.decision(text, item.name)
     else:
-        told = learned.entry(json.loads(text), item.name)
-    return [f"[{told.kind}] {told.title}: {told.text}"] if told is not None else []
+        row = learned.entry(json.loads(text), item.name)
+    return [f"[{row.kind}] {row.title}: {row.text}"] if row is not None else []
 
 
 def _flat(values: dict, above: str = "") -> dict:

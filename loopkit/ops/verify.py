@@ -43,8 +43,8 @@ def run(
 ) -> dict:
     """Run a check in the project or another tree; its outcome, with how that is told as `shown`."""
     # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
-    own = os.path.join(place.plugin_root(), "bin")
-    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, own])
+    programs = os.path.join(place.plugin_root(), "bin")
+    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, programs])
     environment = {**workspace.environment, "PATH": path}
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
@@ -219,9 +219,6 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
             f'\n  loopkit review resolve {finding} --task --verify "<command>"'
         )
     return Result(loop, text, row, code=1)
-
-
-# -- what is told
 
 
 def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:

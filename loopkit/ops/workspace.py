@@ -121,7 +121,7 @@ class Workspace:
         return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
 
     @property
-    def here(self) -> str:
+    def project_in_tree(self) -> str:
         """The same of this project, where there is such a folder; else the project itself."""
         folder = self.in_tree(self.project_root)
         return folder if os.path.isdir(folder) else self.project_root
@@ -129,7 +129,7 @@ class Workspace:
     @property
     def project(self) -> str:
         """What checkpoints are about: the same, but for worktrees in `.loop/`."""
-        tree = self.here
+        tree = self.project_in_tree
         return self.project_root if place.inside(tree, self._root) else tree
 
     @property
@@ -148,7 +148,9 @@ class Workspace:
         """Folders whose files are input: the project's; in a session that of its own loop, or where
         it was opened, and not wherever it has wandered to."""
         opened = place.session_folder(self.environment)
-        folders = [self.project_root, self.here] if opened is None or self._owns_loop() else []
+        folders = (
+            [self.project_root, self.project_in_tree] if opened is None or self._owns_loop() else []
+        )
         folders.append(place.project(opened or self.folder, self.environment))
         return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
 
@@ -197,7 +199,7 @@ class Workspace:
         try:
             loop = Loop.active(self.root) if self.root else None
         except Damaged:
-            if alien:  # the fault would be told in words of theirs
+            if alien:  # its text would hold untrusted words
                 raise not_ours() from None
             raise
         if loop is None:
