@@ -78,10 +78,10 @@ def complete(workspace: Workspace) -> Result:
     you should know."""
     from ..core.review import gate
     from ..render import card
-    from .gate import digests, lost
+    from .gate import files
 
     loop = workspace.own_loop()
-    workspace.change(loop, gate.completed, digests(workspace), lost(loop))
+    workspace.change(loop, gate.completed, *files(workspace, loop))
     notes = card.notes(loop.state)
     lines = [card.render(loop.state).rstrip("\n")]
     if notes:

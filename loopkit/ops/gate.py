@@ -16,34 +16,35 @@ from ..store.loop import Loop
 from .workspace import Result, Workspace
 
 
-def digests(workspace: Workspace) -> Callable[[str], str]:
-    """A file's present digest, each file looked at once."""
-    return functools.cache(functools.partial(digest.of, workspace.project))
-
-
-def lost(loop: Loop) -> frozenset[str]:
-    """Ids of completed tasks and of criteria whose evidence file is gone."""
-    proofs = [
-        (task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"
-    ]
-    proofs += list(loop.state.criterion_evidence.items())
-    return frozenset(
+def files(workspace: Workspace, loop: Loop) -> tuple[Callable[[str], str], frozenset[str]]:
+    """What the gate looks at on disk: a file's present digest, cached; ids of tasks and
+    criteria whose evidence file is gone."""
+    tasks = loop.state.tasks.values()
+    proofs = {task.id: task.evidence for task in tasks if task.status == "completed"}
+    proofs |= loop.state.criterion_evidence
+    gone = frozenset(
         name
-        for name, proof in proofs
+        for name, proof in proofs.items()
         if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
     )
+    return functools.cache(functools.partial(digest.of, workspace.project)), gone
+
+
+def _missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str | None]]:
+    """What the gate waits for, and the step that brings it."""
+    return gate.open_points(loop.state, *files(workspace, loop))
 
 
 def next_check(workspace: Workspace, loop: Loop) -> list[str]:
     """The step after a check in review: the next one the gate waits for, or the gate itself."""
-    missing = gate.open_points(loop.state, digests(workspace), lost(loop))
+    missing = _missing(workspace, loop)
     step = missing[0][1] if missing else "loopkit gate"
     return [step] if step else []
 
 
 def checks(workspace: Workspace, loop: Loop) -> list[str]:
     """Tasks and criteria whose checks the gate waits for."""
-    waiting = {step for _, step in gate.open_points(loop.state, digests(workspace), lost(loop))}
+    waiting = {step for _, step in _missing(workspace, loop)}
     names = (*loop.state.tasks, *loop.state.criteria)
     return [name for name in names if nextstep.check(loop.state, name) in waiting]
 
@@ -51,7 +52,7 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
 def ask(workspace: Workspace) -> Result:
     """What the gate still waits for (code 1), or its form."""
     loop = workspace.own_loop()
-    missing = gate.open_points(loop.state, digests(workspace), lost(loop))
+    missing = _missing(workspace, loop)
     if missing:
         points = [what for what, _ in missing]
         text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
@@ -98,7 +99,7 @@ def _form(loop: Loop, kind: str) -> str:
 def record(workspace: Workspace, row: dict) -> Result:
     """Record the answers. Code 1 where the gate does not pass."""
     loop = workspace.own_loop()
-    changes = workspace.change(loop, gate.decided, row, digests(workspace), lost(loop))
+    changes = workspace.change(loop, gate.decided, row, *files(workspace, loop))
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:
         failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
