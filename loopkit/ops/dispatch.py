@@ -49,9 +49,9 @@ def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
         return []
     paths = {step: write(workspace, loop, step, briefing.reply(step)) for step in steps}
     recorded = {(data["kind"], data["task"]) for _, data in workspace.change(loop, _asked, steps)}
-    handed = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
-    agents = [briefing.agent(loop.state, step, paths[step]) for step in handed]
-    return [*agents, *[briefing.reply(step) for step in handed]]
+    dispatched = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
+    agents = [briefing.agent(loop.state, step, paths[step]) for step in dispatched]
+    return [*agents, *[briefing.reply(step) for step in dispatched]]
 
 
 def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
