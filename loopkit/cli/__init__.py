@@ -25,6 +25,7 @@ COMMANDS = {
     "shape": "Submit SHAPE.md: criteria, mustNot, verification",
     "confirm": "Record the person's yes to shape, tasks or wave",
     "task": "Add, list, show, start, fail, block, split tasks",
+    "allow": "The checks, and which of them the person lets run",
     "verify": "Run a verification and keep its output as evidence",
     "baseline": "How a check stood before the work; --check: is it worse now?",
     "wave": "Open the next wave of tasks, close the open one",

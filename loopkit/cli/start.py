@@ -76,5 +76,5 @@ def resume(call: app.App, words: str, typed: bool, **how: Any) -> Result:
     WHICH is its number, a part of its name, or what it is about; without it the active one goes on.
     A loop that was active until then is paused.
     """
-    words = going_on.typed(call) if typed and not words else words
+    words = going_on.words_given(call) if typed and not words else words
     return going_on.resume(call, words, **_with_limits(how))

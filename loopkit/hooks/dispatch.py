@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 EVENTS = (
-    *("session_start", "user_prompt_expansion", "stop", "subagent_stop", "stop_failure"),
-    *("task_created", "task_completed", "session_end"),
+    *("session_start", "user_prompt_expansion", "pre_tool_use", "stop", "subagent_stop"),
+    *("stop_failure", "task_created", "task_completed", "session_end", "user_prompt_submit"),
 )
 
 

@@ -53,6 +53,16 @@ def open_view(call: Call) -> loops.View | None:
     return None if found is None or found.session.status in verdict.FINAL else found
 
 
+def client_view(call: Call) -> loops.View | None:
+    """The same for what agents do: after /clear they go on under the new session's id, which may
+    not have taken the loop over yet. The client's process is the same."""
+    found = view(call)
+    if found is None or found.session.status in verdict.FINAL:
+        return None
+    own, pid = found.session.owner == session_id(call) != "", found.session.owner_pid
+    return found if own or pid is not None and pid == place.client_pid(call.env) else None
+
+
 def session_id(call: Call) -> str:
     """The event's session, empty where the input does not say."""
     name = call.given.get("session_id")

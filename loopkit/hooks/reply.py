@@ -11,7 +11,13 @@ Call = namedtuple("Call", "event given readable env data now")
 
 def hold(text: str) -> dict:
     """The turn goes on, and Claude reads `text`; `decision: block` would arrive twice."""
-    return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text}}
+    return add(text, "Stop")
+
+
+def add(text: str, event: str) -> dict:
+    """Claude reads `text` beside what the event is about; an agent that was about to end goes
+    on."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
 def tell(text: str) -> dict | None:
@@ -32,10 +38,25 @@ def refuse(reason: str) -> dict:
     return {"decision": "block", "reason": reason}
 
 
+def permit(tool_input: dict, ask: str = "") -> dict:
+    """A tool call runs with this input: unasked, or once the person has said yes to `ask`."""
+    special = {"hookEventName": "PreToolUse", "permissionDecision": "ask" if ask else "allow"}
+    if ask:
+        special["permissionDecisionReason"] = ask
+    return {"hookSpecificOutput": {**special, "updatedInput": tool_input}}
+
+
+def deny(reason: str) -> dict:
+    """A tool is not called, and whoever called it reads why."""
+    own = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+    return {"hookSpecificOutput": {**own, "permissionDecisionReason": reason}}
+
+
 def kind(answer: dict | None) -> str:
     """What an answer made of the forms above does: silent, held, refused or told."""
     if not answer:
         return "silent"
-    if "decision" in answer:
+    own = answer.get("hookSpecificOutput", {})
+    if "decision" in answer or own.get("permissionDecision") == "deny":
         return "refused"
-    return "held" if answer.get("hookSpecificOutput", {}).get("hookEventName") == "Stop" else "told"
+    return "held" if own.get("hookEventName") in ("Stop", "SubagentStop") else "told"

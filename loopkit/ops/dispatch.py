@@ -9,7 +9,7 @@ from ..core.journal.state import LoopState
 from ..core.steps import briefing, due, kinds
 from ..core.steps.kinds import Step
 from ..render import briefs as render
-from ..store import briefs
+from ..store import prompts
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
 
@@ -62,12 +62,14 @@ def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
 def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
     """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
     over · form: another one than the reply's own."""
+    schema = kinds.KINDS[step.kind].reply
     if form is None:
-        form = replies.form(kinds.KINDS[step.kind].reply)
+        form = replies.form(schema)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
         number = briefing.number(loop.state, step)
-        return shown(workspace, briefs.write(loop.folder, step, number, text))
+        wanted = replies.accepted(schema) if schema else ""
+        return shown(workspace, prompts.write(loop.folder, step, number, text, wanted))
     except OSError as error:
         raise unwritable(loop.folder, error) from None
 

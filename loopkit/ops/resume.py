@@ -8,18 +8,18 @@ from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
 from ..render.words import question
-from ..store import native, place, prompts, transcript, trust
+from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
 from . import worktree
 from .status import figures, meant, unfinished
 from .workspace import Result, Workspace, not_ours
 
 
-def typed(workspace: Workspace) -> str:
+def words_given(workspace: Workspace) -> str:
     """The words of this session's /loop:resume, taken once."""
     data = place.data_dir(workspace.environment)
-    words = prompts.load(data, workspace.session, prompts.RESUME) or ""
-    prompts.forget(data, workspace.session, prompts.RESUME)
+    words = typed.load(data, workspace.session, typed.RESUME) or ""
+    typed.forget(data, workspace.session, typed.RESUME)
     return words.strip()
 
 

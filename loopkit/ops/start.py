@@ -11,7 +11,7 @@ from ..core.journal.settings import POLICIES
 from ..core.request.topics import TOPICS
 from ..core.review import review
 from ..engine import checkpoints
-from ..store import config, loops, mirror, native, origin, place, prompts, trust
+from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
 from . import memory, request, worktree
 from .workspace import Result, Workspace, untrusted_only
@@ -38,17 +38,17 @@ class Options(NamedTuple):
 
 def start_typed(workspace: Workspace, options: Options) -> Result:
     """Start with the words typed after /loop:start, which may begin with `--approval <policy>`."""
-    text = prompts.load(place.data_dir(workspace.environment), workspace.session)
+    text = typed.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
         text = (
             "No task text has arrived. Ask the person what is to be done, then submit it unchanged:"
         )
         step = "loopkit start --task-file -"
         return Result(None, f"{text}\nnext: {step}", {"said": text, "next": [step]})
-    typed = _POLICY.match(text)
-    if typed is None:
+    match = _POLICY.match(text)
+    if match is None:
         return start(workspace, text, options)
-    policy, text = typed.groups()
+    policy, text = match.groups()
     if policy not in POLICIES:
         raise UsageFault(f"--approval is {policy[:30]!r}", "use " + ", ".join(POLICIES))
     return start(workspace, text, options._replace(approval=options.approval or policy))
@@ -62,7 +62,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
     config.note_own(workspace.origin(root))
     _check_blocklist(settings["blocklist"])
     most = settings.pop("limits")
-    most |= {kind: limits.amount(typed, None, kind) for kind, typed in options.most.items()}
+    most |= {kind: limits.amount(amount, None, kind) for kind, amount in options.most.items()}
     default = settings.pop("approval")
     existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
     if options.list_mode == "existing" and not existing:
@@ -89,7 +89,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             first["project"] = _project(workspace)
         changes = [("loop_started", first), ("limits_set", most)]
         loop = store.Loop.create(root, text, changes, workspace.by)
-    prompts.forget(place.data_dir(workspace.environment), workspace.session)
+    typed.forget(place.data_dir(workspace.environment), workspace.session)
     native.ensure_folder(workspace.environment, workspace.session)
     try:
         mirror.make(loop, workspace.environment)

@@ -96,10 +96,10 @@ class Workspace:
         names = ("LOOPKIT_STATE", "LOOPKIT_OPENED")
         if not session or all(map(os.environ.get, names)):
             return
-        from ..store import prompts
+        from ..store import typed
 
-        for name, whose in zip(names, (prompts.STATE, prompts.OPENED), strict=True):
-            noted = prompts.load(place.data_dir(dict(os.environ)), session, whose)
+        for name, whose in zip(names, (typed.STATE, typed.OPENED), strict=True):
+            noted = typed.load(place.data_dir(dict(os.environ)), session, whose)
             if noted and not os.environ.get(name):
                 os.environ[name] = noted
 

@@ -67,6 +67,12 @@ def schema(name: str) -> dict:
     return texts.schema(model(name))
 
 
+def accepted(name: str) -> str:
+    """The same as JSON, with the other names and words that are taken, as hooks check answers by
+    it. Like a form it was written out of the model by script/forms."""
+    return _text("schemas", name, "json")
+
+
 def form(name: str, *fields: str, **filled: Any) -> str:
     """What to fill in, as block YAML: required fields first, allowed words and hints as values.
 
@@ -96,9 +102,9 @@ def example(name: str, *fields: str) -> str:
     return "".join(blocks[field] for field in fields) if fields else text
 
 
-def _text(folder: str, name: str) -> str:
+def _text(folder: str, name: str, ending: str = "yaml") -> str:
     _check_name(name)
-    with open(os.path.join(_TEMPLATES, folder, f"{name}.yaml"), encoding="utf-8") as file:
+    with open(os.path.join(_TEMPLATES, folder, f"{name}.{ending}"), encoding="utf-8") as file:
         return file.read()
 
 

@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -142,7 +143,7 @@ class OneOf:
     `also`: other words for them."""
 
     def __init__(self, *values: str | int, **also: str | int) -> None:
-        self.values = values
+        self.values, self.also = values, also
         self.known = {self._plain(one): one for one in values} | also
 
     @staticmethod
@@ -160,6 +161,9 @@ class OneOf:
         return core_schema.no_info_before_validator_function(
             self._read, core_schema.literal_schema(list(self.values))
         )
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict:
+        return handler(core) | ({"also": self.also} if self.also else {})
 
 
 Text = Annotated[str, BeforeValidator(text), Field(max_length=LONGEST)]
@@ -203,13 +207,15 @@ class Reply(BaseModel):
     and the journal keeps.
 
     also: other names of a field · ignored: what is read and not asked for, since it follows from
-    other fields · bare: the one field of what is submitted as a bare list.
+    other fields · instead: what a field that is missing follows from · bare: the one field of what
+    is submitted as a bare list.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     also: ClassVar[dict[str, str]] = {}
     ignored: ClassVar[tuple[str, ...]] = ()
+    instead: ClassVar[dict[str, tuple[str, ...]]] = {}
     bare: ClassVar[str] = ""
 
     @classmethod
@@ -236,6 +242,15 @@ class Reply(BaseModel):
             row[name] = one
         row = cls.completed(row)
         return {name: one for name, one in row.items() if name not in cls.ignored}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict:
+        row = handler(core)
+        own = handler.resolve_ref_schema(row)
+        also = {**cls.also, **dict.fromkeys(cls.ignored, "")}
+        own.update({"also": also} if also else {})
+        own.update({"instead": cls.instead} if cls.instead else {})
+        return row
 
     @classmethod
     def completed(cls, row: dict) -> dict:

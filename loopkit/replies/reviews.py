@@ -111,6 +111,7 @@ class PlanReview(Reply):
     model_config = {"json_schema_extra": {"required": ["score", "summary", "findings"]}}
     also = {"feedback": "summary", "missing_elements": "missing"}
     ignored = ("issues", "approved", "recommendation", "completeness", "risks")
+    instead = {"findings": ("issues", "approved", "recommendation")}
 
     summary: _Summary = Field("", description="in a sentence or two")
     findings: _Findings

@@ -56,6 +56,9 @@ def _blocker(value: Any) -> str:
 class Task(CamelReply):
     """A task, whoever submits it."""
 
+    ignored = ("dependencies",)
+    instead = {"subject": ("description",)}
+
     subject: Annotated[Line, AfterValidator(needed), Field(max_length=drafts.LONGEST_SUBJECT)] = (
         Field(description="what it does, in one sentence")
     )

@@ -20,8 +20,23 @@ One = TypeVar("One", bound=Reply)
 
 def schema(model: type[Reply]) -> dict:
     """The JSON Schema of a model; of one that is submitted as a bare list that list's."""
+    return _without(accepted(model), ("also", "instead"))
+
+
+def accepted(model: type[Reply]) -> dict:
+    """The same with other names and words that are taken, for core/plan/schema.py."""
     whole = model.model_json_schema()
     return {**whole["properties"][model.bare], "$defs": whole["$defs"]} if model.bare else whole
+
+
+def _without(schema: Any, words: tuple) -> Any:
+    """A schema without these keywords of ours; a field may well bear such a name."""
+    if isinstance(schema, list):
+        return [_without(one, words) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = words if "enum" in schema or "properties" in schema else ()
+    return {name: _without(one, words) for name, one in schema.items() if name not in own}
 
 
 def names(model: type[Reply]) -> tuple[set[str], set[str]]:

@@ -47,6 +47,27 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
         raise
 
 
+def create(path: str, data: bytes) -> bool:
+    """Write a file that is not there yet, as a whole; False where it is. Raises OSError."""
+    if os.path.lexists(path):
+        return False
+    whole = f"{path}.new.{os.getpid()}.tmp"
+    write(whole, data)
+    try:
+        os.link(whole, path)
+    except FileExistsError:
+        return False
+    except OSError:  # no links here
+        os.rename(whole, path)
+        return True
+    finally:
+        try:
+            os.unlink(whole)
+        except OSError:
+            pass
+    return True
+
+
 def append(path: str, data: bytes) -> None:
     """Append lines to a regular file with one write, closing an unfinished last line first; what
     was written is taken back on failure. Raises OSError."""

@@ -1,45 +1,82 @@
-"""What a person typed after /loop:start or /loop:resume, kept until the command's own call takes
-it, and where the session's hooks look for the notes of its loops. Standard library only."""
+"""Prompts of a loop: what an agent is told for a step, a file each, never written twice. Its first
+line is the token by which the agent is started; its answer's schema lies beside it. Standard
+library only."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 
-from . import atomic
+from . import atomic, inside
 
-#: Whose words they are: the request of /loop:start, or which loop /loop:resume goes on with.
-START, RESUME = "", ".resume"
-#: The state folder that hooks use (trust.py), the folder the session was opened in (place.py).
-STATE, OPENED = ".state", ".opened"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..core.steps.kinds import Step
 
-
-def path(data: str, session: str, whose: str = START) -> str:
-    """Where a session's words are kept in the data folder, whatever its id contains."""
-    name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in session)
-    return os.path.join(data, "prompts", name[:100] + whose + ".json")
-
-
-def save(data: str, session: str, text: str, whose: str = START) -> None:
-    """Keep the words for the session; raises OSError."""
-    target = path(data, session, whose)
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    atomic.write(target, json.dumps({"text": text}).encode())
+FOLDER = "prompts"
+#: Bytes of a prompt or a schema at the most.
+LARGEST = 1_000_000
+_TOKEN = re.compile(r"loop:([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
 
 
-def load(data: str, session: str, whose: str = START) -> str | None:
-    """The words, or None where none are kept."""
+def name(step: Step, number: int) -> str:
+    """`test-T-001-2` for the second time that the test of T-001 is asked for, `plan-1` for the
+    first plan."""
+    from ..core.steps import kinds
+
+    return kinds.name(kinds.key(step), number)
+
+
+def token(name: str) -> str:
+    """What an agent is started with instead of the prompt of that name."""
+    return f"loop:{name}"
+
+
+def named(text: object) -> str:
+    """The name in the token on the first line of a text; "" where there is none."""
+    found = (
+        _TOKEN.fullmatch(text.strip().partition("\n")[0].rstrip()) if type(text) is str else None
+    )
+    return found[1] if found else ""
+
+
+def write(folder: str, step: Step, number: int, text: str, schema: str = "") -> str:
+    """Write a prompt into a loop's folder and return its path. schema: the JSON Schema of the
+    answer, "" where none is checked. Raises OSError."""
+    own = name(step, number)
+    home = os.path.join(folder, FOLDER)
+    path = os.path.join(home, own + ".md")
+    inside.check(folder, path)
+    os.makedirs(home, exist_ok=True)
+    atomic.clean_up(home)
+    if schema:
+        atomic.write(os.path.join(home, own + ".json"), schema.encode())
+    atomic.write(path, f"{token(own)}\n\n{text}".encode("utf-8", "replace"))
+    return path
+
+
+def read(folder: str, name: str) -> str | None:
+    """The prompt of that name with its token; None where there is none that can be read."""
+    raw = _read(folder, name + ".md")
+    text = raw.decode("utf-8", "replace") if raw is not None else None
+    return text if named(text) == name else None
+
+
+def schema(folder: str, name: str) -> dict | None:
+    """The JSON Schema of its answer; None where none is checked, or it cannot be read."""
+    raw = _read(folder, name + ".json")
     try:
-        with open(path(data, session, whose), "rb") as file:
-            text = json.loads(file.read())["text"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = json.loads(raw) if raw is not None else None
+    except (ValueError, RecursionError):
         return None
-    return text if isinstance(text, str) else None
+    return found if type(found) is dict else None
 
 
-def forget(data: str, session: str, whose: str = START) -> None:
-    """Drop a session's words; no fault where there are none."""
+def _read(folder: str, file: str) -> bytes | None:
+    path = os.path.join(folder, FOLDER, file)
     try:
-        os.unlink(path(data, session, whose))
+        inside.check(folder, path)
+        return inside.read(path, LARGEST)
     except OSError:
-        pass
+        return None

@@ -59,7 +59,7 @@ def test_what_is_out_is_not_dispatched_twice(supervised: Project) -> None:
 def test_where_a_brief_cannot_be_written_nothing_is_recorded(supervised: Project) -> None:
     elsewhere = supervised.folder / "elsewhere"
     elsewhere.mkdir()
-    (supervised.root / supervised.name / "briefs").symlink_to(elsewhere)
+    (supervised.root / supervised.name / "prompts").symlink_to(elsewhere)
     before = supervised.lines
     answer = supervised.lk("wave", "next")
     assert answer.exit == 3 and "a symbolic link" in answer.err and not answer.out
@@ -103,7 +103,7 @@ def test_an_evidence_loop_dispatches_as_ever(project: Project) -> None:
         "agent loop:coder: Do T-001 (write the limiter). Run `loopkit task show T-001` first.",
         "loopkit wave close",
     ]
-    assert not (project.root / project.name / "briefs").exists()
+    assert not (project.root / project.name / "prompts").exists()
 
 
 def test_the_whole_of_what_is_printed_stays_short(supervised: Project) -> None:

@@ -54,7 +54,7 @@ def test_a_whole_supervised_loop(project: Project) -> None:
     supervised(project)
     asked = project.ok("wave", "next")
     assert asked.steps == [
-        f"agent loop:planner: Plan the work. Read `.loop/{project.name}/briefs/plan-1.md` first.",
+        f"agent loop:planner: Plan the work. Read `.loop/{project.name}/prompts/plan-1.md` first.",
         "loopkit reply plan --file -",
     ]
     answer = reply(project, "plan", plan())
@@ -142,7 +142,7 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more(executing: Project) ->
         "does not fit: status: must be one of complete, blocked, needs_clarification, not 'half'"
         in answer.out
     )
-    brief = f".loop/{executing.name}/briefs/implementation-T-001-2.md"
+    brief = f".loop/{executing.name}/prompts/implementation-T-001-2.md"
     assert answer.steps[0].endswith(f"Read `{brief}` first.")
     assert "not 'half'" in (executing.folder / brief).read_text()
     assert answer.steps[1] == "loopkit reply implementation T-001 --file -"
@@ -337,7 +337,7 @@ def test_questions_of_a_planner(project: Project) -> None:
     project.refused(1, "wave", "next", says="a question is open")
     assert project.ok("answer", "the new one").steps == ["loopkit wave next"]
     assert project.ok("wave", "next").steps[1] == "loopkit reply plan --file -"
-    brief = project.root / project.name / "briefs" / "plan-2.md"
+    brief = project.root / project.name / "prompts" / "plan-2.md"
     assert "the new one" in brief.read_text()
 
 
@@ -493,7 +493,7 @@ def test_another_session_asks_again_whoever_was_out(executing: Project) -> None:
     answer = executing.ok("wave", "next", session=S2)
     name = executing.name
     assert [one.split("Read ")[1] for one in answer.steps[:3]] == [
-        f"`.loop/{name}/briefs/implementation-T-00{number}-2.md` first." for number in (1, 2, 3)
+        f"`.loop/{name}/prompts/implementation-T-00{number}-2.md` first." for number in (1, 2, 3)
     ]
     assert {row["attempts"] for row in executing.tasks.values()} == {0}
     assert (

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from loopkit.hooks import dispatch
-from loopkit.store import loops, place, prompts
+from loopkit.store import loops, place, typed
 from tests.cli.kit import S1, S2, Project, task
 
 
@@ -148,20 +148,18 @@ def test_status_of_another_loop_says_how_to_go_on_with_it(three: Project) -> Non
 
 def test_the_words_after_loop_resume_pass_no_shell(three: Project) -> None:
     data = place.data_dir(three.environment)
-    prompts.save(
-        data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", prompts.RESUME
-    )
+    typed.save(data, S1, "the slow import; touch pwned $(touch pwned) `touch pwned`", typed.RESUME)
     answer = three.ok("resume", "--ask")
     assert (
         answer.out.startswith("loop 002-fix-slow-import-files")
         and not (three.folder / "pwned").exists()
     )
-    assert prompts.load(data, S1, prompts.RESUME) is None, "taken once"
+    assert typed.load(data, S1, typed.RESUME) is None, "taken once"
     assert three.ok("resume", "--ask").out.startswith("loop 002-fix-slow-import-files goes on\n")
 
 
 def test_words_that_name_none_are_told_softly(three: Project) -> None:
-    prompts.save(place.data_dir(three.environment), S1, "the login page", prompts.RESUME)
+    typed.save(place.data_dir(three.environment), S1, "the login page", typed.RESUME)
     answer = three.ok("resume", "--ask")
     assert answer.out.startswith("loopkit says no: no loop fits: ") and answer.steps == []
 

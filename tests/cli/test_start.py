@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.store import prompts
+from loopkit.store import typed
 from tests.cli.kit import S1, S2, Project, at_once
 
 GONE = "4194304"  # one more than the highest process number there is
@@ -273,52 +273,52 @@ def test_twenty_fresh_starts_at_the_same_time_give_twenty_numbers(project: Proje
 # -- --from-prompt
 
 
-def typed(project: Project, text: str, session: str = S1) -> None:
-    prompts.save(project.environment["LOOPKIT_DATA"], session, text)
+def person_typed(project: Project, text: str, session: str = S1) -> None:
+    typed.save(project.environment["LOOPKIT_DATA"], session, text)
 
 
 def test_the_words_that_were_typed_arm_the_loop_and_are_used_once(project: Project) -> None:
-    typed(project, 'fix "it" $(rm -rf /) `x`\n\'')
+    person_typed(project, 'fix "it" $(rm -rf /) `x`\n\'')
     answer = project.ok("start", "--from-prompt")
     assert "started" in answer.out
     assert project.of("loop_started")[0]["task"] == 'fix "it" $(rm -rf /) `x`\n\''
-    assert prompts.load(project.environment["LOOPKIT_DATA"], S1) is None
+    assert typed.load(project.environment["LOOPKIT_DATA"], S1) is None
 
 
 def test_a_refusal_is_printed_and_exits_0_since_a_failed_call_would_end_the_command(
     project: Project,
 ) -> None:
     project.start("first")
-    typed(project, "second")
+    person_typed(project, "second")
     answer = project.ok("start", "--from-prompt")
     assert answer.out.startswith("loopkit says no: loop 001-first is not finished")
-    assert prompts.load(project.environment["LOOPKIT_DATA"], S1) == "second", "kept for --fresh"
+    assert typed.load(project.environment["LOOPKIT_DATA"], S1) == "second", "kept for --fresh"
     project.ok("start", "--from-prompt", "--fresh")
     assert project.name == "002-second"
 
 
 def test_the_policy_may_be_typed_before_the_request(project: Project) -> None:
-    typed(project, "--approval sometimes add it")
+    person_typed(project, "--approval sometimes add it")
     assert (
         "--approval is 'sometimes'; use evidence, review, supervisor"
         in project.ok("start", "--from-prompt").out
     )
     assert not project.root.exists()
-    typed(project, "--approval review\nadd it, and say --approval")
+    person_typed(project, "--approval review\nadd it, and say --approval")
     assert "approval: review" in project.ok("start", "--from-prompt").out
     (started,) = project.of("loop_started")
     assert (started["approval"], started["task"]) == ("review", "add it, and say --approval")
 
 
 def test_words_of_another_session_are_not_taken(project: Project) -> None:
-    typed(project, "theirs", S2)
+    person_typed(project, "theirs", S2)
     answer = project.ok("start", "--from-prompt")
     assert answer.steps == ["loopkit start --task-file -"]
     assert not project.root.exists()
 
 
 def test_empty_words_are_refused_softly(project: Project) -> None:
-    typed(project, "   ")
+    person_typed(project, "   ")
     assert "the task is empty" in project.ok("start", "--from-prompt").out
     assert not project.root.exists()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.steps import snapshot as snapshots
-from loopkit.store import prompts
+from loopkit.store import typed
 from tests.cli.kit import S1, S2, Project, at_once, task
 
 CHANGING = (
@@ -477,7 +477,7 @@ def test_where_no_session_start_exported_it_the_note_of_the_typed_command_counts
     project: Project, tmp_path: Path
 ) -> None:
     hooks, profile = tmp_path / "as the hooks have it", tmp_path / "as the profile has it"
-    prompts.save(project.environment["LOOPKIT_DATA"], S1, str(hooks), prompts.STATE)
+    typed.save(project.environment["LOOPKIT_DATA"], S1, str(hooks), typed.STATE)
     project.environment["XDG_STATE_HOME"] = str(profile)
     project.planned(task("a"))
     assert (hooks / "loopkit" / "loops").is_dir() and not profile.exists()

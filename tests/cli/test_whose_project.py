@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.store import prompts
+from loopkit.store import typed
 from tests.cli.kit import S1, S2, SHAPE, Project, task
 
 
@@ -143,7 +143,7 @@ def test_checks_run_where_the_session_was_opened(mono: Project) -> None:
 def test_where_it_was_opened_is_known_in_the_session_that_installed_the_plugin(
     mono: Project,
 ) -> None:
-    prompts.save(mono.environment["LOOPKIT_DATA"], S1, str(mono.folder), prompts.OPENED)
+    typed.save(mono.environment["LOOPKIT_DATA"], S1, str(mono.folder), typed.OPENED)
     mono.ok("start", "--task-file", "-", given="x", cwd=top(mono), LOOPKIT_OPENED=None)
     assert mono.status["loop"] == mono.name and not (top(mono) / ".loop").exists()
 

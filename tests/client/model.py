@@ -48,9 +48,9 @@ SUMMARY_WANTED = re.compile(
 )
 SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
-# A role's brief, and the reply that its name asks for: `…/briefs/test-T-001-2.md` wants the reply
+# A role's brief, and the reply that its name asks for: `…/prompts/test-T-001-2.md` wants the reply
 # `test T-001`.
-BRIEF = re.compile(r"Read `([^`]*/briefs/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
+BRIEF = re.compile(r"Read `([^`]*/prompts/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
 REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
 CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
 FENCE = re.compile(r"^( *)```yaml\n(.*?)\n *```", re.S | re.M)
@@ -657,7 +657,18 @@ def _running_agents(turn: Turn) -> int:
     return len(launched - {e.call_id for e in turn.events if e.kind == "notice"})
 
 
-def _stream(message: dict) -> bytes:
+def _judged(request: dict, message: dict) -> dict:
+    """Auto mode's verdict on the calls of a message, where the client asks for one: no danger."""
+    asked = [one.get("type") for one in request.get("safeguards") or []]
+    if "dangerous_tool_use" not in asked:
+        return {}
+    harmless = {"type": "evaluated", "outcome": "not_flagged"}
+    calls = {part["id"]: harmless for part in message["content"] if part["type"] == "tool_use"}
+    status = {"type": "available", "tool_uses": calls}
+    return {"safeguard_results": [{"type": "dangerous_tool_use", "status": status}]}
+
+
+def _stream(message: dict, judged: dict) -> bytes:
     """A message as server-sent events."""
     opened = {**message, "content": [], "stop_reason": None}
     events: list[tuple[str, dict]] = [("message_start", {"message": opened})]
@@ -675,7 +686,7 @@ def _stream(message: dict) -> bytes:
             ("content_block_delta", {"index": index, "delta": delta}),
             ("content_block_stop", {"index": index}),
         ]
-    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None, **judged}
     events += [("message_delta", {"delta": ended, "usage": message["usage"]}), ("message_stop", {})]
     return "".join(
         f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events
@@ -731,7 +742,8 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 )
             message = model.message(turn, model.number_calls(reply))
             if request.get("stream"):
-                return self._send(_stream(message), "text/event-stream")
+                said = _stream(message, _judged(request, message))
+                return self._send(said, "text/event-stream")
             return self._send(json.dumps(message).encode())
 
     return Handler

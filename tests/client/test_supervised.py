@@ -141,7 +141,7 @@ def supervised(place: Any, **settings: str) -> Sandbox:
 
 def told(here: Sandbox, name: str) -> str:
     """The text of a brief, `test-T-001-1`."""
-    return next((here.project / ".loop").glob(f"0*/briefs/{name}.md")).read_text(encoding="utf-8")
+    return next((here.project / ".loop").glob(f"0*/prompts/{name}.md")).read_text(encoding="utf-8")
 
 
 def kinds(here: Sandbox, task: str) -> list[str]:

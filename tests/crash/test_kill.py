@@ -402,7 +402,9 @@ def test_a_dispatch_and_its_brief(listed: Project, tally: Counter) -> None:
         assert steps[-1] == "loopkit reply plan --file -"
         for row in listed.of("role_asked"):
             brief = "-".join(filter(None, (row["kind"], row["task"], str(row["number"])))) + ".md"
-            assert (listed.root / listed.name / "briefs" / brief).read_text().startswith("#"), brief
+            assert (
+                (listed.root / listed.name / "prompts" / brief).read_text().startswith("loop:")
+            ), brief
         kit.whole(listed)
 
     killed(listed, tally, lambda: listed.lk("wave", "next"), after, changes)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.store import prompts
+from loopkit.store import typed
 
 from .conftest import S1, S2, Project
 
@@ -181,8 +181,8 @@ WORDS = (
 def test_the_words_are_kept_as_they_were_typed(project: Project, words: str) -> None:
     given = {"command_name": "loop:start", "command_args": words, "prompt": f"/loop:start {words}"}
     assert project.hook("user_prompt_expansion", given).silent
-    assert prompts.load(str(project.data), S1) == words
-    file = Path(prompts.path(str(project.data), S1))
+    assert typed.load(str(project.data), S1) == words
+    file = Path(typed.path(str(project.data), S1))
     assert file.parent.stat().st_mode & 0o077 == 0, "nobody else can read them"
     assert not project.root.exists() and os.listdir(project.folder) == []
 
@@ -193,28 +193,28 @@ def test_no_words_end_the_prompt_with_the_usage(project: Project, words: object)
         "user_prompt_expansion", {"command_name": "loop:start", "command_args": words}
     ).json
     assert answer["decision"] == "block" and answer["reason"].startswith("usage: /loop:start ")
-    assert prompts.load(str(project.data), S1) is None
+    assert typed.load(str(project.data), S1) is None
 
 
 @pytest.mark.parametrize("words", WORDS)
 def test_the_words_of_a_resume_are_kept_apart(project: Project, words: str) -> None:
-    prompts.save(str(project.data), S1, "a request")
+    typed.save(str(project.data), S1, "a request")
     assert project.hook(
         "user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}
     ).silent
-    assert prompts.load(str(project.data), S1, prompts.RESUME) == words
-    assert prompts.load(str(project.data), S1) == "a request"
+    assert typed.load(str(project.data), S1, typed.RESUME) == words
+    assert typed.load(str(project.data), S1) == "a request"
 
 
 @pytest.mark.parametrize("words", ["", " \n\t", None, 7])
 def test_a_resume_without_words_goes_through_and_forgets_older_ones(
     project: Project, words: object
 ) -> None:
-    prompts.save(str(project.data), S1, "the other loop", prompts.RESUME)
+    typed.save(str(project.data), S1, "the other loop", typed.RESUME)
     assert project.hook(
         "user_prompt_expansion", {"command_name": "loop:resume", "command_args": words}
     ).silent
-    assert prompts.load(str(project.data), S1, prompts.RESUME) is None
+    assert typed.load(str(project.data), S1, typed.RESUME) is None
 
 
 def test_other_commands_are_none_of_ours(project: Project) -> None:
@@ -222,7 +222,7 @@ def test_other_commands_are_none_of_ours(project: Project) -> None:
         assert project.hook(
             "user_prompt_expansion", {"command_name": name, "command_args": "x"}
         ).silent
-    assert prompts.load(str(project.data), S1) is None
+    assert typed.load(str(project.data), S1) is None
 
 
 def test_a_session_id_that_is_a_path_stays_in_its_folder(project: Project) -> None:
@@ -234,9 +234,9 @@ def test_a_session_id_that_is_a_path_stays_in_its_folder(project: Project) -> No
 
 
 def test_words_that_no_command_took_are_thrown_away(project: Project) -> None:
-    prompts.save(str(project.data), S2, "old")
+    typed.save(str(project.data), S2, "old")
     week = time.time() - 8 * 86400
-    os.utime(prompts.path(str(project.data), S2), (week, week))
+    os.utime(typed.path(str(project.data), S2), (week, week))
     project.hook("user_prompt_expansion", {"command_name": "loop:start", "command_args": "new"})
     assert sorted(os.listdir(project.data / "prompts")) == [
         f"{S1}{end}.json" for end in ("", ".opened", ".state")
@@ -248,8 +248,8 @@ def test_a_typed_command_notes_what_no_start_of_ours_has_exported(
     project: Project, name: str, words: str
 ) -> None:
     project.hook("user_prompt_expansion", {"command_name": name, "command_args": words})
-    assert prompts.load(str(project.data), S1, prompts.STATE) == project.env["XDG_STATE_HOME"]
-    assert prompts.load(str(project.data), S1, prompts.OPENED) == str(project.folder)
+    assert typed.load(str(project.data), S1, typed.STATE) == project.env["XDG_STATE_HOME"]
+    assert typed.load(str(project.data), S1, typed.OPENED) == str(project.folder)
 
 
 # -- SubagentStop, StopFailure
@@ -411,6 +411,12 @@ def test_tasks_of_no_loop_may_be_completed(project: Project) -> None:
 # -- hooks.json
 
 
+MATCHERS = {
+    "UserPromptExpansion": "loop:start|loop:resume",
+    "PreToolUse": "Agent|Task|SubagentHandback",
+}
+
+
 def test_every_entry_goes_through_the_launcher() -> None:
     from loopkit.hooks import dispatch
 
@@ -428,8 +434,6 @@ def test_every_entry_goes_through_the_launcher() -> None:
             "timeout": 10,
         }
         assert event.replace("_", "") == name.lower()
-        assert groups[0].get("matcher") == (
-            "loop:start|loop:resume" if name == "UserPromptExpansion" else None
-        )
+        assert groups[0].get("matcher") == MATCHERS.get(name)
         events.append(event)
     assert sorted(events) == sorted(dispatch.EVENTS)

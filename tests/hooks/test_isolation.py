@@ -46,6 +46,15 @@ EVENTS = {
         "subagent_stop",
         {"agent_id": "a", "agent_type": "loop:coder", "agent_transcript_path": "x"},
     ),
+    "an agent's start": (
+        "pre_tool_use",
+        {"tool_name": "Agent", "tool_input": {"prompt": "loop:plan-1"}},
+    ),
+    "an agent's answer": (
+        "pre_tool_use",
+        {"tool_name": "SubagentHandback", "tool_input": {"message": "x"}, "agent_id": "a"},
+    ),
+    "a report": ("user_prompt_submit", {"prompt": "<task-notification>"}),
     "a failed turn": ("stop_failure", {"error": "rate_limit"}),
     "a task made": ("task_created", {"task_id": "1", "task_subject": "theirs"}),
     "our task completed": (

@@ -370,7 +370,8 @@ def test_no_list_is_made(project: Project) -> None:
 FIELDS = (
     "session_id cwd source task_id background_tasks status stop_hook_active transcript_path "
     "command_name command_args "
-    "agent_id agent_type agent_transcript_path error error_details last_assistant_message reason"
+    "agent_id agent_type agent_transcript_path error error_details last_assistant_message reason "
+    "tool_name tool_input prompt message"
 ).split()
 VALUES = st.recursive(
     st.none()
@@ -378,7 +379,7 @@ VALUES = st.recursive(
     | st.integers()
     | st.floats()
     | st.text()
-    | st.sampled_from(["T-001", "1", "clear", "running"]),
+    | st.sampled_from(["T-001", "1", "clear", "running", "Agent", "SubagentHandback", "loop:a-1"]),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(FIELDS), inner),
     max_leaves=8,
 )

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.usefixtures("in_process")
 EVENTS = {
     "stop": {"stop_hook_active": False, "background_tasks": []},
     "subagent_stop": {"agent_id": "a1", "agent_type": "coder", "agent_transcript_path": "x"},
+    "pre_tool_use": {"tool_name": "Agent", "tool_input": {"prompt": "loop:plan-1"}},
+    "user_prompt_submit": {"prompt": "<task-notification>"},
     "stop_failure": {"error": "rate_limit", "last_assistant_message": "resets 1pm"},
     "task_created": {"task_id": "1", "task_subject": "x"},
     "task_completed": {"task_id": "T-001", "task_subject": "x"},

@@ -3,14 +3,18 @@ first line names one, as in ```yaml decision. `script/forms` writes them anew.""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from loopkit import replies
+from loopkit.core.steps import kinds
 from loopkit.replies import texts
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The schemas that agents answer.
+ANSWERED = sorted({one.reply for one in kinds.KINDS.values() if one.who == kinds.AGENT})
 #: Language, schema and fields of a fence; what stands in it.
 _FENCE = re.compile(r"^```\w+ (\w+)((?: \w+)*)\n(.*?)^```$", re.S | re.M)
 _HERE = re.compile(r"(<<'EOF'\n).*?(^EOF$)", re.S | re.M)
@@ -44,10 +48,18 @@ def written(text: str) -> str:
     return _FENCE.sub(fence, text)
 
 
+def accepted(name: str) -> str:
+    """The file of a schema by which hooks check answers."""
+    return json.dumps(texts.accepted(replies.model(name))) + "\n"
+
+
 def main() -> None:
     for name in replies.REGISTRY:
         form = texts.form(replies.model(name))
         (ROOT / "templates" / "forms" / f"{name}.yaml").write_text(form, encoding="utf-8")
+    for name in ANSWERED:
+        path = ROOT / "templates" / "schemas" / f"{name}.json"
+        path.write_text(accepted(name), encoding="utf-8")
     for path in files():
         text = path.read_text(encoding="utf-8")
         if written(text) != text:

@@ -32,8 +32,8 @@ SHIPPED = [
 
 def advised(text: str) -> list[str]:
     """What looks like a rule for the shell in a text, and like what a dialog offers to allow for
-    good."""
-    return re.findall(r"Bash\([^()\n]*\)", text)
+    good; not the condition of a hook."""
+    return re.findall(r"Bash\([^()\n]*\)", re.sub(r'"if": "[^"\n]*"', "", text))
 
 
 def test_a_wide_rule_would_be_found() -> None:

@@ -20,6 +20,7 @@ from loopkit.core.request import clarify
 from loopkit.core.review import gate
 from loopkit.replies import records, texts
 from tests.core.kit import GATE, PANEL
+from tests.plugin import examples
 
 NAMES = list(replies.REGISTRY)
 #: (required, optional) as the rules name them.
@@ -111,6 +112,12 @@ def test_a_form_shows_every_field_and_can_be_read_and_typed(name: str) -> None:
         assert re.search(rf"^ *(- )?{field}:", form, re.M), field
     for text in (form, replies.example(name)):
         assert not re.search(r"\{[^}]*[\"']|\\\s|<\d-\d>", text), "the client's shell refuses these"
+
+
+@pytest.mark.parametrize("name", examples.ANSWERED)
+def test_the_schema_that_hooks_check_by_is_the_model_s(name: str) -> None:
+    assert replies.accepted(name) == examples.accepted(name), "run script/forms"
+    assert "instead" not in json.dumps(replies.schema(name)), "no other program knows it"
 
 
 def test_required_fields_come_first_with_the_allowed_words() -> None:

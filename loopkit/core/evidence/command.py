@@ -62,7 +62,7 @@ def accept(text: str) -> list[str]:
 
 def idle(arguments: list[str]) -> str:
     """The program of a command that always ends well, such as `true`; "" where it may fail."""
-    words = _unwrapped(arguments)
+    words = unwrapped(arguments)
     if not words:
         return ""
     program = posixpath.basename(words[0])
@@ -78,7 +78,7 @@ def idle(arguments: list[str]) -> str:
     return ""
 
 
-def _unwrapped(arguments: list[str]) -> list[str]:
+def unwrapped(arguments: list[str]) -> list[str]:
     """The words from the program on that others (env, timeout, nice, …) only start."""
     words = list(arguments)
     while len(words) > 1:

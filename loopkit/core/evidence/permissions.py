@@ -35,15 +35,15 @@ def too_wide(rule: str) -> str:
         return ""
     program, names = _PROGRAM.search(body), (*RUNNING, *DECIDING)
     if program is None:  # the `*` may stand for the program too
-        return next((name for name in names if _fits(body, f"loopkit {name} x -- y")), "")
+        return next((name for name in names if fits(body, f"loopkit {name} x -- y")), "")
     rest = body[program.end() :]
     words = [word for word in rest.split() if not word.startswith("-")]
     if not words:
         return RUNNING[0] if "*" in rest else ""
-    return next((name for name in names if _fits(words[0], name)), "")
+    return next((name for name in names if fits(words[0], name)), "")
 
 
-def _fits(pattern: str, text: str) -> bool:
+def fits(pattern: str, text: str) -> bool:
     """Whether a rule's words, in which `*` stands for any text, fit a text."""
     parts = re.split(r"\*+", pattern)
     if len(parts) == 1:

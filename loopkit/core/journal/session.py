@@ -338,7 +338,7 @@ class SubagentStopped(EventType):
     alone = True
     agent_id: Text | None = None
     transcript: Text | None = None
-    also = {"Text": "agent_type"}
+    also = {"Text": "agent_type token"}
 
     def fold(self, session: Session) -> None:
         session.subagents[str(self.agent_id)] = self.transcript

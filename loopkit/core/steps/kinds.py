@@ -5,6 +5,7 @@ A step is what a loop waits for. Its kind is a row of KINDS, a closed table.
 
 from __future__ import annotations
 
+import re
 from collections import namedtuple
 
 from ..journal import score
@@ -114,3 +115,8 @@ def step(kind: str, subject: str | int | None = None) -> Step:
 def key(one: Step) -> str:
     """The name under which the journal counts what is asked of an agent: `test T-001`, `plan`."""
     return roles.key(KINDS[one.kind].asked, one.subject)
+
+
+def name(key: str, number: int) -> str:
+    """The name of a dispatch: `test T-001`, 2 → `test-T-001-2`."""
+    return f"{re.sub('[^A-Za-z0-9._-]', '-', key)}-{number}"

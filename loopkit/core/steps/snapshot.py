@@ -80,6 +80,16 @@ def _summary(state: LoopState) -> dict:
     return review.summary(state)
 
 
+def _out(state: LoopState) -> list:
+    """The names of the prompts that were given to agents and have no reply yet."""
+    own = state.supervision
+    if not own.out:
+        return []
+    from . import kinds
+
+    return [kinds.name(key, own.asked[key]) for key in own.out]
+
+
 def build(state: LoopState, offset: int) -> dict:
     """The snapshot of a state that reflects `offset` bytes of its ledger."""
     from ..journal import stage
@@ -133,6 +143,7 @@ def build(state: LoopState, offset: int) -> dict:
             "fingerprint": fingerprint(state),
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
+        "out": _out(state),
         "next": nextstep.command(state),
         "session": session.dump(),
         "ledger_offset": offset,
@@ -275,6 +286,7 @@ _KINDS = {
     **dict.fromkeys(("spec_score", "fit_score"), _number_or_none),
     "ledger_offset": (int,),
     "reviews": _reviews,
+    "out": _texts,
     "tasks": {
         **dict.fromkeys(("total", "completed", "workable"), _number),
         "open": _briefs,

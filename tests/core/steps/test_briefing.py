@@ -166,7 +166,7 @@ def test_the_check_is_quoted_whole_or_not_at_all():
 
 def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
     one = book(task("Alpha", scaffold=True), task("Beta\u202ebad " + "b" * 200))
-    brief = ".loop/001-limiter/briefs/x.md"
+    brief = ".loop/001-limiter/prompts/x.md"
     lines = {
         step: briefing.agent(one.state, step, brief)
         for step in (PLAN, REVIEW, IMPLEMENT, FIX, TEST, JUDGE)

@@ -1,0 +1,131 @@
+"""Which checks of a loop may run: what the person allowed, by command or by pattern.
+
+An allowed command binds its words, not what the project's files make of them. So a later check may
+also be an allowed runner with other names of the project, and a check whose program is still to be
+written is not asked for.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from ..journal.errors import UsageFault
+from . import command, permissions
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..journal.state import LoopState
+
+#: What the person is told of the checks that they are asked for.
+WHAT = "runs the project's own code: before, after and without the work"
+#: Where nobody can say yes to a dialog.
+UNATTENDED = (
+    'nobody can be asked here: the person adds verify_allow = ["<pattern>"] to '
+    "~/.config/loopkit/config.toml, or types /loop:start --checks '<pattern>' <request>"
+)
+#: Programs that look at what they are told and run nothing else, by their first words: the options
+#: that may be added to those which were allowed.
+RUNNERS = {
+    **dict.fromkeys(
+        ("pytest", "python -m pytest", "uv run pytest", "poetry run pytest"), "-q -v -x -k"
+    ),
+    **dict.fromkeys(("python -m unittest", "python -m doctest"), "-v"),
+    **dict.fromkeys(("npm test", "pnpm test", "yarn test"), "--"),
+    **dict.fromkeys(
+        ("npx jest", "npx vitest run", "npx mocha", "jest", "vitest run", "mocha"), "-t"
+    ),
+    **dict.fromkeys(
+        ("node --test", "deno test", "bun test", "cargo test", "bundle exec rspec"), ""
+    ),
+    **dict.fromkeys(("ruff check", "mypy", "eslint", "npx eslint", "npx tsc --noEmit"), ""),
+    "go test": "-run -v",
+    "grep": "-q -i -E -F -w -x",
+    "test": "-f -d -e -s !",
+}
+_LONGEST = max(len(head.split()) for head in RUNNERS)
+#: A name or path within the project: nothing absolute, no option, no URL.
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./\[\]-]*(?:::?[A-Za-z0-9_.\[\]-]+)*")
+#: Programs that run the file they are given, and letters of their options that say that none is.
+_INTERPRETERS = {
+    **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh"), "cs"),
+    **dict.fromkeys(("python", "node", "ruby", "perl", "php"), "cmepr"),
+}
+
+
+def checks(state: LoopState) -> list[tuple[str, str]]:
+    """(whose, command) of each check of a loop: tasks, criteria and mustNots, decisions. The same
+    command counts once."""
+    rows = [(one.id, one.verify) for one in state.tasks.values()]
+    rows += [(one.id, one.command) for one in state.criteria.values()]
+    rows += [(f"D{number}", line) for number, line in state.decision_log.checks.items()]
+    found: dict[tuple, tuple[list, str]] = {}
+    for name, line in rows:
+        if line:
+            found.setdefault(words(line), ([], line))[0].append(name)
+    return [(", ".join(names), line) for names, line in found.values()]
+
+
+def words(line: str) -> tuple:
+    """The arguments of a check; a line that cannot be split is one of its own."""
+    try:
+        return tuple(command.split(line))
+    except UsageFault:
+        return ("", line)
+
+
+def is_covered(line: str, allowed: Iterable[str], patterns: Iterable[str]) -> bool:
+    """Whether a check may run: a pattern fits it as written, or it is an allowed command, or an
+    allowed runner with other names of the project."""
+    asked = words(line)
+    if not asked[0]:
+        return False
+    if any(fits(pattern, line) for pattern in patterns):
+        return True
+    return any(asked == known or _same_runner(asked, known) for known in map(words, allowed))
+
+
+def fits(pattern: str, line: str) -> bool:
+    """Whether a check fits a pattern, in which `*` stands for any text; `pytest *` means a bare
+    `pytest` too."""
+    return permissions.fits(pattern, line) or pattern.endswith(" *") and line == pattern[:-2]
+
+
+def _same_runner(asked: tuple, known: tuple) -> bool:
+    begin = _runner(known)
+    if not begin or asked[: len(begin)] != begin:
+        return False
+    options = (*known, *RUNNERS[_head(begin)].split())
+    return all(word in options or _is_name(word) for word in asked[len(begin) :])
+
+
+def _runner(known: tuple) -> tuple:
+    """The words of an allowed command up to where the names begin; () where it is no runner."""
+    start = len(known) - len(command.unwrapped(list(known)))
+    ends = range(start + _LONGEST, start, -1)
+    return next((known[:end] for end in ends if _head(known[start:end]) in RUNNERS), ())
+
+
+def _head(begin: tuple) -> str:
+    program, *rest = command.unwrapped(list(begin))
+    return " ".join([re.sub(r"(?<=^python)[\d.]+$", "", posixpath.basename(program)), *rest])
+
+
+def _is_name(word: str) -> bool:
+    return bool(_NAME.fullmatch(word)) and ".." not in word.split("/")
+
+
+def program_file(line: str) -> str:
+    """The file that a check runs as its program, as written; "" where the system finds it."""
+    found = command.unwrapped(list(words(line)))
+    name = re.sub(r"(?<=^python)[\d.]+$", "", posixpath.basename(found[0]))
+    if name not in _INTERPRETERS:
+        return found[0] if "/" in found[0] else ""
+    for word in found[1:]:
+        if not word.startswith("-"):
+            return word
+        if set(word) & set(_INTERPRETERS[name]):
+            break
+    return ""

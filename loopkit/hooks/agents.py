@@ -1,0 +1,97 @@
+"""Agents of the loop: started with a token they get the whole prompt; their answers are kept, and
+one that does not fit goes back to whoever gave it."""
+
+from __future__ import annotations
+
+import os
+
+from ..core.journal import clock
+from ..store import answers, looks, prompts
+from . import project, reply
+from .reply import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import loops
+
+#: How often an agent is asked for another answer, by token; the one after that is kept as it is.
+MOST_HELD = 2
+#: Characters of an answer that are kept.
+LONGEST = 1_000_000
+
+
+def handle(call: Call) -> dict | None:
+    """PreToolUse of `Agent` (in older clients `Task`) and of `SubagentHandback`."""
+    given = call.given.get("tool_input")
+    if type(given) is not dict:
+        return None
+    if call.given.get("tool_name") == looks.HANDBACK:
+        return _handed_back(call, given.get("message"))
+    name = prompts.named(given.get("prompt"))
+    found = project.open_view(call) if name else None
+    text = prompts.read(folder(found), name) if found is not None else None
+    # auto mode refuses a call that a hook has changed and does not allow
+    return reply.permit({**given, "prompt": text}) if text is not None else None
+
+
+def _handed_back(call: Call, message: object) -> dict | None:
+    """In auto mode this call is the answer."""
+    path = looks.beside(call.given.get("transcript_path"), call.given.get("agent_id"))
+    found = project.client_view(call) if path and type(message) is str else None
+    if found is None:
+        return None
+    name, files = asked(found, path)
+    fault = take(call, found, name, message, "handback", looks.read(files)[0]) if name else ""
+    return reply.deny(fault) if fault else None
+
+
+def folder(found: loops.View) -> str:
+    """The loop's folder."""
+    return os.path.join(found.root, found.name)
+
+
+def asked(found: loops.View, path: str) -> tuple:
+    """(the name of the prompt of this loop that the agent with this transcript was started with, ""
+    for any other agent; its transcripts)."""
+    line, files = looks.started(path)
+    name = prompts.named(line)
+    known = name and prompts.read(folder(found), name) is not None
+    return (name if known else ""), files
+
+
+def take(
+    call: Call, found: loops.View, name: str, text: object, by: str, seen: dict, last: bool = False
+) -> str:
+    """Keep an agent's answer, or say what it has to do: "" where it is kept.
+
+    name: of its prompt · text: None where it ended without one · by: `stop` or `handback`, how it
+    came · seen: what it looked at · last: it cannot be asked for another one.
+    """
+    home = folder(found)
+    schema = prompts.schema(home, name)
+    value, fault = None, ""
+    if schema is not None and type(text) is str:
+        from ..core.plan import schema as rules
+
+        value, fault = rules.found(text, schema), rules.unfit(text, schema)
+    count = answers.held(home, name)
+    if fault and not last and count < MOST_HELD and not answers.given(home, name):
+        answers.hold(home, name)
+        return (
+            f"This answer does not fit: {fault}. Answer again with all of it: one JSON object in "
+            "the form that your prompt asks for."
+        )
+    row = {
+        "token": prompts.token(name),
+        "agent_id": str(call.given.get("agent_id"))[:80],
+        "agent_type": str(call.given.get("agent_type"))[:80],
+        "text": text[:LONGEST] if type(text) is str else None,
+        "reply": None if fault else value,
+        "unfit": fault,
+        "at": clock.stamp(call.now),
+        "by": by,
+        "corrections": count,
+        "seen": seen,
+    }
+    answers.write(home, name, row)
+    return ""

@@ -1,0 +1,58 @@
+"""The checks of a loop, and what the person says to them."""
+
+from ..core.evidence import consent
+from ..store import leave, place
+from ..store.leave import Leave
+from ..store.loop import Loop, unwritable
+from . import consent as leaves
+from .workspace import Result, Workspace
+
+NEXT = "loopkit next"
+BOUND = "what a line runs depends on the project's files: a yes is to its words"
+
+
+def allow(workspace: Workspace, word: str = "") -> Result:
+    """List the loop's checks, and which of them may run.
+
+    In a session the client asks the person; this call alone allows nothing. Elsewhere the person
+    types /loop:allow, or names patterns in verify_allow of ~/.config/loopkit/config.toml.
+    """
+    loop = workspace.own_loop()
+    # the hook asked the person: the call to which they said yes has its word
+    granted = _granted(workspace, loop, word) if word else []
+    known = leaves.leave_of(workspace, loop)
+    waiting = dict(leave.missing(loop.state, known))
+    rows = consent.checks(loop.state)
+    said = [f"checks, run in {known.folder} (it {consent.WHAT}):" if rows else "no checks yet"]
+    for names, line in rows:
+        said.append(f"  {'not allowed' if names in waiting else 'allowed'}  {names}: {line}")
+    said += _way_out(workspace, known, list(waiting.values()))
+    data = {
+        "code": "unconfirmed" if waiting else "",
+        "allowed": [line for names, line in rows if names not in waiting],
+        "missing": list(waiting.values()),
+        "granted": granted,
+    }
+    return Result(loop, "\n".join(said), data, [] if waiting else [NEXT])
+
+
+def _granted(workspace: Workspace, loop: Loop, word: str) -> list[str]:
+    data, token = place.data_dir(workspace.environment), loop.state.session.token
+    try:
+        return leave.grant_requested(data, workspace.session, token, word)
+    except OSError as error:
+        raise unwritable(leave.path(), error) from None
+
+
+def _way_out(workspace: Workspace, known: Leave, lines: list[str]) -> list[str]:
+    """What lets the checks run that still wait."""
+    unwritten = [(line, leave.unwritten(known, line)) for line in lines]
+    said = [
+        f"{file} does not exist yet: another check than {line}" for line, file in unwritten if file
+    ]
+    if not lines:
+        return [BOUND]
+    if len(said) < len(lines):
+        way = consent.UNATTENDED if workspace.unattended else "the person types /loop:allow"
+        said.append(f"nobody has said yes: {way}")
+    return said

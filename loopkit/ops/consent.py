@@ -1,0 +1,35 @@
+"""Whose word lets a check of a loop run: what is allowed, what still waits for the person."""
+
+from ..core.evidence import consent
+from ..core.journal.errors import Damaged
+from ..store import leave
+from ..store.leave import Leave
+from ..store.loop import Loop, unwritable
+from .workspace import Workspace
+
+
+def leave_of(workspace: Workspace, loop: Loop) -> Leave:
+    """What may run in a loop. Raises Damaged, and UsageFault for the person's settings."""
+    try:
+        return leave.of(loop.root, loop.state, workspace.environment)
+    except OSError as error:
+        raise Damaged(f"cannot read {leave.path()}: {error.strerror}", "fix it") from None
+
+
+def allowed(workspace: Workspace, loop: Loop, line: str) -> bool:
+    """Whether a check may run."""
+    known = leave_of(workspace, loop)
+    return consent.is_covered(line, known.lines, known.patterns)
+
+
+def missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str]]:
+    """(whose, command) of the loop's checks that may not run yet."""
+    return leave.missing(loop.state, leave_of(workspace, loop))
+
+
+def typed_patterns(loop: Loop, patterns: list[str]) -> None:
+    """Keep the patterns that the person typed with the request: they hold for this loop."""
+    try:
+        leave.grant_patterns(loop.state.session.token, patterns)
+    except OSError as error:
+        raise unwritable(leave.path(), error) from None

@@ -1,0 +1,90 @@
+"""What agents answered, as hooks heard it: `answers/<name>.json` in a loop's folder, by the name of
+the prompt. The first answer counts, later ones are kept beside it. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import atomic, inside
+
+FOLDER = "answers"
+#: Bytes of an answer's file that is read; later answers that are kept of one prompt.
+LARGEST, MOST_LATE = 4_000_000, 20
+#: Ending of the file that counts how often an agent was asked for another answer.
+_HELD = ".held"
+
+
+def write(folder: str, name: str, row: dict) -> str:
+    """Keep an answer; the path of its file, "" where nothing new is kept. Raises OSError.
+
+    row: `text` (None: the agent ended without one) and whatever else is known of it. An answer
+    takes the place of none; one that comes after another is kept as `<name>.late-N.json`.
+    """
+    home = os.path.join(folder, FOLDER)
+    inside.check(folder, _path(folder, name))
+    os.makedirs(home, exist_ok=True)
+    atomic.clean_up(home)
+    data = (json.dumps(row, indent=1) + "\n").encode("ascii")
+    for own in (name, *(f"{name}.late-{number}" for number in range(1, MOST_LATE + 1))):
+        path = _path(folder, own)
+        if atomic.create(path, data):
+            return path
+        known = read(folder, own) or {}
+        if row.get("text") is None or _same(known, row):
+            return ""
+        if known.get("text") is None:
+            atomic.write(path, data)
+            return path
+    return ""
+
+
+def _same(known: dict, row: dict) -> bool:
+    return all(known.get(key) == row.get(key) for key in ("agent_id", "text"))
+
+
+def read(folder: str, name: str) -> dict | None:
+    """The answer to a prompt; None where there is none that can be read."""
+    path = _path(folder, name)
+    try:
+        inside.check(folder, path)
+        row = json.loads(inside.read(path, LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return row if type(row) is dict else None
+
+
+def given(folder: str, name: str) -> bool:
+    """Whether there is one that says something."""
+    return (read(folder, name) or {}).get("text") is not None
+
+
+def names(folder: str) -> list:
+    """The prompts that have an answer, in order."""
+    try:
+        files = os.listdir(os.path.join(folder, FOLDER))
+    except OSError:
+        return []
+    found = [file[: -len(".json")] for file in files if file.endswith(".json")]
+    return sorted(name for name in found if ".late-" not in name)
+
+
+def held(folder: str, name: str) -> int:
+    """How often an agent with this prompt was asked for another answer."""
+    try:
+        return os.path.getsize(_path(folder, name, _HELD))
+    except OSError:
+        return 0
+
+
+def hold(folder: str, name: str) -> None:
+    """Count one more time. Raises OSError."""
+    path = _path(folder, name, _HELD)
+    inside.check(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "ab") as file:
+        file.write(b".")
+
+
+def _path(folder: str, name: str, ending: str = ".json") -> str:
+    return os.path.join(folder, FOLDER, name + ending)

@@ -1,0 +1,118 @@
+"""What an agent was started with and what it looked at, read from its transcript as the client
+writes it (2.1.332): the first `user` record is its prompt, `tool_use` blocks are its calls.
+Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Bytes read of a transcript, of one line; entries kept of a kind, characters of each.
+MOST, LONGEST_LINE, KEPT, LONGEST = 64 << 20, 8 << 20, 200, 500
+#: The tool by which agents answer in auto mode.
+HANDBACK = "SubagentHandback"
+#: Tools that look at a file, with the input that names it; those that run a command.
+_LOOKING = {"Read": "file_path", "Grep": "path"}
+_RUNNING = ("Bash", "PowerShell")
+
+
+def beside(transcript: object, agent: object) -> str:
+    """The transcript of an agent, told by that of its session; "" where that cannot be told."""
+    if type(transcript) is not str or type(agent) is not str or not agent:
+        return ""
+    name = agent.replace("-", "").replace("_", "")
+    if not name.isalnum() or not name.isascii() or not transcript:
+        return ""
+    return os.path.join(os.path.splitext(transcript)[0], "subagents", f"agent-{agent}.jsonl")
+
+
+def started(path: str) -> tuple:
+    """(the first line that an agent was given, "" where it cannot be told; its transcripts).
+
+    After /clear the client goes on with an agent in the folder of the new session, with a file of
+    the same name that does not begin with the prompt.
+    """
+    line = _prompt(path)
+    folder, name = os.path.split(path)
+    if line or os.path.basename(folder) != "subagents":
+        return line, [path]
+    project = os.path.dirname(os.path.dirname(folder))
+    try:
+        sessions = os.listdir(project)
+    except (OSError, ValueError):
+        return "", [path]
+    files = [os.path.join(project, session, "subagents", name) for session in sessions]
+    files = [file for file in files if os.path.isfile(file)]
+    return next(filter(None, map(_prompt, files)), ""), files
+
+
+def _prompt(path: str) -> str:
+    for record in _records(path, b'"user"'):
+        if record.get("type") == "user":
+            content = _content(record)
+            if type(content) is list:
+                texts = [one.get("text") for one in content if type(one) is dict]
+                content = next((one for one in texts if type(one) is str), "")
+            return content.strip().partition("\n")[0] if type(content) is str else ""
+    return ""
+
+
+def read(files: list) -> tuple:
+    """What its transcripts say: ({calls: n, read: [paths], commands: [lines]}, the answer that it
+    handed back last or None); handing back is no call."""
+    seen: dict = {"calls": 0, "read": [], "commands": []}
+    handed = None
+    for record in (one for file in files for one in _records(file, b'"tool_use"')):
+        content = _content(record)
+        if record.get("type") != "assistant" or type(content) is not list:
+            continue
+        for block in content:
+            if type(block) is not dict or block.get("type") != "tool_use":
+                continue
+            given = block.get("input")
+            given = given if type(given) is dict else {}
+            if block.get("name") != HANDBACK:
+                _count(seen, block.get("name"), given)
+            elif type(given.get("message")) is str:
+                handed = given["message"]
+    return seen, handed
+
+
+def _count(seen: dict, tool: object, given: dict) -> None:
+    seen["calls"] += 1
+    kind, words = "read", None
+    if tool in _RUNNING:
+        kind, words = "commands", given.get("command")
+    elif tool in _LOOKING:
+        words = given.get(_LOOKING[str(tool)], os.curdir)
+    if type(words) is str and words[:LONGEST] not in seen[kind] and len(seen[kind]) < KEPT:
+        seen[kind].append(words[:LONGEST])
+
+
+def _records(path: str, mark: bytes) -> Iterator:
+    """The records of the lines that hold these bytes; none where nothing can be read."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return
+        with open(path, "rb") as file:
+            while file.tell() < MOST and (line := file.readline(LONGEST_LINE)):
+                if mark not in line:
+                    continue
+                try:
+                    record = json.loads(line.decode("utf-8", "replace"))
+                except (ValueError, RecursionError):
+                    continue
+                if type(record) is dict:
+                    yield record
+    except (OSError, ValueError):  # ValueError: a path that cannot be one
+        return
+
+
+def _content(record: dict) -> object:
+    message = record.get("message")
+    return message.get("content") if type(message) is dict else None
