@@ -102,11 +102,6 @@ def group(name: str, example: str, text: str) -> Group:
 flag = functools.partial(click.option, is_flag=True)
 
 
-#: The words of a command that is to be run, and the settings of a command that takes them.
-COMMAND_WORDS = click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
-AS_GIVEN = {"ignore_unknown_options": True}
-
-
 def file(what: str, name: str = "--file", end: str = "", **settings: Any) -> Callable:
     """An option that takes a file or standard input, as the argument `source`."""
     text = f"{what}; - for standard input.{end}"

@@ -9,6 +9,6 @@ verify = app.command(
     "verify",
     "loopkit verify T-003 -- pytest tests/test_store.py -q",
     click.argument("target"),
-    app.COMMAND_WORDS,
-    context_settings=app.AS_GIVEN,
+    click.argument("words", nargs=-1, type=click.UNPROCESSED),
+    context_settings={"ignore_unknown_options": True},
 )(ops.verify)

@@ -23,7 +23,7 @@ def allow(workspace: Workspace, word: str = "") -> Result:
     known = leaves.leave_of(workspace, loop)
     waiting = dict(leave.missing(loop.state, known))
     rows = consent.checks(loop.state)
-    said = [f"checks, run in {known.folder} (it {consent.WHAT}):" if rows else "no checks yet"]
+    said = [f"checks in {known.folder}; each {consent.WHAT}:" if rows else "no checks yet"]
     for names, line in rows:
         said.append(f"  {'not allowed' if names in waiting else 'allowed'}  {names}: {line}")
     said += _way_out(workspace, known, list(waiting.values()))

@@ -8,7 +8,7 @@ import os
 from ..core.evidence import tiers
 from ..core.journal import settings, stages, verdict
 from ..core.journal import task as tasks
-from ..core.journal.errors import NotYet, UsageFault
+from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline, worktrees
@@ -23,11 +23,12 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
     """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0
     says that it no longer holds) and keep its output as evidence.
 
-    The command stands here so that whoever approves commands sees it; another than the stored one
-    is refused.
+    A check that the person allowed (loopkit allow) runs by its name alone. Else it stands here, so
+    that whoever approves commands sees it; another than the stored one is refused.
     """
     loop = workspace.own_loop()
     name = target.upper()
+    words = words or _allowed(workspace, loop, name)
     if name.startswith("T-") or outline.is_number(target):
         return _task(workspace, loop, target, words)
     if name[:1] in ("C", "M") and name[1:].isdigit():
@@ -36,6 +37,19 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
         return _decision(workspace, loop, name, words)
     what = f"neither a task nor a criterion: {target[:40]!r}"
     raise UsageFault(what, "loopkit verify T-003 -- <its command>")
+
+
+def _allowed(workspace: Workspace, loop: Loop, name: str) -> list[str]:
+    """The words of the stored check. Raises Refused where it may not run."""
+    from ..core.evidence import command, consent
+    from . import consent as leaves
+
+    name = outline.named(loop.state, name) or name
+    line = consent.stored(loop.state).get(name, "")
+    if line and not leaves.allowed(workspace, loop, line):
+        way_out = f"the person types /loop:allow; or spell it out: loopkit verify {name} -- {line}"
+        raise Refused(f"nobody has allowed the check of {name}", way_out, code="unconfirmed")
+    return command.split(line) if line else []
 
 
 def run(

@@ -103,8 +103,8 @@ def grant_requested(data: str, session: str, token: str, word: str) -> list[str]
     row = json.loads(typed.load(data, session, typed.ASKED) or "{}")
     if not word or row.get("word") != _digest(word, token):
         return []
-    typed.forget(data, session, typed.ASKED)
     grant(row["folder"], row["lines"])
+    typed.forget(data, session, typed.ASKED)
     return row["lines"]
 
 

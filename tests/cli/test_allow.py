@@ -111,3 +111,23 @@ def test_what_next_asks(project: Project) -> None:
         consent.typed_patterns(loop, ["test -f *"])
         assert consent.allowed(workspace, loop, CHECKS[0])
         assert not consent.allowed(workspace, loop, CHECKS[1])
+
+
+@pytest.mark.parametrize("target", ["T-001", "t-001", "C1", "M2", "1.1"])
+def test_a_check_that_is_allowed_runs_by_its_name(
+    project: Project, settings: Path, target: str
+) -> None:
+    project.write("limiter.txt")
+    project.planned()
+    project.ok("wave", "next")
+    line = project.refused(1, "verify", target, says="nobody has allowed the check of")
+    assert "/loop:allow" in line and "-- test " in line
+    (settings / "config.toml").write_text('verify_allow = ["test *"]\n')
+    project.ok("verify", target)
+
+
+def test_what_has_no_check_is_named_as_ever(project: Project) -> None:
+    project.planned()
+    project.refused(1, "verify", "M1", says="M1 has no command")
+    project.refused(1, "verify", "T-009", says="T-009")
+    project.refused(2, "verify", "x", says="neither a task nor a criterion")

@@ -86,7 +86,7 @@ def test_a_check_that_fails_completes_nothing(working: Project) -> None:
         (("C9", "--", "ls"), 1, "no criterion or mustNot C9"),
         (("M1", "--", "ls"), 1, "M1 has no command"),
         (("X-001", "--", "ls"), 2, "neither a task nor a criterion"),
-        (("T-001",), 2, ""),
+        (("T-001",), 1, "nobody has allowed the check"),
         ((), 2, ""),
     ],
 )

@@ -77,6 +77,17 @@ def test_a_word_grants_once_and_in_its_session_and_loop_only(project: Path, tmp_
     assert leave.grant_requested(data, "s1", TOKEN, word) == []
 
 
+def test_a_yes_outlives_a_call_that_dies(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(tmp_path / "data")
+    word = leave.request(data, "s1", TOKEN, of(project), ["make check"])
+    monkeypatch.setattr(leave.typed, "forget", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        leave.grant_requested(data, "s1", TOKEN, word)
+    assert of(project).lines == ["make check"]
+
+
 def test_a_later_question_takes_the_place_of_an_earlier(project: Path, tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     first = leave.request(data, "s1", TOKEN, of(project), ["make evil"])

@@ -56,16 +56,19 @@ _INTERPRETERS = {
 
 
 def checks(state: LoopState) -> list[tuple[str, str]]:
-    """(whose, command) of each check of a loop: tasks, criteria and mustNots, decisions. The same
-    command counts once."""
-    rows = [(one.id, one.verify) for one in state.tasks.values()]
-    rows += [(one.id, one.command) for one in state.criteria.values()]
-    rows += [(f"D{number}", line) for number, line in state.decision_log.checks.items()]
+    """(whose, command) of each check of a loop; the same command counts once."""
     found: dict[tuple, tuple[list, str]] = {}
-    for name, line in rows:
-        if line:
-            found.setdefault(words(line), ([], line))[0].append(name)
+    for name, line in stored(state).items():
+        found.setdefault(words(line), ([], line))[0].append(name)
     return [(", ".join(names), line) for names, line in found.values()]
+
+
+def stored(state: LoopState) -> dict[str, str]:
+    """{task, criterion, mustNot or decision (D1): its check} of all that have one."""
+    rows = {one.id: one.verify for one in state.tasks.values()}
+    rows |= {one.id: one.command or "" for one in state.criteria.values()}
+    rows |= {f"D{number}": line for number, line in state.decision_log.checks.items()}
+    return {name: line for name, line in rows.items() if line}
 
 
 def words(line: str) -> tuple:
@@ -124,8 +127,9 @@ def program_file(line: str) -> str:
     if name not in _INTERPRETERS:
         return found[0] if "/" in found[0] else ""
     for word in found[1:]:
-        if not word.startswith("-"):
+        if word.startswith("-"):
+            if set(word) & set(_INTERPRETERS[name]):
+                break
+        elif set(word) & set("./") or name.endswith("sh"):  # else the value of an option
             return word
-        if set(word) & set(_INTERPRETERS[name]):
-            break
     return ""

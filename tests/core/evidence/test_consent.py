@@ -98,6 +98,8 @@ def test_all_checks_of_a_loop_are_asked_for_once() -> None:
         ("env X=1 timeout 5 bash scripts/check", "scripts/check"),
         ("python3.12 tools/check.py -v", "tools/check.py"),
         ("node check.mjs", "check.mjs"),
+        ("bash check", "check"),
+        ("python -W error -X dev -m pytest tests", ""),
         ("python -m pytest tests", ""),
         ("python -c 'print(1)'", ""),
         ("sh -c 'a'", ""),
