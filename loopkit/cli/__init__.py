@@ -1,7 +1,5 @@
 """The program `loopkit`: parse, call, print. Commands are loaded when they are asked for."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib
@@ -11,13 +9,14 @@ import sys
 
 import click
 
+from .. import __version__
 from ..core.journal.errors import EXIT_DAMAGED, EXIT_USAGE, LoopError, UsageFault
 
 #: What printing can fail with.
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
-#: Command name → one line of help, so that --help loads none. A module of this name defines it as
-#: `command`, or one of MODULES under its name.
+#: Command name → one line of help, so that --help loads none. The module of this name defines it,
+#: or that of MODULES.
 COMMANDS = {
     "next": "Go on: do what is due, print what needs judgement",
     "submit": "Submit the form that was asked for, and go on",
@@ -54,9 +53,18 @@ COMMANDS = {
     "demo": "Run a whole loop on a small project, without a model",
 }
 
-
-MODULES = dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control")
-MODULES |= {"next": "step", "submit": "step"}
+MODULES = {
+    **dict.fromkeys(("clarify", "score", "shape"), "request"),
+    **dict.fromkeys(("pause", "cancel", "ask", "answer", "confirm", "complete"), "control"),
+    **dict.fromkeys(("decide", "learn", "recall"), "memory"),
+    **dict.fromkeys(("panel", "gate"), "review"),
+    "next": "step",
+    "submit": "step",
+    "resume": "start",
+    "report": "reply",
+    "rollback": "checkpoint",
+    "worktree": "wave",
+}
 
 
 class Lazy(click.Group):
@@ -69,34 +77,17 @@ class Lazy(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f".{MODULES.get(name, name)}", __name__)
-        return getattr(
-            module, "next_step" if name == "next" else name if name in MODULES else "command"
-        )
+        return getattr(module, "next_step" if name == "next" else name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not context.resilient_parsing:
-        from .. import __version__
-
-        click.echo(f"loopkit {__version__}")
-        context.exit()
-
-
 @click.group(
     cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    callback=_version,
-    expose_value=False,
-    is_eager=True,
-    help="Print the version.",
-)
+@click.version_option(__version__, message="loopkit %(version)s", help="Print the version.")
 def cli() -> None:
     """Autonomous loops for Claude Code: tasks that are done when their checks ran.
 

@@ -1,13 +1,10 @@
 """What all commands share: how they are called, what they read, how they answer."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +14,8 @@ from .. import replies
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, UsageFault
 from ..ops.workspace import Result, Workspace
-from ..render.words import printable, quoted
+from ..render.words import printable
 from ..store import inside, place
-from ..store.loop import Loop
-
-__all__ = ["App", "Result", "command", "flag", "now", "printable", "quoted", "read_copied"]
-__all__ += ["read_input", "read_record", "read_shape"]
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
@@ -46,31 +39,22 @@ class App(Workspace):
             click.echo(printable(full.text))
         return result.code
 
-    def answer(
-        self, loop: Loop, text: str, data: dict | None = None, steps: list[str] | None = None
-    ) -> None:
-        """Print what was recorded, then the next step: the state's own, or these `steps`."""
-        self.show(Result(loop, text, data or {}, steps))
-
 
 def note(text: str) -> None:
     """Say on standard error what could not be read."""
     print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
-#: An option without a value.
-flag = functools.partial(click.option, is_flag=True)
+def command(name: str, example: str, *parameters: Callable, **settings: Any) -> Callable:
+    """A click command with --json around a function that gets an App first and gives a Result, or
+    an exit code where it has printed itself; its docstring and the `example` are the help.
 
-
-def command(name: str, example: str, **settings: Any) -> Callable:
-    """A click command with --json, whose function gets an App first and gives a Result, or an exit
-    code where it has printed itself; `example` ends its help.
-
-    A refusal is printed in place of an answer, exit 0, with --soft and where a parameter `typed`
-    says that the words came with a slash command: another exit code would abort that.
+    A use case whose arguments are called like the `parameters` needs no other function. A refusal
+    is printed in place of an answer, exit 0, with --soft and where a parameter `typed` says that
+    the words came with a slash command: another exit code would abort that.
     """
 
-    def wrap(function: Callable) -> click.Command:
+    def wrap(function: Callable) -> Any:
         @functools.wraps(function)
         def call(as_json: bool, soft: bool, **given: Any) -> int | None:
             try:
@@ -86,6 +70,8 @@ def command(name: str, example: str, **settings: Any) -> Callable:
             return app.show(result) if isinstance(result, Result) else result
 
         call.__doc__ = f"{function.__doc__}\n\n    Example: {example}\n    "
+        for parameter in reversed(parameters):
+            call = parameter(call)
         call = flag("--soft", hidden=True, help="Print a refusal and exit 0.")(call)
         call = flag("--json", "as_json", help="Answer as one JSON object.")(call)
         return click.command(name, **settings)(call)
@@ -93,15 +79,58 @@ def command(name: str, example: str, **settings: Any) -> Callable:
     return wrap
 
 
+class Group(click.Group):
+    """A command that has commands."""
+
+    def add(self, name: str, example: str, *parameters: Callable, **settings: Any) -> Callable:
+        """As `command`, of this group."""
+
+        def wrap(function: Callable) -> click.Command:
+            made = command(name, example, *parameters, **settings)(function)
+            self.add_command(made)
+            return made
+
+        return wrap
+
+
+def group(name: str, example: str, text: str) -> Group:
+    """A command that does nothing itself."""
+    return Group(name, help=f"{text}\n\nExample: {example}")
+
+
+#: An option without a value.
+flag = functools.partial(click.option, is_flag=True)
+
+
+def file(what: str, name: str = "--file", end: str = "", **settings: Any) -> Callable:
+    """An option that takes a file or standard input, as the argument `source`."""
+    text = f"{what}; - for standard input.{end}"
+    return click.option(name, "source", metavar="FILE", help=text, **settings)
+
+
+def several(name: str, metavar: str, text: str) -> Callable:
+    """An option that may be given several times, as a list."""
+    return click.option(name, multiple=True, metavar=metavar, help=text, callback=_list)
+
+
+def _list(context: click.Context, parameter: click.Parameter, values: tuple) -> list:
+    return list(values)
+
+
+def words(name: str, **settings: Any) -> Callable:
+    """An argument of any number of words, as one text."""
+    return click.argument(name, nargs=-1, callback=_text, **settings)
+
+
+def _text(context: click.Context, parameter: click.Parameter, values: tuple) -> str:
+    return " ".join(values)
+
+
 # -- what is submitted
 
 
 def read_input(call: App, source: str) -> str:
-    """Text of a file inside the project, or of standard input for `-`, UTF-8, without a byte order
-    mark.
-
-    Raises UsageFault, Damaged.
-    """
+    """UTF-8 text of a file in the project, or of standard input. Raises UsageFault, Damaged."""
     return read_copied(call, source)[0]
 
 
@@ -151,9 +180,8 @@ def read_copied(call: App, source: str) -> tuple[str, int]:
     try:
         return raw.decode("utf-8-sig"), most
     except UnicodeDecodeError as error:
-        raise UsageFault(
-            f"{_named(source)} is not UTF-8 at byte {error.start}", "save it as UTF-8"
-        ) from None
+        what = f"{_named(source)} is not UTF-8 at byte {error.start}"
+        raise UsageFault(what, "save it as UTF-8") from None
 
 
 def _unreadable(source: str, why: int | None) -> LoopError:
@@ -183,11 +211,6 @@ def _is_inside(call: App, path: str) -> bool:
 
 def _named(source: str) -> str:
     return "standard input" if source == "-" else source
-
-
-def now() -> float:
-    """POSIX seconds."""
-    return time.time()
 
 
 def numbers(text: str | None) -> list[int]:

@@ -1,10 +1,9 @@
 """loopkit baseline: how a check stood before the work, and whether it is worse now."""
 
-from __future__ import annotations
-
 import click
 
-from ..ops import baseline
+from ..ops import baseline as ops
+from ..ops.workspace import Result
 from . import app
 
 
@@ -14,12 +13,12 @@ from . import app
 @app.flag("--check", help="Compare with what was recorded: exit 1 and what is new, or exit 0.")
 @app.flag("--replace", help="Record it anew.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, required=True)
-def command(call: app.App, check: bool, replace: bool, words: tuple) -> app.Result:
+def baseline(call: app.App, check: bool, replace: bool, words: tuple) -> Result:
     """Record how a check stands before the work: its exit code and the names that fail.
 
     With --check it may stand as a task's own verification command: it passes as long as nothing new
     fails.
     """
     if check:
-        return baseline.check(call, list(words))
-    return baseline.record(call, list(words), replace)
+        return ops.check(call, list(words))
+    return ops.record(call, list(words), replace)

@@ -1,7 +1,5 @@
 """loopkit demo: a whole loop to look at."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import textwrap
@@ -11,7 +9,7 @@ import click
 
 from ..core.steps import kinds
 from ..engine import run
-from ..ops import demo
+from ..ops import demo as ops
 from . import app
 
 if TYPE_CHECKING:
@@ -25,16 +23,16 @@ _LINES = {kinds.SCORE: 5, kinds.THOROUGH_REVIEW: 4, kinds.COMPLETE: 0}
 
 @app.command("demo", "loopkit demo")
 @click.option("--folder", metavar="DIR", help="Where to make the project; else a temporary folder.")
-@click.option("--verbose", is_flag=True, help="Everything that each step records.")
-def command(call: app.App, folder: str | None, verbose: bool) -> None:
+@app.flag("--verbose", help="Everything that each step records.")
+def demo(call: app.App, folder: str | None, verbose: bool) -> None:
     """Run a whole loop on a small project with failing tests: real edits, real checks, a failure, a
     panel, a blocker, the gate. Needs git; no model, no network, nothing outside its folder."""
     from rich.console import Console
 
     printer = Printer(Console(highlight=False, soft_wrap=True, stderr=call.as_json), verbose)
-    for record in demo.play(folder, call.environment):
+    for record in ops.play(folder, call.environment):
         printer.show(record)
-    assert isinstance(record, demo.Completed)
+    assert isinstance(record, ops.Completed)
     if call.as_json:
         click.echo(json.dumps(record._asdict(), ensure_ascii=False))
         return
@@ -52,27 +50,28 @@ def command(call: app.App, folder: str | None, verbose: bool) -> None:
 class Printer:
     """Prints records while they come, each step with what was recorded for it."""
 
-    def __init__(self, console: Console, verbose: bool) -> None:
+    def __init__(self, console: "Console", verbose: bool) -> None:
         self.console = console
         self.verbose = verbose
         self.step: kinds.Step | None = None  # the one that was named last
 
-    def show(self, record: demo.Record) -> None:
-        """Print one record."""
-        getattr(self, f"_{type(record).__name__.lower()}", self._other)(record)
+    def show(self, record: ops.Record) -> None:
+        """Print one record, unless it says no more than those around it."""
+        if isinstance(record, ops.Told):
+            self._told(record)
+        elif isinstance(record, run.Answered):
+            self._answered(record)
+        elif isinstance(record, run.Recorded):
+            self._recorded(record)
+        elif isinstance(record, run.Unusable):
+            self._print("  ", f"asked again: {record.error}", "yellow")
 
-    def _other(self, record: demo.Record) -> None:
-        """What says no more than the records around it."""
-
-    def _made(self, record: demo.Made) -> None:
-        self._print("", f"A small project with failing tests:\n  {record.folder}", "bold", 0)
-
-    def _tested(self, record: demo.Tested) -> None:
-        self._print("▸ ", f"{record.command} → {record.line}", "bold cyan")
-
-    def _started(self, record: demo.Started) -> None:
-        self._print("▸ ", f"/loop:start {record.request}", "bold cyan", 2)
-        self._print("  ", f"loop {record.name} started")
+    def _told(self, record: ops.Told) -> None:
+        self.step = None
+        style = {"": "bold", "▸ ": "bold cyan"}.get(record.mark, "yellow")
+        self._print(record.mark, record.text, style, 2 if record.mark else 0)
+        for line in record.quote.splitlines():
+            self._print("  │ ", line, "yellow")
 
     def _answered(self, record: run.Answered) -> None:
         """What an agent did, or whom it asked."""
@@ -96,18 +95,6 @@ class Printer:
         self._name(record.step)
         for line in lines:
             self._print("  ", line, "" if record.passed else "red")
-
-    def _unusable(self, record: run.Unusable) -> None:
-        self._print("  ", f"asked again: {record.error}", "yellow")
-
-    def _held(self, record: demo.Held) -> None:
-        self.step = None
-        if not record.message:
-            self._print("  ", "The session wants to stop: it may, the loop is complete.", "yellow")
-            return
-        self._print("  ", "The session wants to stop. The Stop hook says:", "yellow")
-        for line in record.message.splitlines():
-            self._print("  │ ", line, "yellow")
 
     def _name(self, step: kinds.Step) -> None:
         if self.step != step:

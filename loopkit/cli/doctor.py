@@ -1,15 +1,14 @@
 """loopkit doctor: what is wrong, and how to put it right."""
 
-from __future__ import annotations
-
-from ..ops import doctor
+from ..ops import doctor as ops
+from ..ops.workspace import Result
 from . import app
 
 
 @app.command("doctor", "loopkit doctor --fix")
 @app.flag("--fix", help="Rebuild derived files: snapshot, PROGRESS.md, ignore file.")
 @app.flag("--permissions", help="Print permission rules that a person may want to add.")
-def command(call: app.App, fix: bool, permissions: bool) -> app.Result:
+def doctor(call: app.App, fix: bool, permissions: bool) -> Result:
     """Check programs, hooks, ownership, the task list and the files of the loop. Exit 0: a loop
     would work; 1: it would not, or not as wished; 3: damaged files."""
-    return doctor.permissions() if permissions else doctor.examine(call, fix)
+    return ops.permissions() if permissions else ops.examine(call, fix)

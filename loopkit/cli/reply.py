@@ -1,25 +1,18 @@
-"""loopkit reply: what a role answers, checked and recorded."""
-
-from __future__ import annotations
+"""loopkit reply, report: what agents hand over, checked and recorded, or kept in a file."""
 
 import click
 
 from ..core.plan import roles
-from ..ops import reply
+from ..ops import reply as ops
+from ..ops.workspace import Result
 from . import app
 
 
 @app.command("reply", "loopkit reply test T-001 --file -")
 @click.argument("kind", metavar="KIND", type=click.Choice(roles.KINDS))
 @click.argument("target", required=False)
-@click.option(
-    "--file",
-    "source",
-    required=True,
-    metavar="FILE",
-    help="The reply, unchanged; - for standard input.",
-)
-def command(call: app.App, kind: str, target: str | None, source: str) -> app.Result:
+@app.file("The reply, unchanged", required=True)
+def reply(call: app.App, kind: str, target: str | None, source: str) -> Result:
     """Submit the reply of an agent: plan, replan, implementation, fix, test, verification or
     diagnosis.
 
@@ -27,4 +20,16 @@ def command(call: app.App, kind: str, target: str | None, source: str) -> app.Re
     verification also `plan` or `goal`; a plan has none. A reply that does not fit is asked for once
     more.
     """
-    return reply.reply(call, kind, target, app.read_input(call, source))
+    return ops.reply(call, kind, target, app.read_input(call, source))
+
+
+@app.command("report", "loopkit report security-reviewer --file -")
+@click.argument("name")
+@app.file("The report", required=True)
+def report(call: app.App, name: str, source: str) -> Result:
+    """Keep a long report in a file of the loop and print its path; an agent answers with the path
+    and few lines. What looks like a credential is left out of it.
+
+    One called `gather` also gives the relevant patterns of context.md: its first lines.
+    """
+    return ops.keep_report(call, name, *app.read_copied(call, source))

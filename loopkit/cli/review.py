@@ -1,19 +1,22 @@
-"""loopkit review: expert reviews, light after a wave, thorough before the gate."""
-
-from __future__ import annotations
+"""loopkit review, panel, gate: what experts found, and what is missing before completion."""
 
 import click
 
 from .. import replies
 from ..core.journal.errors import UsageFault
 from ..ops import batch
-from ..ops import review as ops
+from ..ops import gate as gates
+from ..ops import panel as panels
+from ..ops import review as reviews
 from ..ops.workspace import Result
 from . import app
 
 
-@click.group(
-    "review", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+@app.command(
+    "review",
+    "loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity",
+    cls=app.Group,
+    invoke_without_command=True,
 )
 @click.option(
     "--wave",
@@ -21,29 +24,18 @@ from . import app
     metavar="N",
     help="Of this wave: light, never blocks; with approval = review it decides.",
 )
-@click.option("--thorough", is_flag=True, help="The review before the gate; blocks.")
-@click.option(
-    "--plan", is_flag=True, help="With approval = review: of the plan, before work begins."
-)
-@click.option(
-    "--scaffold",
-    is_flag=True,
-    help="With approval = review: of the batch that all others build on.",
-)
+@app.flag("--thorough", help="The review before the gate; blocks.")
+@app.flag("--plan", help="With approval = review: of the plan, before work begins.")
+@app.flag("--scaffold", help="With approval = review: of the batch that all others build on.")
 @click.option("--waive", metavar="WHY", help="With --plan: the person lets it pass as it is.")
 @click.option("--brief", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
 @click.option("--issues", type=int, help="How many issues.")
 @click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
 @click.option("--experts", metavar="A,B", help="Who looked.")
-@click.option(
-    "--file", "source", metavar="FILE", help="The review as block YAML; - for standard input."
-)
-@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
-@click.pass_context
-def command(
-    context: click.Context,
-    /,
+@app.file("The review as block YAML")
+def review(
+    call: app.App,
     wave: int | None,
     thorough: bool,
     plan: bool,
@@ -51,31 +43,24 @@ def command(
     waive: str | None,
     brief: str | None,
     source: str | None,
-    as_json: bool,
-    **given: object,
-) -> None:
-    """Record a review, or (without --file) show what to ask whom, and the form.
-
-    Example: loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity
-    """
-    if context.invoked_subcommand:
-        return
+    **options: object,
+) -> Result | None:
+    """Record a review, or (without --file) show what to ask whom, and the form."""
+    if click.get_current_context().invoked_subcommand:
+        return None
     if sum((wave is not None, thorough, plan, scaffold)) != 1:
-        raise UsageFault(
-            "give one of --wave N, --thorough, --plan, --scaffold", "see loopkit review --help"
-        )
+        what = "give one of --wave N, --thorough, --plan, --scaffold"
+        raise UsageFault(what, "see loopkit review --help")
     if waive is not None and not plan:
-        raise UsageFault(
-            "--waive goes with --plan", "for a finding: loopkit review resolve F-001 --waive WHY"
-        )
-    call = app.App(as_json)
+        what = "--waive goes with --plan"
+        raise UsageFault(what, "for a finding: loopkit review resolve F-001 --waive WHY")
     if plan:
         row = app.read_record(call, source, "plan_review") if source else None
-        call.show(batch.plan(call, row, waive))
-    elif scaffold or wave is not None and batch.decides(call):
-        call.show(_of_batch(call, wave, scaffold, source, brief, _options(given)))
-    else:
-        call.show(_of_experts(call, wave, brief, source, _options(given)))
+        return batch.plan(call, row, waive)
+    light = {name: value for name, value in options.items() if value is not None}
+    if scaffold or wave is not None and batch.decides(call):
+        return _of_batch(call, wave, scaffold, source, brief, light)
+    return _of_experts(call, wave, brief, source, light)
 
 
 def _of_batch(
@@ -84,14 +69,12 @@ def _of_batch(
     scaffold: bool,
     source: str | None,
     brief: str | None,
-    options: dict,
+    light: dict,
 ) -> Result:
-    """A review that decides; options belong to a light one, which this is not."""
-    if options:
-        raise UsageFault(
-            "a batch review decides, so it needs verdicts",
-            "submit it with --file -; without it: its form",
-        )
+    """A review that decides; the options are those of a light one, which this is not."""
+    if light:
+        what = "a batch review decides, so it needs verdicts"
+        raise UsageFault(what, "submit it with --file -; without it: its form")
     if brief is not None:
         return batch.brief(call, wave, scaffold)
     row = app.read_record(call, source, "review") if source else None
@@ -99,26 +82,25 @@ def _of_batch(
 
 
 def _of_experts(
-    call: app.App, wave: int | None, brief: str | None, source: str | None, options: dict
+    call: app.App, wave: int | None, brief: str | None, source: str | None, light: dict
 ) -> Result:
     """A light review, or the thorough one where no wave is named."""
     if brief is not None:
-        return ops.brief(call, wave, brief)
+        return reviews.brief(call, wave, brief)
+    if source is None and not light:
+        return reviews.ask_thorough(call) if wave is None else reviews.ask_light(call, wave)
     name = "review" if wave is None else "wave_review"
-    if source is None and not options:
-        return ops.ask_thorough(call) if wave is None else ops.ask_light(call, wave)
-    row = app.read_record(call, source, name) if source else replies.check(name, options)
-    return ops.record_thorough(call, row) if wave is None else ops.record_light(call, wave, row)
+    if "experts" in light:
+        light["experts"] = [expert.strip() for expert in light["experts"].split(",")]
+    row = app.read_record(call, source, name) if source else replies.check(name, light)
+    return (
+        reviews.record_thorough(call, row)
+        if wave is None
+        else reviews.record_light(call, wave, row)
+    )
 
 
-def _options(given: dict) -> dict:
-    row = {name: value for name, value in given.items() if value is not None}
-    if "experts" in row:
-        row["experts"] = [one.strip() for one in str(row["experts"]).split(",")]
-    return row
-
-
-@command.command("resolve")
+@review.add("resolve", 'loopkit review resolve F-003 --skip "covered by the next loop"')
 @click.argument("findings", nargs=-1, required=True, metavar="FINDING…")
 @click.option(
     "--approve",
@@ -131,19 +113,46 @@ def _options(given: dict) -> dict:
 @click.option("--discuss", metavar="TEXT", help="What was said about it.")
 @click.option("--skip", metavar="TEXT", help="Why it is left.")
 @click.option("--waive", metavar="WHY", help="The person lets a blocker pass.")
-@click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object.")
 def resolve(
-    findings: tuple[str, ...], how: str | None, verify: str, as_json: bool, **texts: str | None
-) -> None:
-    """Settle findings of the thorough review, several in the same way at once.
-
-    Example: loopkit review resolve F-003 --skip "covered by the next loop"
-    """
+    call: app.App, findings: tuple[str, ...], how: str | None, verify: str, **texts: str | None
+) -> Result:
+    """Settle findings of the thorough review, several in the same way at once."""
     chosen = [name for name, text in texts.items() if text is not None] + ([how] if how else [])
     if len(chosen) != 1:
-        raise UsageFault(
-            "give exactly one of --approve, --task, --discuss, --skip, --waive",
-            "see loopkit review resolve --help",
-        )
-    call = app.App(as_json)
-    call.show(ops.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify))
+        what = "give exactly one of --approve, --task, --discuss, --skip, --waive"
+        raise UsageFault(what, "see loopkit review resolve --help")
+    return reviews.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
+
+
+@app.command("panel", "loopkit panel T-003 --file -")
+@click.argument("task_id", required=False)
+@click.option(
+    "--clarify",
+    metavar="DIMENSION",
+    help="The readings of a dimension of the request that is unclear.",
+)
+@app.flag("--wave", help="How the next wave is worked: in parallel, or one task at a time.")
+@app.file("What the panel found, as block YAML")
+def panel(
+    call: app.App, task_id: str | None, clarify: str | None, wave: bool, source: str | None
+) -> Result:
+    """Brief a panel (whom to ask what, about what), or record what it found with --file."""
+    if sum((task_id is not None, clarify is not None, wave)) != 1:
+        raise UsageFault("give a task, --clarify DIMENSION or --wave", "see loopkit panel --help")
+    row = app.read_record(call, source, "panel") if source else None
+    if task_id is not None:
+        return panels.on_task(call, task_id, row)
+    return (
+        panels.on_dimension(call, clarify, row)
+        if clarify is not None
+        else panels.on_wave(call, row)
+    )
+
+
+@app.command("gate", "loopkit gate --file -")
+@app.file("The answers as block YAML")
+def gate(call: app.App, source: str | None) -> Result:
+    """Show what the gate still waits for, or answer for it. It needs every task completed with
+    evidence that fits, the thorough review passed, every criterion seen, and four points answered
+    for the kind of work."""
+    return gates.record(call, app.read_record(call, source, "gate")) if source else gates.ask(call)

@@ -1,20 +1,16 @@
 """loopkit status: where the loop stands."""
 
-from __future__ import annotations
-
-import click
-
-from ..ops import status
+from ..ops import status as ops
+from ..ops.workspace import Result
 from . import app
 
 
-@app.command("status", "loopkit status")
-@click.argument("words", nargs=-1, metavar="[WHICH]")
+@app.command("status", "loopkit status", app.words("words", metavar="[WHICH]"))
 @app.flag("--list", "all_loops", help="All loops of this project.")
-def command(call: app.App, words: tuple, all_loops: bool) -> app.Result:
+def status(call: app.App, words: str, all_loops: bool) -> Result:
     """Stage, scores, counts, reviews, times and the one next action. Changes nothing.
 
     WHICH is a loop's number, a part of its name, or what it is about; without it the active one is
     shown.
     """
-    return status.listing(call) if all_loops else status.status(call, " ".join(words))
+    return ops.listing(call) if all_loops else ops.status(call, words)

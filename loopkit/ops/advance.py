@@ -18,8 +18,8 @@ from ..engine import trees
 from ..engine.agents import DONE, Answer
 from ..store import answers, place, prompts, transcript
 from ..store.loop import unwritable
-from . import consent, drive, experts, guides
-from .review import brief, record_thorough
+from . import consent, drive, guides
+from . import review as reviews
 from .workspace import Result, Workspace
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class _Run:
             rows = [replies.parse("review", answer.text) for answer in found if answer]
             whole = {**rows[0], "findings": [one for row in rows for one in row["findings"]]}
             whole["experts"] = (loop.state.asked or {})["experts"]
-            self._said([record_thorough(self.workspace, whole)])
+            self._said([reviews.record_thorough(self.workspace, whole)])
         except (UsageFault, Refused) as fault:
             for one in out:
                 self._unfit(loop, one, fault, "")
@@ -196,7 +196,9 @@ class _Run:
             return self._result(loop)
         step = steps[0]
         if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:
-            self.lines.append(drive.FORMS[step.kind].ask(self.workspace, step))
+            self.lines.append(
+                drive.FORMS[step.kind].ask(self.workspace, *drive.subject_of(step)).text
+            )
             return self._result(loop, [SUBMIT])
         return self._result(loop, [nextstep.line(loop.state, step)])
 
@@ -245,7 +247,7 @@ class _Run:
     def _write(self, loop: Loop, step: Step) -> None:
         if step.kind == kinds.THOROUGH_REVIEW:
             names = _views(loop.state, step)
-            text = "\n\n".join(brief(self.workspace, None, name).text for name in names)
+            text = "\n\n".join(reviews.brief(self.workspace, None, name).text for name in names)
         else:
             fault = loop.state.supervision.invalid.get(kinds.key(step), "")
             text = drive.request_of(self.workspace, loop, step, fault).prompt.text
@@ -260,7 +262,7 @@ class _Run:
         if step.kind != kinds.THOROUGH_REVIEW:
             return [step]
         if not _reviewers(loop.state):
-            rows = experts.chosen(loop.state, experts.THOROUGH)
+            rows = reviews.of_review(loop.state, reviews.THOROUGH)
             least = review.THOROUGH_EXPERTS[0]
             if len(rows) < least:
                 raise Refused(

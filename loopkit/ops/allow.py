@@ -1,7 +1,5 @@
 """The checks of a loop, and what the person says to them."""
 
-from __future__ import annotations
-
 from ..core.evidence import consent
 from ..store import leave, place
 from ..store.leave import Leave
@@ -14,9 +12,13 @@ BOUND = "what a line runs depends on the project's files: a yes is to its words"
 
 
 def allow(workspace: Workspace, word: str = "") -> Result:
-    """List the checks and what is allowed of them; grant what the hook asked the person for, where
-    this is the call to which they said yes: it has the hook's `word`."""
+    """List the loop's checks, and which of them may run.
+
+    In a session the client asks the person; this call alone allows nothing. Elsewhere the person
+    types /loop:allow, or names patterns in verify_allow of ~/.config/loopkit/config.toml.
+    """
     loop = workspace.own_loop()
+    # the hook asked the person: the call to which they said yes has its word
     granted = _granted(workspace, loop, word) if word else []
     known = leaves.leave_of(workspace, loop)
     waiting = dict(leave.missing(loop.state, known))

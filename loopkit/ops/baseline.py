@@ -1,7 +1,5 @@
 """How a check stood before the work, and whether it is worse now."""
 
-from __future__ import annotations
-
 import os
 
 from ..core.evidence import baseline
@@ -27,16 +25,16 @@ def record(workspace: Workspace, words: list[str], replace: bool = False) -> Res
     workspace.change(loop, baseline.recorded, line, outcome, failing, replace)
     shown = prose.clean(", ".join(failing[:LISTED]), 2000)
     names = f"{len(failing)} failing: {shown}{_more(failing)}" if failing else "no failing name"
-    said = (
+    text = (
         f"baseline of `{prose.clean(line, 200)}`: exit {outcome['exit']}, {names}, "
         f"{evidence(loop, outcome)}"
     )
     done = loop.state.counts["completed"]
     if done:
         count = prose.count(done, "task")
-        said += f"\n{count} completed before it: what they broke counts as standing"
+        text += f"\n{count} completed before it: what they broke counts as standing"
     row = {"exit": outcome["exit"], "failures": failing, "log": outcome["log"]}
-    return Result(loop, said, {"command": line, **row})
+    return Result(loop, text, {"command": line, **row})
 
 
 def check(workspace: Workspace, words: list[str]) -> Result:
@@ -46,13 +44,13 @@ def check(workspace: Workspace, words: list[str]) -> Result:
     before = baseline.known(loop.state, line)
     outcome, failing = _run(workspace, loop, "check", line)
     result = baseline.compare(before, outcome["exit"], failing)
-    said, new = result.said, result.new
+    told, new = result.said, result.new
     if len(new) > LISTED:
-        said = f"{said.split(': ')[0]}: {', '.join(new[:LISTED])}{_more(new)}"
+        told = f"{told.split(': ')[0]}: {', '.join(new[:LISTED])}{_more(new)}"
     note = f" ({outcome['note']})" if outcome["note"] else ""
     row = {"regression": result.regression, "new": new}
     row |= {"exit": outcome["exit"], "log": outcome["log"]}
-    text = f"{said}{note}\n{evidence(loop, outcome)}"
+    text = f"{told}{note}\n{evidence(loop, outcome)}"
     return Result(loop, text, row, [], int(result.regression))
 
 
@@ -62,15 +60,14 @@ def _more(names: list[str]) -> str:
 
 def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
     """(outcome, failing names), run where we stand, in a worktree of a task too."""
-    tree = workspace.here
+    tree = workspace.project_in_tree
     outcome = run(workspace, loop, name, line, [], tree)
     log = os.path.join(loop.folder, outcome["log"])
     try:
         text = inside.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
     except OSError as error:
-        raise Damaged(
-            f"cannot read {error.filename}: {error.strerror}", "give read access"
-        ) from None
+        what = f"cannot read {error.filename}: {error.strerror}"
+        raise Damaged(what, "give read access") from None
     for top in dict.fromkeys((os.path.realpath(tree), tree)):  # another worktree has another
         text = text.replace(top + os.sep, "")
     return outcome, baseline.names(text.partition("\n")[2], tables.runners())

@@ -1,10 +1,7 @@
 """Reviews that decide, of the plan and of a batch: who is asked, what was found."""
 
-from __future__ import annotations
-
 from .. import replies
 from ..core.journal import parts, prose
-from ..core.journal import task as tasks
 from ..core.journal.errors import UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
@@ -13,25 +10,18 @@ from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
 from ..render.words import quoted
 from ..store.loop import Loop
-from . import decide, dispatch
+from . import dispatch, memory
 from .review import reasons
 from .workspace import Result, Workspace
 
 PLAN_REPLY = "loopkit review --plan --file -"
-#: Characters of a task's subject, tasks whose attempts are told.
-_SUBJECT = 100
-
-
-# -- the plan
 
 
 def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
-    """The review of the plan: ask for it, record it (row), or let the plan pass as the person says
-    (why)."""
+    """Ask for the review of the plan, record it (row), or let the plan pass unreviewed (why)."""
     if why is not None and row is not None:
-        raise UsageFault(
-            "both --file and --waive", "a review is submitted, or the person lets the plan pass"
-        )
+        way = "a review is submitted, or the person lets the plan pass"
+        raise UsageFault("both --file and --waive", way)
     loop = workspace.own_loop()
     policies.of(loop.state).check_reviews("loopkit review --plan")
     if why is not None:
@@ -44,8 +34,8 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
     data = changes[0][1]
     names = {roles.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
-    lines += [prose.clean(one, 200) for one in data["issues"][:20]]
-    lines += [f"missing: {prose.clean(one, 200)}" for one in data["missing"][:20]]
+    lines += [prose.clean(issue, 200) for issue in data["issues"][:20]]
+    lines += [f"missing: {prose.clean(part, 200)}" for part in data["missing"][:20]]
     if data["outcome"] == roles.APPROVED and batch_review.claimed(row) != batch_review.STATUSES[0]:
         lines.append(
             "the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan "
@@ -55,9 +45,10 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
         lines.append("the planner is told all this")
     if data["outcome"] == roles.ASKED:
         lines.append(quoted(changes[-1][1]["text"], 2000))
-    lines += [decide.shown(loop, row) for kind, row in changes if kind == "anti_pattern_recorded"]
-    told = {name: data[name] for name in ("outcome", "approved", "issues", "missing")}
-    return Result(loop, "\n".join(lines), told)
+    recorded = [row for kind, row in changes if kind == "anti_pattern_recorded"]
+    lines += [memory.shown_decision(loop, row) for row in recorded]
+    shown = {name: data[name] for name in ("outcome", "approved", "issues", "missing")}
+    return Result(loop, "\n".join(lines), shown)
 
 
 def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
@@ -65,8 +56,8 @@ def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
     form = replies.form("plan_review", "summary", "findings", "missing")
     step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
     if due.is_out(loop.state, step):
-        said = f"loop:{step.agent} has been asked; submit its answer as block YAML:\n{form}"
-        return Result(loop, said, {"asked": step.agent}, [PLAN_REPLY])
+        text = f"loop:{step.agent} has been asked; submit its answer as block YAML:\n{form}"
+        return Result(loop, text, {"asked": step.agent}, [PLAN_REPLY])
     path = dispatch.write(workspace, loop, step, PLAN_REPLY, form)
 
     def asked(state: LoopState) -> list:
@@ -76,9 +67,6 @@ def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
     workspace.change(loop, asked)
     agent = briefing.agent(loop.state, step, path)
     return Result(loop, "", {"brief": path}, [agent, PLAN_REPLY])
-
-
-# -- a batch
 
 
 def decides(workspace: Workspace) -> bool:
@@ -94,8 +82,8 @@ def batch(workspace: Workspace, wave: int | None, scaffold: bool, row: dict | No
         return _ask_batch(workspace, loop, wave, kind)
     changes = workspace.change(loop, batch_review.judged, wave, kind, row)
     data = changes[0][1]
-    told = {name: data[name] for name in ("verdicts", "findings")}
-    return Result(loop, "\n".join(_said(loop, data, changes)), told)
+    shown = {name: data[name] for name in ("verdicts", "findings")}
+    return Result(loop, "\n".join(_recorded(loop, data, changes)), shown)
 
 
 def brief(workspace: Workspace, wave: int | None, scaffold: bool) -> Result:
@@ -113,24 +101,24 @@ def _kind(scaffold: bool) -> str:
 def _ask_batch(workspace: Workspace, loop: Loop, wave: int | None, kind: str) -> Result:
     """Give the batch to one reviewer; while it is there nobody else is asked."""
     anew = workspace.change(loop, batch_review.asked, wave, kind)
-    own, waiting = batch_review.line(loop.state), work.running(loop.state)
+    line, waiting = batch_review.line(loop.state), work.running(loop.state)
     data = {"tasks": waiting, "asked": bool(anew)}
     if not anew:
-        said = f"loop:review has been asked; submit its answer as block YAML:\n{_form(waiting)}"
-        return Result(loop, said, data, [f"{own} --file -"])
-    bare = [one for one in waiting if not work.proven(loop.state.tasks[one])]
-    said = f"one review of the whole batch: {', '.join(waiting)}"
+        text = f"loop:review has been asked; submit its answer as block YAML:\n{_form(waiting)}"
+        return Result(loop, text, data, [f"{line} --file -"])
+    bare = [name for name in waiting if not work.proven(loop.state.tasks[name])]
+    text = f"one review of the whole batch: {', '.join(waiting)}"
     if bare:
-        said += (
+        text += (
             f"\nno passing check yet: {', '.join(bare)}; it can only be `changes`, or wait for "
             "its report"
         )
     number = loop.state.wave.number if loop.state.wave else 0
     agent = (
-        f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{own} --brief "
+        f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{line} --brief "
         "batch` first."
     )
-    return Result(loop, said, data, [agent, f"{own} --file -"])
+    return Result(loop, text, data, [agent, f"{line} --file -"])
 
 
 def _form(waiting: list[str]) -> str:
@@ -139,44 +127,47 @@ def _form(waiting: list[str]) -> str:
     return replies.form("review", *asked, verdicts=verdicts)
 
 
-def _said(loop: Loop, data: dict, changes: list) -> list[str]:
-    kinds = {"task_completed": "completed", "task_failed": "failed"}
-    lines = [f"review of {data['mode']} {data['wave']} recorded"]
+def _recorded(loop: Loop, data: dict, changes: list) -> list[str]:
     failed = [name for name in ("build", "tests") if data["checks"].get(name) == "failed"]
-    if failed:
-        lines[0] += f": {' and '.join(failed)} failed, so nothing is approved"
+    why = f": {' and '.join(failed)} failed, so nothing is approved" if failed else ""
+    lines = [f"review of {data['mode']} {data['wave']} recorded{why}"]
     for kind, row in changes:
-        if kind in kinds:
-            action = f", attempt {row['attempt']}: {row['action']}" if kind == "task_failed" else ""
-            lines.append(f"{row['id']} {kinds[kind]}{action}")
+        if kind == "task_completed":
+            lines.append(f"{row['id']} completed")
+        elif kind == "task_failed":
+            lines.append(f"{row['id']} failed, attempt {row['attempt']}: {row['action']}")
         elif kind == "anti_pattern_recorded":
-            lines.append(f"{prose.clean(decisions.line(row, 160), 160)}\n{decide.shown(loop, row)}")
+            lines += [decisions.line(row, 160), memory.shown_decision(loop, row)]
         elif kind == "paused":
             lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
-    lines += [
+    return lines + [
         f"{row['id']} {row['severity']}: {prose.clean(row['issue'], 120)}"
         for row in data["findings"][:12]
     ]
-    return lines
 
 
 def _brief(state: LoopState, waiting: list[str]) -> list[str]:
     """Everything that the reviewer of a batch has to know, and the form of the report."""
-    files = list(dict.fromkeys(path for one in waiting for path in state.tasks[one].files))
     lines = [
         "run the build, the tests and lint (and UI tests where there are any) first: what fails, "
         "nothing is approved with it",
-        f"the request: {prose.clean(' '.join(state.text.split()), 600)}",
-        *[
-            f"criterion {one.id}: {prose.clean(one.text, 200)}"
-            for one in state.criteria.values()
-            if not one.must_not
-        ],
-        *[f"must not: {one.id} {prose.clean(one.text, 200)}" for one in state.must_nots],
+        f"the request: {_one_line(state.text, 600)}",
     ]
-    for task_id in waiting:
-        lines += _told(state.tasks[task_id], work.proven(state.tasks[task_id]))
-    lines += reasons(state, files)
+    for row in state.criteria.values():
+        if not row.must_not:
+            lines.append(f"criterion {row.id}: {prose.clean(row.text, 200)}")
+    lines += [f"must not: {row.id} {prose.clean(row.text, 200)}" for row in state.must_nots]
+    tasks = [state.tasks[name] for name in waiting]
+    for task in tasks:
+        text = f": {_one_line(task.description, 400)}" if task.description.strip() else ""
+        lines.append(f"{task.id} {prose.clean(task.subject, 100)}{text}")
+        if task.files:
+            lines.append(f"  files: {prose.clean(', '.join(task.files), 400)}")
+        how = "passed" if work.proven(task) else "has not passed"
+        lines.append(f"  its check {how}: {prose.clean(task.verify, 200)}")
+        if task.history:
+            lines.append(f"  failed before: {_one_line(task.history[-1]['error'], 300)}")
+    lines += reasons(state, list(dict.fromkeys(path for task in tasks for path in task.files)))
     lines.append(
         "other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is"
     )
@@ -184,20 +175,5 @@ def _brief(state: LoopState, waiting: list[str]) -> list[str]:
     return lines
 
 
-def _told(task: tasks.Task, proven: bool) -> list[str]:
-    """A task of the batch: what it was to do, where, what its check says."""
-    text = " ".join(task.description.split())
-    lines = [
-        f"{task.id} {prose.clean(task.subject, _SUBJECT)}"
-        + (f": {prose.clean(text, 400)}" if text else "")
-    ]
-    if task.files:
-        lines.append(f"  files: {prose.clean(', '.join(task.files), 400)}")
-    lines.append(
-        f"  its check {'passed' if proven else 'has not passed'}: {prose.clean(task.verify, 200)}"
-    )
-    if task.history:
-        lines.append(
-            f"  failed before: {prose.clean(' '.join(task.history[-1]['error'].split()), 300)}"
-        )
-    return lines
+def _one_line(text: str, most: int) -> str:
+    return prose.clean(" ".join(text.split()), most)

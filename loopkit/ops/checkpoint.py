@@ -1,13 +1,13 @@
-"""The working files are kept as they are now."""
-
-from __future__ import annotations
+"""The working files are kept as they are now, and put back; what loopkit does of a recovery."""
 
 import time
-from typing import Any
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 from ..core.health import checkpoints as rules
-from ..core.journal import clock
-from ..core.journal.errors import LoopError
+from ..core.health import recovery
+from ..core.journal import clock, prose
+from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
@@ -17,6 +17,8 @@ from .workspace import Result, Workspace
 
 #: Checkpoints that a listing shows at most.
 SHOWN = 30
+#: Files that a rollback lists at most.
+SHOWN_FILES = 25
 #: Numbers that are tried where others are quicker.
 _TRIES = 5
 _NOTICE = "no_checkpoints"
@@ -31,11 +33,8 @@ def checkpoint(workspace: Workspace, label: str | None = None) -> Result:
 
 
 def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
-    """The checkpoint that is due by itself, as a line to print; "" if none is. Never raises: a
-    failure is that line.
-
-    label: one that is made although none is due. Without git this is said once in a loop.
-    """
+    """Make the checkpoint that is due, or one with this label; a line to print, which tells of a
+    failure too. Without git this is told once in a loop."""
     wanted = (label, None) if label else rules.due(loop.state)
     if wanted is None:
         return ""
@@ -77,12 +76,8 @@ def kept(
     wave: int | None = None,
     **facts: Any,
 ) -> list[Change]:
-    """Put a tree on the loop's next free ref; gives the line to be recorded. The caller holds the
-    lock.
-
-    A ref that is taken belongs to a checkpoint whose record was cut off, or to an older loop of
-    this name.
-    """
+    """Put a tree on the loop's next free ref; gives its event. Under the lock. A ref that is taken
+    belongs to a checkpoint whose record was cut off, or to an older loop of this name."""
     project, environment = workspace.project, workspace.environment
     before, now = rules.parent(state), snapshot.place.head
     text = rules.message(label, rules.worked_on(state, wave))
@@ -152,3 +147,172 @@ def listing(workspace: Workspace) -> Result:
     ]
     none = "no checkpoints; the first is made when a wave is opened"
     return Result(loop, "\n".join(lines) if rows else none, {"checkpoints": rows}, [])
+
+
+# -- going back
+
+
+def rollback(
+    workspace: Workspace,
+    target: str | None = None,
+    *,
+    undo: bool = False,
+    force: bool = False,
+    why: str = "",
+    dry_run: bool = False,
+) -> Result:
+    """Make the working files equal to a checkpoint's; the tree before is saved first. Index, HEAD
+    and branch stay as they are, .loop and ignored files too. Tasks completed after the checkpoint
+    are open again.
+    """
+    if undo == bool(target):
+        usage = "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo"
+        raise UsageFault("give a checkpoint, or --undo alone", usage)
+    loop = workspace.own_loop()
+    if dry_run:
+        with loop.writing() as state:
+            plan = _planned(workspace, loop.root, state, target, force)
+        again = rules.reopened(loop.state, plan.goal)
+        head = f"a rollback to {plan.name} would change {prose.count(len(plan.rows), 'file')}"
+        head += f" and reopen {rules.named(again)}" if again else ""
+        text = "\n".join([head, *_files(plan.rows, plan.left)])
+        return Result(loop, text, _rollback_row(plan, plan.rows, plan.left, None, again), [])
+    facts: dict = {}
+
+    def decide(state: LoopState) -> list[Change]:
+        plan = facts["plan"] = _planned(workspace, loop.root, state, target, force)
+        about = {"lines": state.lines, "target": plan.goal.number, "undo": undo}
+        saving = kept(workspace, state, plan.snapshot, BEFORE, **about)
+        loop.record(saving, workspace.by)
+        saved = saving[0][1]["number"]
+        facts["saved"] = rules.brought_back(loop.state, plan.goal, saved, undo, bool(plan.rows))
+        facts["done"] = done = checkpoints.restore(
+            *(workspace.project, plan.snapshot.tree, plan.goal.tree, workspace.environment),
+            plan.spare,
+        )
+        return rules.rolled_back(loop.state, plan.goal, facts["saved"], done.paths, undo, why)
+
+    changes = workspace.change(loop, decide)
+    plan, saved, done = facts["plan"], facts["saved"], facts["done"]
+    again = [data["id"] for kind, data in changes if kind == "task_reopened"]
+    rows = [row for row in plan.rows if row[1] in set(done.paths)]
+    count = prose.count(len(rows), "file")
+    lines = [f"rolled back to {plan.name}: {count} restored", *_files(rows, done.left)]
+    if again:
+        lines.append(f"open again: {rules.named(again)}")
+    if undo:
+        lines.append(
+            "tasks that the rollback opened stay open: each is completed by its check, which runs "
+            "anew"
+        )
+    lines.append(
+        f"the files before are checkpoint {saved}; to have them back: loopkit rollback --undo"
+    )
+    # after a flip-flop the person decides which way is right
+    settled = settle(workspace, loop)
+    row = {**_rollback_row(plan, rows, done.left, saved, again), "question": settled.question}
+    return Result(loop, "\n".join([*lines, *settled.lines]), row, code=settled.exit)
+
+
+class _Plan(NamedTuple):
+    """A rollback that can be done. rows: (status, path) of what differs · left: paths that stay as
+    they are, with the reason · spare: paths that no checkpoint holds."""
+
+    goal: Checkpoint
+    snapshot: checkpoints.Snapshot
+    spare: list[str]
+    rows: list[tuple[str, str]]
+    left: list[str]
+
+    @property
+    def name(self) -> str:
+        return f"checkpoint {self.goal.number} ({self.goal.label})"
+
+
+def _planned(
+    workspace: Workspace, root: str, state: LoopState, target: str | None, force: bool
+) -> _Plan:
+    """Find the target (None: what the newest rollback saved) and what differs from it; refuse. The
+    caller holds the lock."""
+    project, environment = workspace.project, workspace.environment
+    goal = rules.find(state, target) if target else rules.undone(state)
+    try:
+        place = checkpoints.repository(project, environment)
+    except checkpoints.Unavailable as error:
+        raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
+    rules.check(state, goal, checkpoints.place_of(place))
+    rules.check_conflict(checkpoints.under_way(place), [], force)
+    checkpoints.check_there(project, goal.tree, goal.number, environment)
+    snapshot = checkpoints.snapshot(project, environment, [root])
+    spare = rules.spared([*goal.left_out, *snapshot.left_out])
+    plan = checkpoints.planned(project, snapshot.tree, goal.tree, environment, spare)
+    rows = [(row.status, row.path) for row in plan.rows]
+    committed = _committed(workspace, goal)
+    rules.check_conflict(None, [path for _, path in rows if path in committed], force)
+    left = sorted(f"{path} ({why})" for path, why in plan.left.items())
+    return _Plan(goal, snapshot, spare, rows, left)
+
+
+def _committed(workspace: Workspace, goal: Checkpoint) -> set[str]:
+    """Files that were committed after a checkpoint, with something else than it holds."""
+    project, environment = workspace.project, workspace.environment
+    now = checkpoints.head(project, environment)
+    if now is None or now == goal.head:
+        return set()
+    since = checkpoints.committed(project, goal.head, now, environment)
+    tree = checkpoints.tree_of(project, now, environment)
+    rows = checkpoints.changed(project, goal.tree, tree, environment)
+    return {path for _, path in rows if path in since}
+
+
+def _files(rows: list[tuple[str, str]], left: list[str]) -> list[str]:
+    kinds = {"A": "back", "D": "gone"}
+    lines = [
+        f"  {kinds.get(status, 'changed')}: {prose.clean(path, rules.LONGEST_NAME)}"
+        for status, path in rows[:SHOWN_FILES]
+    ]
+    more = len(rows) - SHOWN_FILES
+    lines += [f"  and {more} more"] if more > 0 else []
+    end = f" ({checkpoints.IGNORED})"
+    ignored = [path.removesuffix(end) for path in left if path.endswith(end)]
+    others = [path for path in left if not path.endswith(end)]
+    if ignored:
+        lines.append(f"left as they are, since git ignores them: {rules.named(ignored)}")
+    return lines + ([f"left as they are: {rules.named(others)}"] if others else [])
+
+
+def _rollback_row(
+    plan: _Plan, rows: list[tuple[str, str]], left: list[str], saved: int | None, again: list[str]
+) -> dict:
+    return {
+        "checkpoint": plan.goal.number,
+        "files": [{"status": status, "path": path} for status, path in rows],
+        "left": left,
+        "saved": saved or None,
+        "reopened": again,
+    }
+
+
+# -- recovery
+
+#: lines: what is said of it · question: that the person is asked now, or None · exit: 1 where
+#: nobody can answer it · done: whether loopkit has recorded anything.
+Settled = namedtuple("Settled", "lines question exit done")
+
+
+def settle(workspace: Workspace, loop: Loop) -> Settled:
+    """Do what loopkit does by itself of the recovery that is due: let a task wait for another, ask
+    the person. Without a person the question stays (rule: Recovery)."""
+    changes = workspace.change(loop, recovery.settled) if recovery.due(loop.state) else []
+    lines, question = [], None
+    for kind, row in changes:
+        if kind == "task_changed":
+            lines.append(f"{row['id']} waits for {', '.join(row['blockedBy'])} now")
+        elif kind == "question_asked":
+            question = row["text"]
+            lines.append(question)
+    play = recovery.due(loop.state)
+    if play is not None and not changes:
+        lines.append(f"recovery: {play.why}")
+    unanswered = question is not None and loop.state.session.unattended
+    return Settled(lines, question, int(unanswered), bool(changes))

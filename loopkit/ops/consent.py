@@ -1,7 +1,5 @@
 """Whose word lets a check of a loop run: what is allowed, what still waits for the person."""
 
-from __future__ import annotations
-
 from ..core.evidence import consent
 from ..core.journal.errors import Damaged
 from ..store import leave

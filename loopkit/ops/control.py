@@ -1,7 +1,5 @@
 """The person's hand on the loop: pause, end it, ask, answer, say yes; and its completion."""
 
-from __future__ import annotations
-
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
@@ -13,15 +11,16 @@ from .workspace import Result, Workspace, not_ours, taught
 
 
 def pause(workspace: Workspace, reason: str = "") -> Result:
-    """Let the session go; nothing is lost."""
+    """Pause the loop: the session is let go, nothing is lost; loopkit resume goes on."""
     loop = workspace.our_loop()
     workspace.change(loop, resumption.paused, reason or verdict.BY_HAND)
     return Result(loop, f"loop {loop.name} paused; the session is free")
 
 
 def cancel(workspace: Workspace, reason: str = "") -> Result:
-    """End the loop from any session: the work and the loop's folder stay as they are."""
-    loop = workspace.loop(strangers=True)
+    """End the loop from any session: hooks fall silent, the work and the loop's folder stay as they
+    are."""
+    loop = workspace.loop(untrusted=True)
     if not loop.ours:
         return _silence(workspace, loop)
     changes = workspace.change(loop, resumption.cancelled, reason or verdict.BY_HAND)
@@ -30,12 +29,12 @@ def cancel(workspace: Workspace, reason: str = "") -> Result:
     if not changes:
         return Result(loop, f"loop {loop.name} was over already ({state.session.verdict})")
     done = f"{state.counts['completed']} of {len(state.tasks)} tasks were completed"
-    said = f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}"
-    return Result(loop, "\n".join([said, *taught(loop)]))
+    text = f"loop {loop.name} cancelled; {done}; its folder stays: {loop.folder}"
+    return Result(loop, "\n".join([text, *taught(loop)]))
 
 
 def _silence(workspace: Workspace, loop: Loop) -> Result:
-    """End a loop of strangers: only its folder is written, nothing in it is told."""
+    """End an untrusted loop: only its folder is written, nothing in it is told."""
     try:
         with loop.writing() as state:
             loop.record(resumption.cancelled(state, verdict.BY_HAND), workspace.by)
@@ -43,12 +42,13 @@ def _silence(workspace: Workspace, loop: Loop) -> Result:
         if workspace.session:
             raise not_ours() from None
         raise
-    said = "the loop in this folder was not started here; it is cancelled, and its folder stays"
-    return Result(None, said, {"said": said, "next": []})
+    text = "the loop in this folder was not started here; it is cancelled, and its folder stays"
+    return Result(None, text, {"said": text, "next": []})
 
 
 def ask(workspace: Workspace, text: str) -> Result:
-    """Record a question to the person; stops are let through until it is answered."""
+    """Record a question that only the person can answer; stops are let through until it is
+    answered."""
     loop = workspace.own_loop()
     if not text.strip():
         raise UsageFault("the question is empty", 'loopkit ask "…"')
@@ -67,23 +67,24 @@ def answer(workspace: Workspace, text: str) -> Result:
 
 
 def confirm(workspace: Workspace, what: str) -> Result:
-    """Record the person's yes to shape, tasks or wave."""
+    """Record that the person has agreed to the shape, the task list or the next wave."""
     loop = workspace.own_loop()
     workspace.change(loop, intake.confirmed, what)
     return Result(loop, f"{what} confirmed")
 
 
 def complete(workspace: Workspace) -> Result:
-    """Check everything once more and complete the loop."""
+    """Check everything once more and complete the loop; prints the completion card, and what else
+    you should know."""
     from ..core.review import gate
     from ..render import card
-    from .gate import digests, lost
+    from .gate import files
 
     loop = workspace.own_loop()
-    workspace.change(loop, gate.completed, digests(workspace), lost(loop))
+    workspace.change(loop, gate.completed, *files(workspace, loop))
     notes = card.notes(loop.state)
-    said = [card.render(loop.state).rstrip("\n")]
+    lines = [card.render(loop.state).rstrip("\n")]
     if notes:
-        said += ["for you to know:", *(wrapped(f"- {note}") for note in notes)]
+        lines += ["for you to know:", *(wrapped(f"- {note}") for note in notes)]
     row = {"verdict": loop.state.session.verdict, "notes": notes}
-    return Result(loop, "\n".join([*said, *taught(loop)]), row)
+    return Result(loop, "\n".join([*lines, *taught(loop)]), row)

@@ -1,7 +1,4 @@
-"""A whole loop on a small real project, with recorded answers: real edits, real checks, no
-model."""
-
-from __future__ import annotations
+"""A loop on a small real project with recorded answers: real edits, real checks, no model."""
 
 import contextlib
 import json
@@ -30,30 +27,12 @@ _GIT = (
 )
 
 
-class Made(NamedTuple):
-    """The project was made."""
+class Told(NamedTuple):
+    """What happens around the loop's own steps. mark: begins the line · quote: what a hook says."""
 
-    folder: str
-
-
-class Tested(NamedTuple):
-    """The project's own tests, by `command`, before anything is done; the last line they print."""
-
-    command: str
-    line: str
-
-
-class Started(NamedTuple):
-    """A loop was started on a request."""
-
-    request: str
-    name: str
-
-
-class Held(NamedTuple):
-    """The session wanted to stop; what the Stop hook told it, or "" where it may."""
-
-    message: str
+    mark: str
+    text: str
+    quote: str = ""
 
 
 class Completed(NamedTuple):
@@ -64,46 +43,47 @@ class Completed(NamedTuple):
     card: str
 
 
-Record = Made | Tested | Started | Held | Completed | run.Record
+Record = Told | Completed | run.Record
 
 
 def play(folder: str | None, environment: dict[str, str]) -> Iterator[Record]:
     """Make the project and run the loop in it, as a session that nobody attends. Raises Refused or
     Damaged where it does not complete."""
     project = make_project(folder)
-    yield Made(project)
+    yield Told("", f"A small project with failing tests:\n  {project}")
     with _session(project, environment):
-        yield Tested("python -m unittest -q", _tests())
-        script = Script(
-            os.path.join(place.plugin_root(), "demo", "script.yaml"),
-            {"python": shlex.quote(sys.executable)},
-        )
+        tests = _run([sys.executable, "-m", "unittest", "-q"]).splitlines() or ["no output"]
+        yield Told("▸ ", f"python -m unittest -q → {tests[-1]}")
+        path = os.path.join(place.plugin_root(), "demo", "script.yaml")
+        script = Script(path, {"python": shlex.quote(sys.executable)})
         start.start(Workspace(_ignored), script.task, start.Options())
-        yield Started(script.task, Workspace(_ignored).loop().name)
-        card, held, why = "", False, ""
-        for record in run.run(drive.Driver(_ignored), script, project):
-            yield record
-            if isinstance(record, run.Ended):
-                why = record.text
-            elif isinstance(record, run.Recorded) and record.step.kind == kinds.COMPLETE:
-                card = record.text
-            elif isinstance(record, run.Recorded) and record.step.kind == kinds.CLOSE_WAVE:
-                if not held:
-                    yield Held(_stop())
-                held = True
-        loop = Workspace(_ignored).loop()
-        if loop.state.session.verdict != verdict.ACHIEVED:
-            raise Refused(
-                f"the demo's loop did not complete: {why or loop.state.session.status}",
-                f"look at it: cd {project} && loopkit status",
-            )
-        yield Held(_stop())
-        yield Completed(project, loop.name, card)
+        yield Told("▸ ", f"/loop:start {script.task}")
+        yield Told("  ", f"loop {Workspace(_ignored).loop().name} started")
+        yield from _loop(script, project)
+
+
+def _loop(script: Script, project: str) -> Iterator[Record]:
+    card, stopped, why = "", False, ""
+    for record in run.run(drive.Driver(_ignored), script, project):
+        yield record
+        if isinstance(record, run.Ended):
+            why = record.text
+        elif isinstance(record, run.Recorded) and record.step.kind == kinds.COMPLETE:
+            card = record.text
+        elif isinstance(record, run.Recorded) and record.step.kind == kinds.CLOSE_WAVE:
+            if not stopped:
+                yield _stop()
+            stopped = True
+    loop = Workspace(_ignored).loop()
+    if loop.state.session.verdict != verdict.ACHIEVED:
+        what = f"the demo's loop did not complete: {why or loop.state.session.status}"
+        raise Refused(what, f"look at it: cd {project} && loopkit status")
+    yield _stop()
+    yield Completed(project, loop.name, card)
 
 
 def make_project(folder: str | None) -> str:
-    """The demo's project under git, in a new temporary folder or in `folder`, which must not exist
-    or be empty."""
+    """The demo's project under git, in a temporary folder or in `folder`, which must be empty."""
     source = os.path.join(place.plugin_root(), "demo", "project")
     git = shutil.which("git")
     if git is None:
@@ -113,17 +93,15 @@ def make_project(folder: str | None) -> str:
             folder = tempfile.mkdtemp(prefix="loopkit-demo-")
         elif os.path.exists(folder) and os.listdir(folder):
             raise Refused(f"{folder} is not empty", "give a new folder")
-        shutil.copytree(
-            source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=ignored)
         for top, folders, names in os.walk(folder):  # the plugin may be installed read-only
             for name in [*folders, *names]:
                 path = os.path.join(top, name)
                 os.chmod(path, os.stat(path).st_mode | 0o600)
     except OSError as error:
-        raise Damaged(
-            f"cannot make the demo's project: {error}", "make room or set TMPDIR"
-        ) from None
+        what = f"cannot make the demo's project: {error}"
+        raise Damaged(what, "make room or set TMPDIR") from None
     for arguments in (
         ("init", "-q", "--template=", "."),
         ("add", "-A"),
@@ -137,21 +115,17 @@ def make_project(folder: str | None) -> str:
             check=False,
         )
         if done.returncode:
-            raise Damaged(
-                f"git {arguments[0]} fails: {done.stderr.decode(errors='replace').strip()[:200]}",
-                "see git's message",
-            )
+            why = done.stderr.decode(errors="replace").strip()[:200]
+            raise Damaged(f"git {arguments[0]} fails: {why}", "see git's message")
     return os.path.realpath(folder)
 
 
 @contextlib.contextmanager
 def _session(project: str, environment: dict[str, str]) -> Iterator[None]:
     """Stand in the project as a session of its own does, with nothing of the one around us."""
-    kept, folder = os.environ.copy(), os.getcwd()
-    data = place.data_dir(environment)
-    for name in list(os.environ):
-        if name.startswith(("CLAUDE", "LOOPKIT_")):
-            del os.environ[name]
+    kept, folder, data = os.environ.copy(), os.getcwd(), place.data_dir(environment)
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "LOOPKIT_"))]:
+        del os.environ[name]
     os.environ |= {
         "CLAUDE_CODE_SESSION_ID": f"demo-{uuid.uuid4()}",
         "CLAUDE_CODE_SESSION_ATTENDED": "0",
@@ -169,20 +143,14 @@ def _session(project: str, environment: dict[str, str]) -> Iterator[None]:
         os.chdir(folder)
 
 
-def _tests() -> str:
-    """Run the project's own tests; the last line of what they print."""
-    done = subprocess.run(
-        [sys.executable, "-m", "unittest", "-q"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    return (done.stdout.decode("utf-8", "replace").splitlines() or ["no output"])[-1]
+def _run(command: list[str], text: bytes = b"", errors: int = subprocess.STDOUT) -> str:
+    """Run a program with this text as its input; what it prints."""
+    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=errors, check=False)
+    return done.stdout.decode("utf-8", "replace")
 
 
-def _stop() -> str:
-    """What the real Stop hook tells this session when it wants to end its turn; "" where it may."""
+def _stop() -> Told:
+    """What the real Stop hook tells this session when it wants to end its turn."""
     event = {
         "session_id": os.environ["CLAUDE_CODE_SESSION_ID"],
         "cwd": os.getcwd(),
@@ -190,16 +158,14 @@ def _stop() -> str:
         "stop_hook_active": False,
         "background_tasks": [],
     }
-    done = subprocess.run(
-        ["sh", os.path.join(place.plugin_root(), "hooks", "run"), "stop"],
-        input=json.dumps(event).encode(),
-        capture_output=True,
-        check=False,
-    )
+    hook = os.path.join(place.plugin_root(), "hooks", "run")
     try:
-        return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+        output = _run(["sh", hook, "stop"], json.dumps(event).encode(), subprocess.DEVNULL)
+        answer = json.loads(output)
+        message = str(answer["hookSpecificOutput"]["additionalContext"])
     except (ValueError, KeyError, TypeError):
-        return ""
+        return Told("  ", "The session wants to stop: it may, the loop is complete.")
+    return Told("  ", "The session wants to stop. The Stop hook says:", message)
 
 
 def _ignored(note: str) -> None:

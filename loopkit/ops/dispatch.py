@@ -1,28 +1,22 @@
-"""Dispatching steps to agents: recorded, a prompt written for each, an agent line and a reply line
-for each."""
-
-from __future__ import annotations
+"""Dispatching steps to agents: for each a record, a prompt, an agent line and a reply line."""
 
 import os
-from typing import TYPE_CHECKING
 
 from .. import replies
 from ..core.journal import prose
+from ..core.journal.events import Change
+from ..core.journal.state import LoopState
 from ..core.steps import briefing, due, kinds
+from ..core.steps.kinds import Step
 from ..render import briefs as render
 from ..store import prompts
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
 
-if TYPE_CHECKING:
-    from ..core.journal.events import Change
-    from ..core.journal.state import LoopState
-    from ..core.steps.kinds import Step
 
-
-def dispatch(workspace: Workspace, loop: Loop, said: str = "", data: dict | None = None) -> Result:
+def dispatch(workspace: Workspace, loop: Loop, text: str = "", data: dict | None = None) -> Result:
     """The agent lines of all that is due, then a line for each reply; where all is out, the replies
-    that are. said, data: what was recorded before, for people and as a record."""
+    that are. text, data: what was recorded before, for people and as a record."""
     waiting, out = due.undispatched(loop.state), due.outstanding(loop.state)
     steps = lines(workspace, loop, waiting)
     if not steps:  # all is out, or another command has dispatched it just now
@@ -31,35 +25,33 @@ def dispatch(workspace: Workspace, loop: Loop, said: str = "", data: dict | None
         out = due.outstanding(loop.state)
         still = prose.count(len(out), "reply is", "replies are")
         text = f"{still} still out; wait, end the turn if need be"
-        return Result(loop, text, {"out": _rows(out)}, [briefing.reply(one) for one in out])
-    head, *rest = (said or f"{prose.count(len(waiting), 'step')} dispatched").split("\n")
+        return Result(loop, text, {"out": _rows(out)}, [briefing.reply(step) for step in out])
+    head, *rest = (text or f"{prose.count(len(waiting), 'step')} dispatched").split("\n")
     if len(waiting) > 1:
         head += ", to be done side by side"
     if out:
-        head += f"; still out: {', '.join(kinds.key(one) for one in out)}"
+        head += f"; still out: {', '.join(map(kinds.key, out))}"
     row = {**(data or {}), "handed": _rows(waiting), "out": _rows(out)}
     return Result(loop, "\n".join([head, *rest]), row, steps)
 
 
 def _rows(steps: list[Step]) -> list[dict]:
-    return [briefing.shown(one) for one in steps]
+    return [briefing.shown(step) for step in steps]
 
 
 def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
-    """Ask these steps of their agents: the agent lines, then a line for each reply. No step: no
-    line.
+    """Ask these steps of their agents: the agent lines, then a line for each reply.
 
-    The prompts are written before anything is recorded, so that no line names a file that is not
-    there. What another command has dispatched meanwhile is left to it. Raises Damaged where a
-    prompt cannot be written.
+    The prompts are written before anything is recorded, so that no line names a missing file. What
+    another command has dispatched meanwhile is left to it. Raises Damaged: a prompt not written.
     """
     if not steps:
         return []
     paths = {step: write(workspace, loop, step, briefing.reply(step)) for step in steps}
     recorded = {(data["kind"], data["task"]) for _, data in workspace.change(loop, _asked, steps)}
-    handed = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
-    agents = [briefing.agent(loop.state, step, paths[step]) for step in handed]
-    return [*agents, *[briefing.reply(step) for step in handed]]
+    dispatched = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
+    agents = [briefing.agent(loop.state, step, paths[step]) for step in dispatched]
+    return [*agents, *[briefing.reply(step) for step in dispatched]]
 
 
 def _asked(state: LoopState, steps: list[Step]) -> list[Change]:

@@ -1,7 +1,5 @@
 """What is wrong, and how to put it right."""
 
-from __future__ import annotations
-
 import json
 import sys
 

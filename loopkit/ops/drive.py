@@ -1,7 +1,4 @@
-"""A loop of this project as what the runner drives (engine/run.py): what is due, what an agent is
-asked, what its answer changes."""
-
-from __future__ import annotations
+"""The runner's driver (engine/run.py) of a project's loop: what is due, is asked, is recorded."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,45 +6,27 @@ from typing import Any, NamedTuple
 
 from .. import replies
 from ..core.evidence import command, signature
-from ..core.journal import task as tasks
+from ..core.journal import task
 from ..core.journal.errors import Refused
-from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import work
 from ..core.review import batch_review
-from ..core.steps import briefing, due, kinds, policies
+from ..core.steps import briefing, due, kinds, nextstep, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import briefs, context
 from ..replies import records
 from ..store.loop import Loop
-from . import (
-    clarify,
-    control,
-    dispatch,
-    experts,
-    gate,
-    panel,
-    reply,
-    request,
-    review,
-    verify,
-    wave,
-    worktree,
-)
-from . import tasks as listing
+from . import control, dispatch, gate, panel, reply, request, review, tasks, verify, wave, worktree
 from .workspace import Result, Workspace
 
-#: Stands for any record where an answer has no model.
-RECORD = "record"
 #: Kinds whose work is then looked at by the task's check.
 _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
 
 
 class Driver:
-    """The active loop of the project that we stand in. note: takes a line about what could not be
-    read or written without harm."""
+    """The active loop of the project that we stand in. note: as of Workspace."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note
@@ -80,14 +59,17 @@ class Driver:
         return requests
 
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
-        """Record what was answered; what a task's agent did is then looked at by the task's
-        check."""
+        """Record what was answered; the task's check then looks at what its agent did."""
         workspace, loop = self._open()
         if step.kind in FORMS:
-            form = FORMS[step.kind]
-            yield _recorded(step, form.take(workspace, step, _row(form.reply, answer)))
+            row = _row(step.kind, answer)
+            yield _recorded(step, FORMS[step.kind].take(workspace, *subject_of(step), row))
         elif step in due.awaited(loop.state):
-            yield _recorded(step, _reply(workspace, step, answer))
+            text = answer.text if answer.reply is None else json.dumps(answer.reply)
+            # where a check decides, a coder's report is taken as it is
+            final = step.kind in _CHECKED and policies.of(loop.state).check_counts
+            given = (KINDS[step.kind].asked, step.subject, text, answer.final or final)
+            yield _recorded(step, reply.reply(workspace, *given))
         loop.refresh()
         if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
@@ -98,23 +80,27 @@ def _unchecked(state: LoopState, step: Step) -> bool:
     coder's; elsewhere it is a step of its own."""
     if step.kind not in _CHECKED or policies.of(state).check_counts:
         return False
-    task = state.tasks[step.subject]
-    return task.status == tasks.IN_PROGRESS and task.coded is not None
+    own = state.tasks[step.subject]
+    return own.status == task.IN_PROGRESS and own.coded is not None
 
 
 def _recorded(step: Step, result: Result) -> Recorded:
     return Recorded(step, result.text, result.data, not result.code)
 
 
-# -- asking
+def subject_of(step: Step) -> list:
+    """The subject as an argument; no argument where the kind says all."""
+    return [] if step.subject is None else [step.subject]
 
 
 def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") -> Request:
     """What an agent is asked for a step. fault: what was wrong with its last answer."""
     kind, form = KINDS[step.kind], FORMS.get(step.kind)
-    name = form.reply if form else kind.reply if step in due.awaited(loop.state) else ""
+    name = kind.reply if form or step in due.awaited(loop.state) else ""
     known = name in replies.REGISTRY
-    text = f"{context.render(loop.state)}\n{form.ask(workspace, step)}" if form else ""
+    text = ""
+    if form:
+        text = f"{context.render(loop.state)}\n{form.ask(workspace, *subject_of(step)).text}"
     if kind.prompt:
         shown = replies.form(name) if known else ""
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)
@@ -124,179 +110,130 @@ def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") ->
     return Request(prompt, replies.schema(name) if known else None)
 
 
-# -- taking
-
-
-def _row(name: str, answer: Answer) -> Any:
-    """What was answered: as the record that core decides on, any RECORD, or the text itself. Raises
-    UsageFault."""
-    if name == RECORD:
+def _row(kind: str, answer: Answer) -> Any:
+    """What was answered to a form: as the record that core decides on, any record where it has no
+    model. Raises UsageFault."""
+    name = KINDS[kind].reply
+    if name not in replies.REGISTRY:
         return answer.reply or records.parse(answer.text, "the answer", dict)
-    if not name:
-        return answer.text
     if answer.reply is not None:
         return replies.check(name, answer.reply)
     return replies.parse(name, answer.text)
 
 
-def _reply(workspace: Workspace, step: Step, answer: Answer) -> Result:
-    text = answer.text if answer.reply is None else json.dumps(answer.reply)
-    # where a check decides, a coder's report is taken as it is
-    checked = step.kind in _CHECKED and policies.of(workspace.loop().state).check_counts
-    asked = KINDS[step.kind].asked
-    return reply.reply(workspace, asked, step.subject, text, answer.final or checked)
-
-
-def _judged(workspace: Workspace, step: Step, row: dict) -> Result:
-    """A review that decides is recorded as the policy has it."""
-    loop = workspace.own_loop()
-    changes = workspace.change(loop, lambda state: policies.of(state).on_reply(state, step, row))
-    return Result(loop, _told(changes))
-
-
-def _ask_plan_review(workspace: Workspace, step: Step) -> str:
-    """It is asked for beside what `wave next` dispatches."""
-    loop = workspace.own_loop()
-    workspace.change(loop, lambda state: [briefing.asked(state, step)])
-    return ""
-
-
-def _ask_batch_review(workspace: Workspace, step: Step) -> str:
-    loop = workspace.own_loop()
-    workspace.change(loop, batch_review.asked, step.subject, batch_review.mode(loop.state))
-    return f"Review tasks {', '.join(work.running(loop.state))}.\n\n{replies.form('review')}"
-
-
-def _ask_thorough_review(workspace: Workspace, step: Step) -> str:
-    """All that each of its experts has to know."""
-    loop = review.ask_thorough(workspace).loop
-    names = (loop.state.asked or {})["experts"] if loop else []
-    return "\n\n".join(review.brief(workspace, None, name).text for name in names)
-
-
-def _ask_wave_review(workspace: Workspace, step: Step) -> str:
-    names = [one.name for one, _, _ in experts.chosen(workspace.loop().state, experts.LIGHT)]
-    parts = [review.brief(workspace, step.subject, name).text for name in names]
-    return "\n\n".join([*parts, replies.form("wave_review", "score", "experts", "findings")])
-
-
-def _ask_resolution(workspace: Workspace, step: Step) -> str:
-    finding = workspace.own_loop().state.findings[step.subject]
-    return (
-        f"{finding.id} {finding.severity}: {finding.issue}\nguidance: {finding.guidance}\n\n"
-        "how: <approve | task | discuss | skip | waive>\n"
-        'text: "<why>"\nverify: "<with task: its check>"'
-    )
-
-
-def _told(changes: list[Change]) -> str:
-    """What was recorded, a line each: `T-001 task completed`."""
-    return "\n".join(
-        " ".join(filter(None, (row.get("id") or row.get("task"), kind.replace("_", " "))))
-        for kind, row in changes
-        if not isinstance(row.get("task"), dict)
-    )
-
-
 def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     """Run the check of a task, a criterion or a decision; `why` says what failed."""
-    state, name = loop.state, step.subject
-    if name in state.tasks:
-        line = state.tasks[name].verify
-    elif name in state.criteria:
-        line = state.criteria[name].command
-    else:
-        line = state.decision_log.checks[int(name[1:])]
-    result = verify.verify(workspace, name, command.split(line))
+    line = nextstep.stored_check(loop.state, step.subject)
+    result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
         result.data["why"] = signature.line_of(result.text)
     return result
 
 
-# -- what is done for each kind
-
-
-def _next(workspace: Workspace, loop: Loop, step: Step) -> Result:
+def _next_wave(workspace: Workspace, loop: Loop, step: Step) -> Result:
     return wave.next_wave(workspace)
 
 
 _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
-    kinds.OPEN_WAVE: _next,
-    kinds.RECOVER: _next,
-    kinds.BELATED: _next,
+    kinds.OPEN_WAVE: _next_wave,
+    kinds.RECOVER: _next_wave,
+    kinds.BELATED: _next_wave,
     kinds.CLOSE_WAVE: lambda workspace, loop, step: wave.close(workspace),
     kinds.CHECK: _check,
-    kinds.MERGE: lambda workspace, loop, step: worktree.merge(workspace, step.subject, None),
+    kinds.MERGE: lambda workspace, loop, step: worktree.merge(workspace, step.subject),
     kinds.COMPLETE: lambda workspace, loop, step: control.complete(workspace),
 }
 
 
+def _ask_plan_review(workspace: Workspace, subject: str) -> Result:
+    """It is asked for beside what `wave next` dispatches."""
+    loop, step = workspace.own_loop(), kinds.step(kinds.PLAN_REVIEW, subject)
+    workspace.change(loop, lambda state: [briefing.asked(state, step)])
+    return Result(loop, "")
+
+
+def _ask_batch_review(workspace: Workspace, number: int) -> Result:
+    loop = workspace.own_loop()
+    workspace.change(loop, batch_review.asked, number, batch_review.mode(loop.state))
+    running = ", ".join(work.running(loop.state))
+    return Result(loop, f"Review tasks {running}.\n\n{replies.form('review')}")
+
+
+def _ask_thorough_review(workspace: Workspace) -> Result:
+    """All that each of its experts has to know."""
+    review.ask_thorough(workspace)
+    loop = workspace.own_loop()
+    names = (loop.state.asked or {})["experts"]
+    return Result(loop, "\n\n".join(review.brief(workspace, None, name).text for name in names))
+
+
+def _ask_wave_review(workspace: Workspace, number: int) -> Result:
+    loop = workspace.own_loop()
+    names = [row[0].name for row in review.of_review(loop.state, review.LIGHT, number)]
+    parts = [review.brief(workspace, number, name).text for name in names]
+    form = replies.form("wave_review", "score", "experts", "findings")
+    return Result(loop, "\n\n".join([*parts, form]))
+
+
+def _ask_resolution(workspace: Workspace, name: str) -> Result:
+    loop = workspace.own_loop()
+    finding = loop.state.findings[name]
+    text = (
+        f"{finding.id} {finding.severity}: {finding.issue}\nguidance: {finding.guidance}\n\n"
+        "how: <approve | task | discuss | skip | waive>\n"
+        'text: "<why>"\nverify: "<with task: its check>"'
+    )
+    return Result(loop, text)
+
+
+def _resolve(workspace: Workspace, name: str, row: dict) -> Result:
+    how, text, check = (str(row.get(field, "")) for field in ("how", "text", "verify"))
+    return review.resolve(workspace, [name], how, text, check)
+
+
+def _set_check(workspace: Workspace, name: str, row: dict) -> Result:
+    return tasks.change(workspace, name, str(row.get("verify", "")))
+
+
+def _decides(kind: str) -> Callable[..., Result]:
+    """Record a review that decides as the policy has it."""
+
+    def record(workspace: Workspace, subject: str | int, row: dict) -> Result:
+        loop, step = workspace.own_loop(), kinds.step(kind, subject)
+        on_reply = policies.of(loop.state).on_reply
+        changes = workspace.change(loop, on_reply, step, row)
+        lines = [  # `T-001 task completed`
+            " ".join(filter(None, (data.get("id") or data.get("task"), name.replace("_", " "))))
+            for name, data in changes
+            if not isinstance(data.get("task"), dict)
+        ]
+        return Result(loop, "\n".join(lines))
+
+    return record
+
+
 class _Form(NamedTuple):
-    """reply: name of the model of what is answered, RECORD for any record, "" for plain text · ask:
-    what to tell whoever answers, where the kind has no prompt · take: records it."""
+    """The use cases of a form or a review. ask: what to tell whoever answers · take: records the
+    answer. Both get the workspace and the step's subject, if it has one."""
 
-    reply: str
-    ask: Callable[[Workspace, Step], str]
-    take: Callable[[Workspace, Step, Any], Result]
+    ask: Callable[..., Result]
+    take: Callable[..., Result]
 
 
-_REQUEST = _Form(
-    "request",
-    lambda workspace, step: request.ask(workspace),
-    lambda workspace, step, row: request.record(workspace, row),
-)
-#: What is asked and recorded for each kind that a form or a reply answers.
-FORMS: dict[str, _Form] = {
-    kinds.CLARIFY: _Form(
-        "clarification",
-        lambda workspace, step: clarify.ask(workspace).text,
-        lambda workspace, step, row: clarify.record(workspace, row),
+FORMS = {
+    kinds.CLARIFY: _Form(request.ask_clarification, request.record_clarification),
+    **dict.fromkeys(
+        (kinds.SCORE, kinds.SHAPE, kinds.TASKS),
+        _Form(request.ask_request, request.record_request),
     ),
-    kinds.SCORE: _REQUEST,
-    kinds.SHAPE: _REQUEST,
-    kinds.TASKS: _REQUEST,
-    kinds.SPLIT: _Form(
-        "tasks",
-        lambda workspace, step: listing.show(workspace, step.subject).text,
-        lambda workspace, step, rows: listing.split(workspace, step.subject, rows),
-    ),
-    kinds.PANEL: _Form(
-        "panel",
-        lambda workspace, step: panel.on_task(workspace, step.subject, None).text,
-        lambda workspace, step, row: panel.on_task(workspace, step.subject, row),
-    ),
-    kinds.WAVE_REVIEW: _Form(
-        "wave_review",
-        _ask_wave_review,
-        lambda workspace, step, row: review.record_light(workspace, step.subject, row),
-    ),
-    kinds.THOROUGH_REVIEW: _Form(
-        "review",
-        _ask_thorough_review,
-        lambda workspace, step, row: review.record_thorough(workspace, row),
-    ),
-    kinds.PLAN_REVIEW: _Form("plan_review", _ask_plan_review, _judged),
-    kinds.BATCH_REVIEW: _Form("review", _ask_batch_review, _judged),
-    kinds.SET_CHECK: _Form(
-        RECORD,
-        lambda workspace, step: listing.show(workspace, step.subject).text,
-        lambda workspace, step, row: listing.change(
-            workspace, step.subject, str(row.get("verify", "")), None, None
-        ),
-    ),
-    kinds.RESOLVE: _Form(
-        RECORD,
-        _ask_resolution,
-        lambda workspace, step, row: review.resolve(
-            workspace,
-            [step.subject],
-            *(str(row.get(name, "")) for name in ("how", "text", "verify")),
-        ),
-    ),
-    kinds.GATE: _Form(
-        "gate",
-        lambda workspace, step: gate.ask(workspace).text,
-        lambda workspace, step, row: gate.record(workspace, row),
-    ),
+    kinds.SPLIT: _Form(tasks.show, tasks.split),
+    kinds.SET_CHECK: _Form(tasks.show, _set_check),
+    kinds.PANEL: _Form(panel.on_task, panel.on_task),
+    kinds.WAVE_REVIEW: _Form(_ask_wave_review, review.record_light),
+    kinds.PLAN_REVIEW: _Form(_ask_plan_review, _decides(kinds.PLAN_REVIEW)),
+    kinds.BATCH_REVIEW: _Form(_ask_batch_review, _decides(kinds.BATCH_REVIEW)),
+    kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, review.record_thorough),
+    kinds.RESOLVE: _Form(_ask_resolution, _resolve),
+    kinds.GATE: _Form(gate.ask, gate.record),
+    kinds.GATE_AGAIN: _Form(gate.ask, gate.record),
 }
-FORMS[kinds.GATE_AGAIN] = FORMS[kinds.GATE]

@@ -1,7 +1,5 @@
 """The gate: what it waits for before the loop completes."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable
@@ -18,34 +16,35 @@ from ..store.loop import Loop
 from .workspace import Result, Workspace
 
 
-def digests(workspace: Workspace) -> Callable[[str], str]:
-    """A file's present digest, each file looked at once."""
-    return functools.cache(functools.partial(digest.of, workspace.project))
-
-
-def lost(loop: Loop) -> frozenset[str]:
-    """Ids of completed tasks and of criteria whose evidence file is gone."""
-    proofs = [
-        (task.id, task.evidence) for task in loop.state.tasks.values() if task.status == "completed"
-    ]
-    proofs += list(loop.state.criterion_evidence.items())
-    return frozenset(
+def files(workspace: Workspace, loop: Loop) -> tuple[Callable[[str], str], frozenset[str]]:
+    """What the gate looks at on disk: a file's present digest, cached; ids of tasks and
+    criteria whose evidence file is gone."""
+    tasks = loop.state.tasks.values()
+    proofs = {task.id: task.evidence for task in tasks if task.status == "completed"}
+    proofs |= loop.state.criterion_evidence
+    gone = frozenset(
         name
-        for name, proof in proofs
+        for name, proof in proofs.items()
         if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
     )
+    return functools.cache(functools.partial(digest.of, workspace.project)), gone
+
+
+def _missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str | None]]:
+    """What the gate waits for, and the step that brings it."""
+    return gate.open_points(loop.state, *files(workspace, loop))
 
 
 def next_check(workspace: Workspace, loop: Loop) -> list[str]:
     """The step after a check in review: the next one the gate waits for, or the gate itself."""
-    missing = gate.open_points(loop.state, digests(workspace), lost(loop))
+    missing = _missing(workspace, loop)
     step = missing[0][1] if missing else "loopkit gate"
     return [step] if step else []
 
 
 def checks(workspace: Workspace, loop: Loop) -> list[str]:
     """Tasks and criteria whose checks the gate waits for."""
-    waiting = {step for _, step in gate.open_points(loop.state, digests(workspace), lost(loop))}
+    waiting = {step for _, step in _missing(workspace, loop)}
     names = (*loop.state.tasks, *loop.state.criteria)
     return [name for name in names if nextstep.check(loop.state, name) in waiting]
 
@@ -53,27 +52,26 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
 def ask(workspace: Workspace) -> Result:
     """What the gate still waits for (code 1), or its form."""
     loop = workspace.own_loop()
-    missing = gate.open_points(loop.state, digests(workspace), lost(loop))
+    missing = _missing(workspace, loop)
     if missing:
-        lines = [what for what, _ in missing]
-        said = "\n".join(["the gate waits:", *(prose.clean(one, 400) for one in lines)])
+        points = [what for what, _ in missing]
+        text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
         steps = [missing[0][1]] if missing[0][1] else None
-        return Result(loop, said, {"missing": lines}, steps, code=1)
+        return Result(loop, text, {"missing": points}, steps, code=1)
     if loop.state.stage != stages.REVIEW:
-        raise Refused(
-            f"the loop is in {loop.state.stage}", "the gate comes after the thorough review"
-        )
+        what = f"the loop is in {loop.state.stage}"
+        raise Refused(what, "the gate comes after the thorough review")
     kind = topics.kind_of(loop.state) or score.BUILD
-    said = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", form(loop, kind)])
-    return Result(loop, said, {"kind": kind}, ["loopkit gate --file -"])
+    text = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
+    return Result(loop, text, {"kind": kind}, ["loopkit gate --file -"])
 
 
 def _brief(state: LoopState, kind: str) -> list[str]:
     lines = [f"every check is there; try the four points of a {kind}"]
     for other, points in gate.POINTS.items():
         if other != kind and not topics.kind_of(state):
-            named = ", ".join(f"{name} ({text})" for name, text in points.items())
-            lines.append(f"if it is a {other}: {named}")
+            texts = ", ".join(f"{name} ({text})" for name, text in points.items())
+            lines.append(f"if it is a {other}: {texts}")
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
     lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
@@ -86,9 +84,8 @@ def _brief(state: LoopState, kind: str) -> list[str]:
     return lines
 
 
-def form(loop: Loop, kind: str) -> str:
-    """The record to submit, with the points of a kind of work and the criteria that no command
-    verifies."""
+def _form(loop: Loop, kind: str) -> str:
+    """The record to submit: the points of a kind of work, criteria that no command verifies."""
     points = {
         name: f"{meaning}: PASS how you know | FAIL what is wrong"
         for name, meaning in gate.POINTS[kind].items()
@@ -102,17 +99,16 @@ def form(loop: Loop, kind: str) -> str:
 def record(workspace: Workspace, row: dict) -> Result:
     """Record the answers. Code 1 where the gate does not pass."""
     loop = workspace.own_loop()
-    changes = workspace.change(loop, gate.decided, row, digests(workspace), lost(loop))
+    changes = workspace.change(loop, gate.decided, row, *files(workspace, loop))
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:
-        failed = "; ".join(prose.clean(one, 300) for one in data["failed"])
-        said = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
-        return Result(loop, said, {"passed": False, "tasks": data["tasks"]}, code=1)
-    told = {"passed": True, "card": data["card"]}
+        failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
+        text = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
+        return Result(loop, text, {"passed": False, "tasks": data["tasks"]}, code=1)
+    text, row = f"gate passed: {data['card']}", {"passed": True, "card": data["card"]}
     if data["card"] == gate.RESEARCH:
-        said = (
+        text = (
             f"RESEARCH: confidence {data['confidence']} % is under {gate.RESEARCH_UNDER}: find out "
             "more, answer anew"
         )
-        return Result(loop, said, told, code=1)
-    return Result(loop, f"gate passed: {data['card']}", told)
+    return Result(loop, text, row, code=int(data["card"] == gate.RESEARCH))

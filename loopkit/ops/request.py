@@ -1,67 +1,239 @@
-"""A clear request in one form: what it asks for and how it is recorded."""
-
-from __future__ import annotations
+"""A request: made clear, scored, and given its shape."""
 
 import os
 
 from .. import replies
-from ..core.journal import prose, score
-from ..core.journal.errors import Damaged
-from ..core.request import topics
-from ..core.request.shape import FILE
-from ..core.steps import request
-from ..store import atomic, project
-from . import recall
-from . import score as scoring
-from .workspace import Result, Workspace
+from ..core.evidence import proofs
+from ..core.journal import prose, score, stage, stages, verdict
+from ..core.journal.errors import Damaged, Refused, UsageFault
+from ..core.journal.state import LoopState
+from ..core.request import aspects, clarify, intake, shape
+from ..core.request.topics import TOPICS
+from ..core.review import convergence, panel
+from ..core.steps.request import shape as shape_of
+from ..core.steps.request import submitted, wanted
+from ..store import atomic, place, profiles, project
+from ..store.loop import Loop
+from . import memory
+from .workspace import Result, Workspace, untrusted_only
 
-#: Commands of the project that are shown at the most.
+#: Commands of the project that a brief shows at the most.
 SHOWN = 8
 
 
-def ask(workspace: Workspace) -> str:
+def rubric(dimension: str) -> str:
+    """What each value of a dimension means."""
+    return " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[dimension]))
+
+
+# -- clarifying
+
+
+def ask_clarification(workspace: Workspace) -> Result:
+    """What is unclear about the request, and the form."""
+    loop = workspace.own_loop()
+    state = loop.state
+    stage.running(state)
+    stage.require(state, stages.INTENT, doing="clarifying")
+    lines = [
+        f"request: {prose.clean(state.text.strip(), 300)}",
+        "not explicit:",
+        *(f"  {name}: {rubric(name)}" for name in clarify.open_dimensions(state)),
+        _rounds_left(state),
+        "skill hope:intent; submit as block YAML, the order only where the request is nearly "
+        f"explicit (spec {clarify.ORDER_FROM} or more):",
+        replies.form("clarification"),
+    ]
+    return Result(loop, "\n".join(lines), steps=["loopkit clarify --file -"])
+
+
+def _rounds_left(state: LoopState) -> str:
+    left = clarify.rounds_left(state)
+    if state.session.unattended:
+        return (
+            f"nobody can be asked: all of it goes under assumptions, each is marked {clarify.MARK}"
+        )
+    if left:
+        return (
+            f"{prose.count(left, 'round')} of questions left; experts with options for one: "
+            "loopkit panel --clarify <dimension>"
+        )
+    return "no round of questions left: what is still open goes under assumptions"
+
+
+def record_clarification(workspace: Workspace, row: dict) -> Result:
+    """Record what was answered and what is assumed."""
+    loop = workspace.own_loop()
+    data = workspace.change(loop, clarify.clarified, row)[0][1]
+    lines = [f"clarified: {prose.clean(data['echo'], 300)}"]
+    for name, text in (*data["answers"].items(), *data["assumptions"].items()):
+        lines.append(f"  {name}: {prose.clean(text, 200)}")
+    if data["assumptions"]:
+        lines.append(f"an assumption is scored {clarify.MOST_ASSUMED} at most")
+    return Result(loop, "\n".join(lines), data)
+
+
+# -- the scores
+
+
+def ask_scores(workspace: Workspace) -> Result:
+    """The rubric."""
+    loop = workspace.own_loop()
+    return Result(loop, "\n".join(f"{name}: {rubric(name)}" for name in score.DIMENSIONS))
+
+
+def record_scores(
+    workspace: Workspace, values: dict[str, int | str | None], overrule: str | None = None
+) -> Result:
+    """Record scores, topics and kind, or an overrule; without either show the scores."""
+    loop = workspace.own_loop()
+    scored = any(value is not None for value in values.values())
+    if overrule is not None and scored:
+        raise UsageFault("--overrule together with scores", "score first, then overrule")
+    if overrule is None and not scored and loop.state.scores:
+        return Result(loop, _scores(loop.state.scores))
+    if overrule is not None:
+        workspace.change(loop, intake.overruled, overrule)
+    else:
+        workspace.change(loop, intake.scored, values)
+    scores = loop.state.scores or {}
+    text = _scores(scores)
+    try:
+        stage.check_leave_intent(scores, loop.state.overruled)
+    except Refused as error:
+        low = [name for name in score.DIMENSIONS if scores["values"][name] < 2]
+        text += f"\nstays in intent: {error}\nunder 2: {', '.join(low)}"
+        return Result(loop, text, scores, code=1)
+    brief = ["SHAPE.md (skill hope:shape):", *_shape_brief(workspace, loop.state)]
+    return Result(loop, "\n".join([text, *brief]), scores)
+
+
+def _scores(scores: dict) -> str:
+    return (
+        f"spec {scores['spec']}/10, fit {scores['fit']}, shape {scores['shape'] or 'none: blocked'}"
+    )
+
+
+# -- SHAPE.md
+
+
+def ask_shape(workspace: Workspace) -> Result:
+    """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
+    root = workspace.root
+    loop = Loop.active(root) if root and not untrusted_only(root) else None
+    alive = loop is not None and loop.ours and loop.state.session.status not in verdict.FINAL
+    state = loop.state if loop is not None and alive else None
+    row: dict = {"types": proofs.TYPES, "form": shape.FORM}
+    if state is not None:
+        row["aspects"] = aspects.chosen(state)
+        checks = project.checks(workspace.work_folder(state))
+        row["commands"] = [check._asdict() for check in checks]
+    return Result(None, "\n".join(_shape_brief(workspace, state)), row)
+
+
+def _shape_brief(workspace: Workspace, state: LoopState | None) -> list[str]:
+    """What a shape is made from: aspects, the project's own commands, types, the form."""
+    lines, form, folder = [], shape.FORM, workspace.folder
+    if state is not None:
+        folder = workspace.work_folder(state)
+        names = aspects.chosen(state)
+        experts = panel.allowed(profiles.read(place.plugin_root()), state)
+        views = {expert.name: f"{expert.name}: {expert.viewpoint}" for expert in experts}
+        lines.append(
+            "aspects of the request (others, if these miss it), each with its view and its usual "
+            "proof:"
+        )
+        for name in names:
+            aspect = aspects.ASPECTS[name]
+            view = views.get(aspect.anchor, aspect.anchor)
+            lines.append(f"  {name} · {view} · {aspect.proof}")
+        lines.append(f"in conflict: {', then '.join(aspects.CONFLICTS)}")
+        lines += [f"{what}: {prose.clean(text, 200)}" for what, text in clarify.told(state)]
+        form = form.replace("<two to five>", ", ".join(names))
+    checks = project.checks(folder)[:SHOWN]
+    if checks:
+        lines.append("the project's own commands:")
+        lines += [
+            f"  {check.kind}: {prose.clean(check.command, 120)} ({prose.clean(check.why, 60)})"
+            for check in checks
+        ]
+    return [*lines, "types, strongest first: " + ", ".join(proofs.TYPES), form.rstrip()]
+
+
+def accept_shape(workspace: Workspace, text: str, max_mode: int = 0o666) -> Result:
+    """Check a SHAPE.md and store it, with at most these permission bits. Raises ShapeFaults."""
+    loop = workspace.own_loop()
+    data = workspace.change(loop, intake.shaped, text)[0][1]
+    _store(loop.folder, text, max_mode)
+    if data.get("stronger"):
+        return Result(loop, f"proof of {', '.join(data['stronger'])} grown stronger")
+    rows, state = data["criteria"], loop.state
+    musts = sum(row["must_not"] for row in rows)
+    counted = prose.count(len(rows) - musts, "criterion", "criteria")
+    lines = [f"shape recorded: {counted}, {musts} mustNot; aspects: {', '.join(data['aspects'])}"]
+    weak = [row["id"] for row in rows if row["type"] in proofs.UNSEEN and not row["must_not"]]
+    if weak:
+        lines.append(
+            f"{', '.join(weak)} rests on nothing that can be seen: that will block completion"
+        )
+    if convergence.growing(state.shape_rounds):
+        lines.append(
+            "it has grown again and no goal is another: longer is not better; keep what changes "
+            "the outcome"
+        )
+    if state.stage == stages.DECOMPOSE and not state.terms.plan_reviewed:
+        lines.append(
+            "tasks as a block YAML list; verify exits 0 when the task is done and runs without "
+            "a shell:\n" + replies.form("tasks")
+        )
+    return Result(loop, "\n".join(lines))
+
+
+# -- all of it in one form
+
+
+def ask_request(workspace: Workspace) -> Result:
     """What the form is filled in from, and the form with what the loop has not got yet."""
     loop = workspace.own_loop()
-    state, fields = loop.state, request.wanted(loop.state)
-    lines = []
+    state, fields, lines = loop.state, wanted(loop.state), []
     if "scores" in fields:
-        learnt = recall.fitting(workspace, loop.root, state)
+        learnt = memory.fitting(workspace, loop.root, state)
         if learnt:
-            lines += ["learnt before:", *("  " + line for line in recall.lines(learnt))]
+            lines += ["learnt before:", *("  " + line for line in memory.recall_lines(learnt))]
             fields.insert(3, "learnings")
         lines.append("scores, 0 to 2 each, of what the request says and nothing else:")
-        lines += [f"  {name}: {scoring.values(name)}" for name in score.DIMENSIONS]
-        lines.append("topics: " + ", ".join(topics.TOPICS))
+        lines += [f"  {name}: {rubric(name)}" for name in score.DIMENSIONS]
+        lines.append("topics: " + ", ".join(TOPICS))
+    lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
     checks = project.checks(workspace.work_folder(state))[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
         lines += [f"  {one.kind}: {prose.clean(one.command, 120)}" for one in checks]
     if "criteria" in fields:
         lines.append("at least one criterion and two mustNots; they are C1, C2 … and M1, M2 …")
-    return "\n".join([*lines, replies.form("request", *fields)])
+    return Result(loop, "\n".join([*lines, replies.form("request", *fields)]))
 
 
-def record(workspace: Workspace, row: dict) -> Result:
-    """Record all of it, or nothing."""
+def record_request(workspace: Workspace, row: dict) -> Result:
+    """Record all of it, or nothing; scores that are too low alone."""
     loop = workspace.own_loop()
-    titles = [one.title for _, one in recall.fitting(workspace, loop.root, loop.state)]
-    changes = dict(workspace.change(loop, request.submitted, row, titles))
+    titles = [one.title for _, one in memory.fitting(workspace, loop.root, loop.state)]
+    changes = dict(workspace.change(loop, submitted, row, titles))
     state, lines = loop.state, []
     if "scored" in changes:
-        lines.append(scoring.words(state.scores or {}))
+        lines.append(_scores(state.scores or {}))
     if "shape_saved" in changes:
-        _keep(loop.folder, request.shape(row))
-        lines.append(f"{', '.join(state.criteria)} recorded in {FILE}")
+        _store(loop.folder, shape_of(row), 0o666)
+        lines.append(f"{', '.join(state.criteria)} recorded in {shape.FILE}")
     if "task_added" in changes:
         lines += [f"{one.id} {prose.clean(one.subject, 100)}" for one in state.tasks.values()]
     return Result(loop, "\n".join(lines), {"tasks": list(state.tasks)})
 
 
-def _keep(folder: str, text: str) -> None:
-    target = os.path.join(folder, FILE)
+def _store(folder: str, text: str, max_mode: int) -> None:
+    target = os.path.join(folder, shape.FILE)
     try:
-        atomic.write(target, text.encode("utf-8", "replace"))
+        atomic.write(target, text.encode("utf-8", "replace"), most=max_mode)
     except OSError as error:
-        raise Damaged(
-            f"cannot write {target}: {error.strerror}", "it is recorded; make room"
-        ) from None
+        what = f"cannot write {target}: {error.strerror}"
+        raise Damaged(what, "the shape is recorded; make room, then submit it again") from None

@@ -1,7 +1,5 @@
 """A loop is gone on with, here."""
 
-from __future__ import annotations
-
 import time
 
 from ..core.journal import limits, verdict
@@ -12,8 +10,8 @@ from ..core.steps import resolution, resumption, snapshot
 from ..render.words import question
 from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
-from . import which, worktree
-from .status import figures
+from . import worktree
+from .status import figures, meant, unfinished
 from .workspace import Result, Workspace, not_ours
 
 
@@ -38,9 +36,8 @@ def resume(
     """Go on with the loop that the words mean, or the active one, in this session; the one that was
     active is paused.
 
-    take_over: also where another running session owns it · adopt: also where it came with the
-    folder · again: also where it failed · answer: to the open question · most: limits by their
-    kind, as typed.
+    take_over, adopt, again: also where another running session owns it, where it came with the
+    folder, where it failed · answer: to the open question · most: limits by kind, as typed.
     """
     loop = _find(workspace, words, adopt)
     if not loop.ours and not adopt:
@@ -48,7 +45,11 @@ def resume(
     if loop.state.session.status in verdict.FINAL and not again:
         raise _over(workspace, loop, words)
     before, session = loop.state.session.owner, workspace.session
-    token = _known_by(loop)
+    token = loop.state.session.token if loop.ours else trust.new_token()
+    try:
+        trust.remember(loop.root, loop.name, token)
+    except OSError as error:
+        raise unwritable(trust.folder(), error) from None
 
     def decide(state: LoopState) -> list[Change]:
         owner = _owner(workspace, state, token, take_over)
@@ -58,24 +59,24 @@ def resume(
     aside = _put_aside(workspace, loop, take_over)
     workspace.change(loop, decide)
     if session:
-        own = native.ensure_folder(workspace.environment, session, loop.state.session.native_seen)
-        let_go = native.folder(workspace.environment, before)
-        if let_go != own:  # that session is not reminded of tasks that are done elsewhere now
-            native.withdraw(let_go, loop.name)
+        environment, seen = workspace.environment, loop.state.session.native_seen
+        kept = native.ensure_folder(environment, session, seen)
+        former = native.folder(environment, before)
+        if former != kept:  # that session is not reminded of tasks that are done elsewhere now
+            native.withdraw(former, loop.name)
         workspace.follow(loop)
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
-    said = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
-    said += f"; {aside} is paused" if aside else ""
-    return Result(loop, "\n".join([said, *_stand(loop), *worktree.left(workspace, loop)]))
+    text = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
+    text += f"; {aside} is paused" if aside else ""
+    return Result(loop, "\n".join([text, *_stand(loop), *worktree.left(workspace, loop)]))
 
 
 def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:
     if words and adopt:
-        raise UsageFault(
-            "--adopt is about the loop that came with the folder", "leave the words out"
-        )
+        what = "--adopt is about the loop that came with the folder"
+        raise UsageFault(what, "leave the words out")
     try:
-        return which.find(workspace, words) if words else workspace.loop(strangers=adopt)
+        return meant(workspace, words) if words else workspace.loop(untrusted=adopt)
     except Damaged as error:
         raise Damaged(f"nothing to resume: {error.what}", error.todo) from None
 
@@ -85,7 +86,7 @@ def _over(workspace: Workspace, loop: Loop, words: str) -> Refused:
     todo = "start another: /loop:start <task>"
     if session.status == verdict.FAILED:
         todo += "; the person may try it again: loopkit resume --again"
-    others = "" if words else which.unfinished(workspace)
+    others = "" if words else unfinished(workspace)
     if others:
         todo += f"; or go on with one of: {others}: loopkit resume <number>"
     return Refused(f"loop {loop.name} is over ({session.verdict})", todo)
@@ -113,16 +114,6 @@ def _put_aside(workspace: Workspace, loop: Loop, take_over: bool) -> str:
             old.record([("paused", {"reason": reason})], workspace.by)
     native.withdraw(native.folder(workspace.environment, session.owner), old.name)
     return old.name
-
-
-def _known_by(loop: Loop) -> str:
-    """The token of the loop where it lies now; a new one where it is adopted."""
-    token = loop.state.session.token if loop.ours else trust.new_token()
-    try:
-        trust.remember(loop.root, loop.name, token)
-    except OSError as error:
-        raise unwritable(trust.folder(), error) from None
-    return token
 
 
 def _owner(workspace: Workspace, state: LoopState, token: str, take_over: bool) -> list[Change]:

@@ -1,19 +1,17 @@
 """Expert reviews: light after a wave, thorough before the gate; whom to ask, what was found."""
 
-from __future__ import annotations
-
 import os
 
 from .. import replies
-from ..core.journal import prose, verdict
+from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.review import convergence, review
+from ..core.review import convergence, panel, review
 from ..core.steps import kinds, nextstep
 from ..store import place, profiles, sizes
 from ..store.loop import Loop
-from . import decide, experts
+from . import memory
 from .workspace import Result, Workspace
 
 #: Files that are listed in a brief at the most.
@@ -46,10 +44,15 @@ def record_thorough(workspace: Workspace, row: dict) -> Result:
 
 
 def _recorded(loop: Loop, data: dict, lines: list[str], changes: list) -> Result:
-    said = [*lines, *(line for change in changes for line in _followed(*change))]
-    kinds = ("decision_recorded", "anti_pattern_recorded")
-    said += [decide.shown(loop, row) for kind, row in changes if kind in kinds]
-    return Result(loop, "\n".join(said), {"findings": data["findings"]})
+    files = []
+    for kind, row in changes:
+        if kind == "decision_recorded":
+            lines.append(f"decided, not raised again: {_decided(row)}")
+        elif kind == "paused" and row.get("verdict") == verdict.BREACHED:
+            lines.append(f"the loop is paused: {prose.clean(row['reason'], 300)}")
+        if kind in ("decision_recorded", "anti_pattern_recorded"):
+            files.append(memory.shown_decision(loop, row))
+    return Result(loop, "\n".join([*lines, *files]), {"findings": data["findings"]})
 
 
 def _found(state: LoopState, data: dict) -> list[str]:
@@ -57,33 +60,25 @@ def _found(state: LoopState, data: dict) -> list[str]:
         f"thorough review {data['round']} recorded: {prose.count(len(data['findings']), 'finding')}"
     ]
     for row in data["findings"]:
-        task = f" → {row['task']}" if row.get("task") else ""
-        settled = row.get("resolution") or {}
+        mark = f" → {row['task']}" if row.get("task") else ""
+        resolution = row.get("resolution") or {}
         done = {
             convergence.DECIDED: " (decided)",
-            convergence.REPEATED: f" (repeats {settled.get('text')})",
-        }.get(settled.get("how", ""), "")
-        lines.append(f"{row['id']} {row['severity']}{task}{done}: {prose.clean(row['issue'], 120)}")
+            convergence.REPEATED: f" (repeats {resolution.get('text')})",
+        }.get(resolution.get("how", ""), "")
+        lines.append(f"{row['id']} {row['severity']}{mark}{done}: {prose.clean(row['issue'], 120)}")
         if row.get("replaced"):
             broken = ", ".join(row["violates"])
             lines.append(f"  guidance replaced, it would break {broken}: {_cut(row['guidance'])}")
-    unsettled = [one for one in state.findings.values() if review.unsettled(one, state)]
-    waiting = [one for one in unsettled if one.severity == review.WARNING]
+    unsettled = [finding for finding in state.findings.values() if review.unsettled(finding, state)]
+    waiting = [finding for finding in unsettled if finding.severity == review.WARNING]
     left = review.blockers_left(state)
     if left or not waiting:
         lines.append("passed" if review.passed(state) else f"blockers left: {left}")
     return lines + [
-        f"for the person: {one.id} {_cut(one.issue)}; guidance: {_cut(one.guidance)}"
-        for one in waiting
+        f"for the person: {finding.id} {_cut(finding.issue)}; guidance: {_cut(finding.guidance)}"
+        for finding in waiting
     ]
-
-
-def _followed(kind: str, data: dict) -> list[str]:
-    if kind == "decision_recorded":
-        return [f"decided, not raised again: {_decided(data)}"]
-    if kind == "paused" and data.get("verdict") == verdict.BREACHED:
-        return [f"the loop is paused: {prose.clean(data['reason'], 300)}"]
-    return []
 
 
 def _decided(data: dict) -> str:
@@ -98,8 +93,8 @@ def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify:
     """Settle findings of the thorough review, several in the same way at once."""
     loop = workspace.own_loop()
     workspace.change(loop, review.resolved, names, how, text, verify)
-    left = sum(review.unsettled(one, loop.state) for one in loop.state.findings.values())
-    return Result(loop, f"{', '.join(one.upper() for one in names)} settled ({how}), {left} left")
+    left = sum(review.unsettled(row, loop.state) for row in loop.state.findings.values())
+    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left")
 
 
 # -- whom to ask what
@@ -108,80 +103,80 @@ def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify:
 def ask_light(workspace: Workspace, wave: int) -> Result:
     """Whom to ask what about a wave; the main session looks itself."""
     loop = workspace.own_loop()
-    if wave not in [one.number for one in loop.state.waves]:
+    if wave not in [row.number for row in loop.state.waves]:
         raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
-    lines = experts.lines(loop.state, experts.LIGHT, wave)
-    return Result(
-        loop,
-        "\n".join(lines),
-        steps=[nextstep.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))],
-    )
+    text = "\n".join(expert_lines(loop.state, LIGHT, wave))
+    step = nextstep.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))
+    return Result(loop, text, steps=[step])
 
 
 def ask_thorough(workspace: Workspace) -> Result:
-    """Give the thorough review to its experts, an agent each; while they may be at work nobody is
-    started twice."""
+    """Give the thorough review to its experts, an agent each; none is started twice."""
     loop = workspace.own_loop()
-    rows = experts.chosen(loop.state, experts.THOROUGH)
+    rows = of_review(loop.state, THOROUGH)
     if len(rows) < review.THOROUGH_EXPERTS[0]:
-        raise Refused(
-            f"only {prose.count(len(rows), 'expert')} may speak",
-            "shorten the blocklist of panel in .loop/config.toml",
-        )
+        what = f"only {prose.count(len(rows), 'expert')} may speak"
+        raise Refused(what, "shorten the blocklist of panel in .loop/config.toml")
     form = replies.form("review", "experts", "findings")
-    if not workspace.change(loop, review.asked, [one.name for one, _, _ in rows]):
-        names = ", ".join((loop.state.asked or {}).get("experts", []))
+    names = [expert.name for expert, _, _ in rows]
+    if not workspace.change(loop, review.asked, names):
+        asked = ", ".join((loop.state.asked or {}).get("experts", []))
         left = review.still_out(loop.state)
         if left:
-            said = (
-                f"{names} have been asked, {left} still to report; wait for that, end the turn if "
+            text = (
+                f"{asked} have been asked, {left} still to report; wait for that, end the turn if "
                 "need be"
             )
-            return Result(loop, said, {"asked": names, "left": left}, [])
-        said = f"{names} have reported; submit as block YAML:\n{form}"
-        return Result(loop, said, steps=["loopkit review --thorough --file -"])
+            return Result(loop, text, {"asked": asked, "left": left}, [])
+        text = f"{asked} have reported; submit as block YAML:\n{form}"
+        return Result(loop, text, steps=["loopkit review --thorough --file -"])
     head = "ask {} to {} experts, an agent each:".format(*review.THOROUGH_EXPERTS)
-    lines = [head, *[experts.line(*row) for row in rows], *_context(loop.state)]
+    lines = [head, *[expert_line(*row) for row in rows], *_context(loop.state)]
     lines.append(f"submit together, as block YAML; nothing found: findings: []\n{form}")
-    asked = [(one.name, prose.clean(question, 120)) for one, question, _ in rows]
-    data = {"experts": [one.name for one, _, _ in rows]}
-    return Result(loop, "\n".join(lines), data, nextstep.reviewers(loop.state, asked))
+    questions = [(expert.name, prose.clean(question, 120)) for expert, question, _ in rows]
+    steps = nextstep.reviewers(loop.state, questions)
+    return Result(loop, "\n".join(lines), {"experts": names}, steps)
 
 
 def _context(state: LoopState) -> list[str]:
     """What a thorough review has to respect and to look at."""
     lines = [
-        f"  must not be broken by any guidance: {one.id} {one.text}" for one in state.must_nots
+        f"  must not be broken by any guidance: {row.id} {row.text}" for row in state.must_nots
     ]
     lines += [
-        f"  open from wave reviews: {_cut(one.issue, 100)}"
-        for one in state.findings.values()
-        if one.severity == review.BLOCKER
-        and one.source not in ("thorough", "decision")
-        and not one.resolution
-        if not convergence.fixed(state, one)
+        f"  open from wave reviews: {_cut(finding.issue, 100)}"
+        for finding in state.findings.values()
+        if finding.severity == review.BLOCKER
+        and finding.source not in ("thorough", "decision")
+        and not finding.resolution
+        and not convergence.fixed(state, finding)
     ]
-    return lines + reasons(state, experts.files(state))
+    return lines + reasons(state, _changed(state))
+
+
+def _changed(state: LoopState) -> list[str]:
+    """The files of the completed tasks, newest task first, each once."""
+    done = [row for row in reversed(list(state.tasks.values())) if row.status == task.COMPLETED]
+    return list(dict.fromkeys(path for row in done for path in row.files))
 
 
 def reasons(state: LoopState, files: list[str]) -> list[str]:
-    """The live decisions, those that touch these files first, and the anti-patterns that do;
-    bounded."""
+    """The live decisions, those that touch these files first, and the anti-patterns that do."""
     rows = decisions.in_view(state, files)
     lines = []
-    for one in rows[:MOST_REASONS]:
-        if one.get("kind") in convergence.KINDS:
-            lines.append(f"  decided, not raised again: {_decided(one)}")
+    for row in rows[:MOST_REASONS]:
+        if row.get("kind") in convergence.KINDS:
+            lines.append(f"  decided, not raised again: {_decided(row)}")
         else:
             lines.append(
-                f"  decided, a BLOCKER with contradicts: [{one['number']}] where the work goes "
-                f"against it: {_cut(decisions.line(one, 240), 240)}"
+                f"  decided, a BLOCKER with contradicts: [{row['number']}] where the work goes "
+                f"against it: {_cut(decisions.line(row, 240), 240)}"
             )
     if len(rows) > MOST_REASONS:
         lines.append(f"  +{len(rows) - MOST_REASONS} more decisions: loopkit decide --list")
-    lessons = [one for one in decisions.touching(state, files) if decisions.is_lesson(one)]
+    lessons = [row for row in decisions.touching(state, files) if decisions.is_lesson(row)]
     return lines + [
-        f"  failed before: {_cut(decisions.line(one, 240), 240)}" for one in lessons[-MOST_REASONS:]
+        f"  failed before: {_cut(decisions.line(row, 240), 240)}" for row in lessons[-MOST_REASONS:]
     ]
 
 
@@ -189,22 +184,23 @@ def brief(workspace: Workspace, wave: int | None, name: str) -> Result:
     """Everything that one expert of a review has to know, and the form of the report."""
     loop = workspace.loop()
     state = loop.state
-    known = {one.name: one for one in profiles.read(place.plugin_root())}
+    bounds = THOROUGH if wave is None else LIGHT
+    rows = {row.name: question for row, question, _ in of_review(state, bounds, wave)}
+    known = {row.name: row for row in profiles.read(place.plugin_root())}
     profile = known.get(name)
-    bounds = experts.THOROUGH if wave is None else experts.LIGHT
-    rows = {one.name: question for one, question, _ in experts.chosen(state, bounds, wave)}
     if profile is None:
         raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
-    own = [rows[name]] if name in rows else []
-    asks = list(dict.fromkeys([*own, *experts.questions(profile)]))
+    asks = questions(profile)
+    if name in rows:
+        asks = list(dict.fromkeys([rows[name], *asks]))
     lines = [
         f"{profile.title}: {profile.viewpoint}",
         f"your question: {asks[0]}",
-        *[f"ask too: {one}" for one in asks[1:]],
+        *[f"ask too: {question}" for question in asks[1:]],
         f"evidence you trust: {profile.evidence}",
         f"blind spots of the role: {profile.blind_spots}",
         f"the request: {prose.clean(' '.join(state.text.split()), 1000)}",
-        *[f"criterion {one.id}: {one.text}" for one in state.criteria.values() if not one.must_not],
+        *[f"criterion {row.id}: {row.text}" for row in state.criteria.values() if not row.must_not],
         *_context(state),
         *_work(state, wave),
         "A BLOCKER says in breaks: which criterion or mustNot it misses.",
@@ -222,16 +218,61 @@ def _work(state: LoopState, wave: int | None) -> list[str]:
             "the build, the tests, lint and UI tests are run in this review: what fails is a "
             "BLOCKER"
         )
-    changed = experts.files(state)
+    changed = _changed(state)
+    files = ", ".join(changed[:MOST_FILES]) or "see git diff"
     more = f" and {len(changed) - MOST_FILES} more" if len(changed) > MOST_FILES else ""
-    lines.append(
-        "changed files: " + (", ".join(changed[:MOST_FILES]) + more if changed else "see git diff")
-    )
+    lines.append(f"changed files: {files}{more}")
     return lines + [
-        f"settled earlier: {one.id} ({one.category}) {one.place} {_cut(one.issue, 100)} "
-        f"({(one.resolution or {}).get('how') or 'fixed'})"
-        for one in list(state.findings.values())[-12:]
-        if one.source == "thorough"
-        and not review.unsettled(one, state)
-        and one.severity != review.SUGGESTION
+        f"settled earlier: {row.id} ({row.category}) {row.place} {_cut(row.issue, 100)} "
+        f"({(row.resolution or {}).get('how') or 'fixed'})"
+        for row in list(state.findings.values())[-12:]
+        if row.source == "thorough"
+        and not review.unsettled(row, state)
+        and row.severity != review.SUGGESTION
     ]
+
+
+# -- who is chosen
+
+LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
+
+#: An expert, the question that nobody before it is asked, how sure it may be.
+Chosen = tuple[panel.Profile, str, int]
+
+
+def chosen(state: LoopState, topics: list[str], count: int = panel.NORMAL) -> list[Chosen]:
+    """The experts for these topics, of those that the project lets speak."""
+    allowed = panel.allowed(profiles.read(place.plugin_root()), state)
+    rows: list[Chosen] = []
+    for expert in panel.choose(allowed, topics, count):
+        taken, asks = [question for _, question, _ in rows], questions(expert)
+        question = next((ask for ask in asks if ask not in taken), asks[0])
+        rows.append((expert, question, panel.confidence(expert, topics)))
+    return rows
+
+
+def of_review(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[Chosen]:
+    """The experts of a review; the more topics, the more of them. bounds: least and most · wave:
+    whose tasks a light review is about, by default the newest."""
+    if wave is None and bounds == LIGHT:
+        wave = state.waves[-1].number if state.waves else None
+    topics = panel.review_topics(state, wave)
+    return chosen(state, topics, bounds[len(topics) >= bounds[1]])
+
+
+def expert_lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:
+    """One line for each expert of a review: role, confidence, question."""
+    head = f"ask {bounds[0]} to {bounds[1]} experts, each with the question of the role:"
+    return [head, *[expert_line(*row) for row in of_review(state, bounds, wave)]]
+
+
+def expert_line(expert: panel.Profile, question: str, confidence: int | str) -> str:
+    """`  api-designer (API designer), confidence 8: Can a caller …?`"""
+    asked = prose.clean(question, 120)
+    return f"  {expert.name} ({expert.title}), confidence {confidence}: {asked}"
+
+
+def questions(expert: panel.Profile) -> list[str]:
+    """What a role asks."""
+    asks = expert.asks
+    return [str(ask) for ask in asks] if isinstance(asks, (list, tuple)) and asks else [str(asks)]

@@ -1,7 +1,6 @@
 """A loop is armed on a task."""
 
-from __future__ import annotations
-
+import contextlib
 import os
 import re
 from typing import NamedTuple
@@ -27,12 +26,9 @@ _LISTS = ("new", "existing", "session")
 
 
 class Options(NamedTuple):
-    """How a loop is started.
-
-    most: limits by their kind, as typed · unattended: nobody can be asked · approval, list_mode:
-    None for what settings and environment say · fresh: archive the unfinished loop first, with
-    `purge` delete it · beside: pause it and keep it.
-    """
+    """How a loop is started. most: limits by their kind, as typed · unattended: nobody can be asked
+    · approval, list_mode: None for what settings and environment say · fresh: archive the
+    unfinished loop first, with `purge` delete it · beside: pause it and keep it."""
 
     most: dict[str, str] = {}
     unattended: bool = False
@@ -47,11 +43,11 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     """Start with the words typed after /loop:start, which may begin with options."""
     text = typed.load(place.data_dir(workspace.environment), workspace.session)
     if text is None:
-        said = (
+        text = (
             "No task text has arrived. Ask the person what is to be done, then submit it unchanged:"
         )
         step = "loopkit start --task-file -"
-        return Result(None, f"{said}\nnext: {step}", {"said": said, "next": [step]})
+        return Result(None, f"{text}\nnext: {step}", {"said": text, "next": [step]})
     options, patterns, text = _typed(options, text)
     begun = start(workspace, text, options)
     if patterns and begun.loop is not None:
@@ -89,9 +85,12 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
     config.note_own(workspace.origin(root))
     _check_blocklist(settings["blocklist"])
     most = settings.pop("limits")
-    most |= {kind: limits.amount(typed, None, kind) for kind, typed in options.most.items()}
+    most |= {kind: limits.amount(amount, None, kind) for kind, amount in options.most.items()}
     default = settings.pop("approval")
-    mode = _list_mode(workspace, options.list_mode)
+    existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
+    if options.list_mode == "existing" and not existing:
+        what = "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set"
+        raise UsageFault(what, "start Claude Code with it, or leave --list out")
     if other is not None and other != root and _overlaps(workspace, other, root):
         with store.locked(other):
             _make_room(workspace, other, options)
@@ -105,7 +104,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             "client_pid": place.client_pid(workspace.environment),
             "unattended": options.unattended or workspace.unattended,
             "approval": options.approval or default,
-            "list": mode,
+            "list": options.list_mode or ("existing" if existing else "session"),
             "folder": _folder(workspace, root),
             "settings": settings,
         }
@@ -113,7 +112,6 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
             first["project"] = _project(workspace)
         changes = [("loop_started", first), ("limits_set", most)]
         loop = store.Loop.create(root, text, changes, workspace.by)
-    workspace.forget_place()
     typed.forget(place.data_dir(workspace.environment), workspace.session)
     native.ensure_folder(workspace.environment, workspace.session)
     try:
@@ -130,19 +128,15 @@ def _check(workspace: Workspace, text: str, options: Options) -> None:
     if not text.strip():
         raise UsageFault("the task is empty", USAGE)
     if not workspace.session:
-        raise UsageFault(
-            "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)",
-            "start the loop inside Claude Code: /loop:start <task>",
-        )
+        what = "the session id is missing (CLAUDE_CODE_SESSION_ID is not set)"
+        raise UsageFault(what, "start the loop inside Claude Code: /loop:start <task>")
     if workspace.environment.get("LOOPKIT_CHILD"):
         raise Refused("an agent of a run starts no loop", "report to the run that started you")
     if options.purge and not options.fresh:
         raise UsageFault("--purge without --fresh", "add --fresh to replace the unfinished loop")
     if options.beside and options.fresh:
-        raise UsageFault(
-            "--beside and --fresh",
-            "one keeps the unfinished loop, the other archives it: give one",
-        )
+        way = "one keeps the unfinished loop, the other archives it: give one"
+        raise UsageFault("--beside and --fresh", way)
 
 
 def _check_blocklist(names: list) -> None:
@@ -154,22 +148,11 @@ def _check_blocklist(names: list) -> None:
     known = [profile.name for profile in profiles.read(place.plugin_root())]
     unknown = [name for name in names if known and name not in known]
     if unknown:
-        raise UsageFault(
-            f"panel.blocklist names no expert: {unknown[0]!r}", "experts: " + ", ".join(known)
-        )
+        what = f"panel.blocklist names no expert: {unknown[0]!r}"
+        raise UsageFault(what, "experts: " + ", ".join(known))
     left, wanted = len(known) - len(set(names)), review.THOROUGH_EXPERTS[1]
     if known and left < wanted:
         raise UsageFault(f"panel.blocklist leaves {left} experts", f"a review asks up to {wanted}")
-
-
-def _list_mode(workspace: Workspace, mode: str | None) -> str:
-    existing = workspace.environment.get("CLAUDE_CODE_TASK_LIST_ID")
-    if mode == "existing" and not existing:
-        raise UsageFault(
-            "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set",
-            "start Claude Code with it, or leave --list out",
-        )
-    return mode or ("existing" if existing else "session")
 
 
 # -- where it goes
@@ -177,10 +160,7 @@ def _list_mode(workspace: Workspace, mode: str | None) -> str:
 
 def _root(workspace: Workspace) -> str:
     """Where the new loop goes: the project's `.loop`, or a linked worktree's own where it has one
-    or that is taken.
-
-    Raises Refused where the project is out of reach.
-    """
+    or that is taken. Raises Refused where the project is out of reach."""
     project, environment = _project(workspace), workspace.environment
     if place.out_of_reach(project, environment):
         raise Refused(
@@ -190,16 +170,16 @@ def _root(workspace: Workspace) -> str:
             "start there",
         )
     root = place.future(workspace.folder, environment)
-    own = os.path.join(workspace.in_tree(project), place.FOLDER)
-    if environment.get("LOOPKIT_DIR") or own == root:
+    tree_root = os.path.join(workspace.in_tree(project), place.FOLDER)
+    if environment.get("LOOPKIT_DIR") or tree_root == root:
         return root
-    if workspace.root == own:
-        return own
+    if workspace.root == tree_root:
+        return tree_root
     view = loops.view(root)
     if view is None or view.session.status in verdict.FINAL:
         return root
     taken = view.session.owner != workspace.session
-    return own if taken and trust.known(root, view.name, view.session.token) else root
+    return tree_root if taken and trust.known(root, view.name, view.session.token) else root
 
 
 def _project(workspace: Workspace) -> str:
@@ -207,9 +187,8 @@ def _project(workspace: Workspace) -> str:
 
 
 def _overlaps(workspace: Workspace, other: str, root: str) -> bool:
-    """Whether a loop in the `.loop` at `other` works on the same files: begun for the whole of
-    which this is a part, or by an earlier version in another place. One of a home folder counts for
-    its own session only."""
+    """Whether a loop in another `.loop` works on the same files: begun for the whole of which this
+    is a part, or by an earlier version. One of a home folder counts for its own session only."""
     old, new = os.path.dirname(other), os.path.dirname(root)
     if place.out_of_reach(old, workspace.environment):
         view = loops.view(other)
@@ -241,8 +220,7 @@ def _make_room(workspace: Workspace, root: str, options: Options) -> None:
             raise
         snapshot = loops.read_snapshot(root)
         name = snapshot["loop"] if snapshot else loops.names(root)[-1]
-        _put_away(workspace, root, name, options.purge)
-        return
+        return _put_away(workspace, root, name, options.purge)
     if old is None or not old.ours:
         return
     session = old.state.session
@@ -250,9 +228,9 @@ def _make_room(workspace: Workspace, root: str, options: Options) -> None:
     if over and session.verdict != verdict.CANCELLED:
         return
     elsewhere = session.owner != workspace.session and place.alive(session.owner_pid)
+    if not over and (elsewhere or not (options.fresh or options.beside)):
+        raise _in_the_way(workspace, old, elsewhere)
     if not over:
-        if elsewhere or not (options.fresh or options.beside):
-            raise _in_the_way(workspace, old, elsewhere)
         _end(workspace, old, options)
     # where it was cancelled whoever did so may have died before this
     native.withdraw(native.folder(workspace.environment, session.owner), old.name)
@@ -274,14 +252,13 @@ def _end(workspace: Workspace, old: store.Loop, options: Options) -> None:
 
 def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refused:
     state, session = old.state, old.state.session
-    whose = workspace.whose(session.owner) + (" (running)" if elsewhere else "")
-    scores = state.scores or {}
+    whose, scores = workspace.whose(session.owner), state.scores or {}
     ways = (
-        "take over: loopkit resume --take-over"
-        if elsewhere
-        else "resume: loopkit resume; start fresh (archives it): loopkit start --fresh with "
+        "resume: loopkit resume; start fresh (archives it): loopkit start --fresh with "
         "--from-prompt or --task-file; keep it for later: the same with --beside"
     )
+    if elsewhere:
+        whose, ways = f"{whose} (running)", "take over: loopkit resume --take-over"
     return Refused(
         f"loop {old.name} is not finished: stage {session.stage}, spec "
         f"{scores.get('spec', '–')}/10, fit {scores.get('fit', '–')}, {state.counts['completed']}/"
@@ -294,12 +271,10 @@ def _in_the_way(workspace: Workspace, old: store.Loop, elsewhere: bool) -> Refus
 def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
     """Archive or delete a loop; worktrees in it go along, and git is told where they are."""
     if not purge:
-        worktree.moved(workspace, store.archive(root, name, purge))
-        return
-    try:
+        return worktree.moved(workspace, store.archive(root, name, purge))
+    kept = []
+    with contextlib.suppress(OSError):  # a journal that cannot be read names none
         kept = [row.sha for row in loops.fold(root, name)[0].checkpoints.rows]
-    except OSError:  # a journal that cannot be read names none
-        kept = []
     worktree.check_purge(workspace, name)
     store.archive(root, name, purge)
     try:
@@ -310,33 +285,29 @@ def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
         workspace.note(f"the checkpoints of {name} are still there: {error}")
 
 
-# -- what is told
-
-
 def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> list[str]:
     state, usd, seconds = loop.state, most["usd"], most["seconds"]
-    given = {
-        "iterations": None if most["iterations"] is None else f"{most['iterations']} iterations",
-        "money": None if usd is None else f"${usd:g}",
-        "time": None if seconds is None else clock.human(seconds),
-    }
-    shown = ", ".join(text or f"no limit on {name}" for name, text in given.items())
+    turns = most["iterations"]
+    shown = (
+        "no limit on iterations" if turns is None else f"{turns} iterations",
+        "no limit on money" if usd is None else f"${usd:g}",
+        "no limit on time" if seconds is None else clock.human(seconds),
+    )
     lines = [
         f"loop {loop.name} started, state in {os.path.relpath(loop.folder, workspace.folder)}",
-        f"limits: {shown} (change: loopkit resume --iterations N --usd N --time T; none lifts one)",
+        f"limits: {', '.join(shown)} (change: loopkit resume --iterations N --usd N --time T; none "
+        "lifts one)",
     ]
     if not state.terms.check_completes:
         lines.append(f"approval: {state.approval} (tasks need more than a check that passes)")
     if first["unattended"]:
         lines.append("unattended: confirmations take their defaults")
     if first["list"] == mirror.NEW:
-        name = loop.name
-        lines.append(
-            f"task list {name}: later sessions see it with CLAUDE_CODE_TASK_LIST_ID={name}"
-        )
+        variable = f"CLAUDE_CODE_TASK_LIST_ID={loop.name}"
+        lines.append(f"task list {loop.name}: later sessions see it with {variable}")
     if state.folder:
-        where = f"checks run in {state.folder}, where this session was opened; files are named from"
-        lines.append(prose.clean(f"{where} {workspace.project}", 2000))
+        text = f"checks run in {state.folder}, where this session was opened; files are named from"
+        lines.append(prose.clean(f"{text} {workspace.project}", 2000))
     lines += filter(None, [origin.line(origin.along(workspace.origin(loop.root)))])
     lines.append("task: " + prose.clean(state.text.strip().splitlines()[0], 200))
     return lines

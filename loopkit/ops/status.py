@@ -1,6 +1,4 @@
-"""Where a loop stands, and all loops of a project."""
-
-from __future__ import annotations
+"""Where a loop stands, all loops of a project, and the loop that a call names."""
 
 import os
 import time
@@ -8,14 +6,13 @@ import time
 from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.session import Session
 from ..core.journal.state import LoopState
+from ..core.steps import resolution, supervision, waves
 from ..core.steps import snapshot as snapshots
-from ..core.steps import supervision, waves
 from ..render import loopstate
 from ..render.words import QUESTION, question, wrapped
-from ..store import loops, place
+from ..store import loops, place, trust
 from ..store.loop import Loop
-from . import which
-from .workspace import Result, Workspace
+from .workspace import Result, Workspace, no_loop, not_ours
 
 #: Reviews of waves that are told one by one.
 SHOWN_REVIEWS = 4
@@ -23,7 +20,7 @@ SHOWN_REVIEWS = 4
 
 def status(workspace: Workspace, words: str = "") -> Result:
     """Where the loop that the words mean stands, or the active one."""
-    loop = which.find(workspace, words) if words else workspace.loop()
+    loop = meant(workspace, words) if words else workspace.loop()
     snapshot = snapshots.build(loop.state, loop.offset)
     if words and loop.state.session.status not in verdict.FINAL:
         active = loops.view(loop.root)
@@ -33,14 +30,9 @@ def status(workspace: Workspace, words: str = "") -> Result:
         line if line.startswith(("next: ", QUESTION)) else wrapped(line)
         for line in _lines(workspace, loop, snapshot)
     ]
-    return Result(None, "\n".join(lines), _record(loop, snapshot))
-
-
-def _record(loop: Loop, snapshot: dict) -> dict:
     state = loop.state
     row = {name: value for name, value in snapshot.items() if name not in ("session", "check")}
-    return {
-        **row,
+    row |= {
         "ours": loop.ours,
         "lost": waves.lost(state),
         "failure": state.session.failure,
@@ -50,22 +42,65 @@ def _record(loop: Loop, snapshot: dict) -> dict:
         "supervision": supervision.record(state),
         "spent": {**row["spent"], "seconds": state.session.seconds(time.time())},
     }
+    return Result(None, "\n".join(lines), row)
 
 
 def listing(workspace: Workspace) -> Result:
     """All loops of the project, a line each."""
     rows = []
-    for state in which.states(workspace):
+    for state in _states(workspace):
         session = state.session
         row = {"loop": state.name, "status": session.status, "verdict": session.verdict}
         done = state.counts["completed"]
         rows.append({**row, "stage": state.stage, "completed": done, "tasks": len(state.tasks)})
-    lines = [
-        "{loop:<42} {status:<18} {completed}/{tasks} tasks, {stage}".format(**row) for row in rows
-    ]
+    line = "{loop:<42} {status:<18} {completed}/{tasks} tasks, {stage}"
+    text = "\n".join(prose.clean(line.format(**row), 200) for row in rows)
     folder = "" if workspace.root else f" ({os.path.basename(workspace.folder)})"
-    text = "\n".join(prose.clean(line, 200) for line in lines)
     return Result(None, text or f"no loops in this project{folder}", rows)
+
+
+# -- which loop is meant
+
+
+def meant(workspace: Workspace, message: str) -> Loop:
+    """The loop that a message means. Raises Refused where not exactly one fits."""
+    rows = _rows(workspace)
+    if not rows:
+        raise no_loop()
+    loop = Loop(str(workspace.root), resolution.meant(rows, message))
+    if workspace.session and not loop.ours:
+        raise not_ours()
+    return loop
+
+
+def unfinished(workspace: Workspace) -> str:
+    """The loops that are not over, with where they stand, for one line; "" without any."""
+    rows = [row for row in _rows(workspace) if not row.status.startswith(tuple(verdict.FINAL))]
+    return resolution.listed(rows) if rows else ""
+
+
+def _rows(workspace: Workspace) -> list[resolution.Row]:
+    rows = []
+    for state in _states(workspace):
+        status, why = state.session.status, state.session.verdict
+        status = f"{status}: {why}" if why and status != verdict.COMPLETED else status
+        done = state.counts["completed"]
+        rows.append(resolution.Row(state.name, state.text, status, done, len(state.tasks)))
+    return rows
+
+
+def _states(workspace: Workspace) -> list[LoopState]:
+    """The project's loops, folded, lowest number first, as a session may see them: its person's
+    own; a person at a terminal may look at all."""
+    root, session = str(workspace.root), workspace.session
+    states = []
+    for name in loops.names(root) if workspace.root else []:
+        if session and not loops.ours(root, name):
+            continue
+        state, _ = loops.fold(root, name)
+        if not session or trust.known(root, name, state.session.token):
+            states.append(state)
+    return states
 
 
 def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
@@ -82,9 +117,8 @@ def figures(session: Session, snapshot: dict) -> tuple[str, str, str]:
 
 def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
     state, session = loop.state, loop.state.session
-    why = (f" ({session.verdict})" if session.verdict else "") + (
-        f": {session.reason}" if session.reason else ""
-    )
+    why = f" ({session.verdict})" if session.verdict else ""
+    why += f": {session.reason}" if session.reason else ""
     lines = [
         f"Loop {loop.name}: {snapshot['status']}{why}",
         prose.clean((state.text.strip().splitlines() or [""])[0], 150),
@@ -118,8 +152,7 @@ def _tasks(state: LoopState, snapshot: dict) -> list[str]:
         line = f"  {row['id']} {prose.clean(row['subject'], 70)}"
         line += f" ({row['block']}: {row['text']})" if row.get("text") else ""
         lines.append(line + (" (running)" if row["id"] in state.running else ""))
-    lines += [line for line in [loopstate.line(state)] if line]
-    lines += supervision.lines(state)
+    lines += [*filter(None, [loopstate.line(state)]), *supervision.lines(state)]
     for task in waves.lost(state):
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(

@@ -1,7 +1,5 @@
 """Tasks: added, shown, started, given up, changed."""
 
-from __future__ import annotations
-
 from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
@@ -50,9 +48,11 @@ def listed(workspace: Workspace) -> Result:
     loop = workspace.loop()
     state = loop.state
     every = list(state.tasks.values())
-    shown, left = _shown(every)
+    left = max(0, len(every) - MOST_LISTED)
     more = f"; {left} of them not shown: loopkit task list --json" if left else ""
-    lines = [*(_line(state, task) for task in shown)]
+    spare = [task.id for task in every if task.status == tasks.COMPLETED]
+    spare += [task.id for task in reversed(every) if task.status != tasks.COMPLETED]
+    lines = [_line(state, task) for task in every if task.id not in spare[:left]]
     lines.append(f"{state.counts['completed']}/{len(every)} completed{more}")
     rows = [task.to_json(loop.name, state.verification(task)) for task in every]
     return Result(loop, "\n".join(lines), {"tasks": rows})
@@ -62,7 +62,7 @@ _MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "failed": "!", "
 
 
 def _line(state: LoopState, task: Task) -> str:
-    waits = [one for one in task.blocked_by if one in state.open]
+    waits = _waits(state, task)
     note = f" (waits for {', '.join(waits)})" if waits else ""
     if task.block_kind:
         text = f": {prose.clean(task.block_text, 60)}" if task.block_text else ""
@@ -70,14 +70,8 @@ def _line(state: LoopState, task: Task) -> str:
     return f"[{_MARKS[task.status]}] {task.id} {prose.clean(task.subject, 90)}{note}"
 
 
-def _shown(rows: list[Task]) -> tuple[list[Task], int]:
-    """As many tasks as a screen takes, in order, and how many are left out: completed ones
-    first."""
-    spare = [one.id for one in rows if one.status == tasks.COMPLETED] + [
-        one.id for one in reversed(rows) if one.status != tasks.COMPLETED
-    ]
-    out = set(spare[: max(0, len(rows) - MOST_LISTED)])
-    return [one for one in rows if one.id not in out], len(out)
+def _waits(state: LoopState, task: Task) -> list[str]:
+    return [name for name in task.blocked_by if name in state.open]
 
 
 def start(workspace: Workspace, task_id: str) -> Result:
@@ -93,9 +87,9 @@ def fail(workspace: Workspace, task_id: str, error: str, suggest: str | None) ->
     loop = workspace.own_loop()
     data = workspace.change(loop, attempts.failed, task_id, error, suggest)[0][1]
     task = work.find(loop.state, task_id)
-    said = f"{task.id} failed, attempt {task.attempts}: {data['action']}{weighed(data)}"
+    text = f"{task.id} failed, attempt {task.attempts}: {data['action']}{weighed(data)}"
     over = int(loop.state.session.status == verdict.FAILED)
-    return Result(loop, said, work.escalated(loop.state, task.id, data), code=over)
+    return Result(loop, text, work.escalated(loop.state, task.id, data), code=over)
 
 
 def block(workspace: Workspace, task_id: str, kind: str, reason: str) -> Result:
@@ -117,8 +111,8 @@ def change(
     workspace: Workspace,
     task_id: str,
     verify: str | None,
-    blocked_by: list[str] | None,
-    files: list[str] | None,
+    blocked_by: list[str] | None = None,
+    files: list[str] | None = None,
 ) -> Result:
     """Change the check, the blockers or the files of a task; None leaves one as it is."""
     loop = workspace.own_loop()
@@ -127,7 +121,7 @@ def change(
 
 
 def remove(workspace: Workspace, task_id: str) -> Result:
-    """Take a task out that has not been worked on."""
+    """Take a task out that has not been worked on; its id stays used."""
     loop = workspace.own_loop()
     return Result(loop, f"{workspace.change(loop, work.removed, task_id)[0][1]['id']} removed")
 
@@ -136,15 +130,9 @@ def waves(workspace: Workspace) -> Result:
     """The order in which the open tasks can be worked on, wave by wave."""
     loop = workspace.loop()
     state = loop.state
-    left = {
-        one: [two for two in state.tasks[one].blocked_by if two in state.open] for one in state.open
-    }
-    layers = graph.waves(left)
-    lines = [f"{place}: {', '.join(layer)}" for place, layer in enumerate(layers, 1)]
+    layers = graph.waves({name: _waits(state, state.tasks[name]) for name in state.open})
+    lines = [f"{number}: {', '.join(layer)}" for number, layer in enumerate(layers, 1)]
     return Result(loop, "\n".join(lines), {"waves": layers})
-
-
-# -- what the one who does a task has to know
 
 
 def show(workspace: Workspace, task_id: str) -> Result:
@@ -167,22 +155,18 @@ def show(workspace: Workspace, task_id: str) -> Result:
         "only this task; nothing in .loop/ is edited; when its check has passed, stop and report "
         "what verify printed"
     )
-    following = (
-        f"loopkit verify {task.id} -- {task.verify}"
-        if task.verify
-        else f'loopkit task set {task.id} --verify "<command>"'
-    )
+    step = f'loopkit task set {task.id} --verify "<command>"'
+    if task.verify:
+        step = f"loopkit verify {task.id} -- {task.verify}"
     row = task.to_json(loop.name, state.verification(task))
-    return Result(loop, "\n".join(lines), row, [following])
+    return Result(loop, "\n".join(lines), row, [step])
 
 
 def _goal(state: LoopState) -> list[str]:
     goal = (state.clarified or {}).get("echo") or state.text.strip()
-    told = [(what, text) for what, text in clarify.told(state)[1:] if "," in what]
-    return [
-        f"goal of the loop: {prose.clean(goal, 300)}",
-        *(f"{what}: {prose.clean(text, 160)}" for what, text in told),
-    ]
+    answers = [(what, text) for what, text in clarify.told(state)[1:] if "," in what]
+    lines = [f"goal of the loop: {prose.clean(goal, 300)}"]
+    return lines + [f"{what}: {prose.clean(text, 160)}" for what, text in answers]
 
 
 def _trees(loop: Loop, task: Task) -> list[str]:
@@ -197,21 +181,21 @@ def _trees(loop: Loop, task: Task) -> list[str]:
             "is needed",
         ]
     return lines + [
-        f"an earlier attempt lies in {loop.folder}/{one.path}: to be looked at, not to be changed"
-        for one in worktrees.earlier(loop.state, task.id)
+        f"an earlier attempt lies in {loop.folder}/{tree.path}: to be looked at, not to be changed"
+        for tree in worktrees.earlier(loop.state, task.id)
     ]
 
 
 def _bounds(state: LoopState, task: Task) -> list[str]:
     """What a task changes, serves and must keep to."""
     lines = ["files: " + prose.clean(", ".join(task.files), 2000)] if task.files else []
-    served = [one for one in task.criteria if one in state.criteria]
-    lines += [f"criterion {one}: {state.criteria[one].text}" for one in served]
-    lines += [f"must not: {one.text}" for one in state.must_nots]
+    criteria = [name for name in task.criteria if name in state.criteria]
+    lines += [f"criterion {name}: {state.criteria[name].text}" for name in criteria]
+    lines += [f"must not: {criterion.text}" for criterion in state.must_nots]
     reasons = decisions.touching(state, task.files)
-    for one in reasons[:MOST_REASONS]:
-        what = "not again: " if decisions.is_lesson(one) else "keep to "
-        lines.append(what + decisions.line(one, 300))
+    for row in reasons[:MOST_REASONS]:
+        what = "not again: " if decisions.is_lesson(row) else "keep to "
+        lines.append(what + decisions.line(row, 300))
     if len(reasons) > MOST_REASONS:
         lines.append(f"and {len(reasons) - MOST_REASONS} more: loopkit decide --list")
     return lines
@@ -245,9 +229,9 @@ def _advice(state: LoopState, task: Task) -> list[str]:
             f"{quoted(advice['fallback'], 400)}"
         )
         lines += [
-            f"  recommended ({one['confidence']}/9): {prose.clean(one['approach'], 300)}"
-            for one in advice["recommendations"]
-            if one["approach"] != advice["consensus"]
+            f"  recommended ({row['confidence']}/9): {prose.clean(row['approach'], 300)}"
+            for row in advice["recommendations"]
+            if row["approach"] != advice["consensus"]
         ]
         if advice.get("dissent"):
             lines.append(f"  seen otherwise: {prose.clean(advice['dissent'], 300)}")

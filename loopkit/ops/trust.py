@@ -1,7 +1,5 @@
 """What came with the repository, shown and taken over by the person."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -21,67 +19,60 @@ SHORT, LONGEST = 12, 10_000
 
 
 def take_over(workspace: Workspace, words: list[str]) -> Result:
-    """Show what came with the repository, or take over what the words name."""
+    """Show the settings, learnings and decisions in .loop that came with the repository, or take
+    them over, in a terminal.
+
+    They are used only once you have taken them over, as they stand now: what is changed later is
+    untrusted again. A session of Claude Code sees how many there are, and no more.
+    """
     known = (*origin.WORDS.values(), ALL)
-    for word in words:
-        if word not in known:
-            raise UsageFault(
-                f"there is nothing called {word[:40]!r} to take over", "give " + ", ".join(known)
-            )
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        what = f"there is nothing called {unknown[0][:40]!r} to take over"
+        raise UsageFault(what, "give " + ", ".join(known))
     items = origin.along(workspace.origin(workspace.root)) if workspace.root else []
-    if not words:
-        return _shown(workspace, items)
     chosen = [item for item in items if ALL in words or origin.WORDS[item.kind] in words]
+    if not items and not words:
+        return _result(workspace, ["nothing came with the repository that is not taken over"])
+    if not words:
+        who = "to take over what stands there: loopkit"
+        if workspace.session:
+            who = f"the person, in a terminal of their own: {origin.program()}"
+        lines = [
+            f"came with the repository, not used: {origin.counted(items)}",
+            *_listed(items, contents=not workspace.session),
+            f"{who} trust settings | learnings | decisions | all",
+        ]
+        return _result(workspace, lines, came=items)
     if not chosen:
         nothing = "nothing of that came with the repository, or it is taken over already"
         return _result(workspace, [nothing], came=items)
     _check(workspace, chosen)
     about = {origin.SETTINGS: f"{origin.SETTINGS} {workspace.root}"}  # they count here only
-    noted = [(item.digest, about.get(item.kind, item.kind)) for item in chosen]
     try:
-        trust.vouch(trust.TAKEN, noted)
+        trust.vouch(trust.TAKEN, [(row.digest, about.get(row.kind, row.kind)) for row in chosen])
     except OSError as error:
         raise unwritable(trust.contents(), error) from None
-    said = [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)]
-    return _result(workspace, said, taken=chosen)
+    lines = [f"taken over: {origin.counted(chosen)}", *_listed(chosen, contents=True)]
+    return _result(workspace, lines, taken=chosen)
 
 
 def _check(workspace: Workspace, chosen: list[Item]) -> None:
-    """Raises Refused in a session, where the person would not see what they take over, and for
-    settings that no loop could start with."""
+    """Raises Refused in a session, which does not show it, and for settings that are invalid."""
     if workspace.session:
         raise Refused(
             "only the person takes over what came with the repository, and a session does not "
             "show what it is",
             f"they do it in a terminal of their own: {origin.program()} trust all",
         )
-    for item in chosen:
-        if item.kind != origin.SETTINGS:
-            continue
+    for item in (item for item in chosen if item.kind == origin.SETTINGS):
         try:
             if item.text is None:
                 raise UsageFault("it cannot be read")
             config.parsed(item.text.encode(), item.name)
-        except LoopError as error:  # told in words of theirs
-            raise Refused(
-                f"the settings cannot be used as they are: {error}",
-                f"fix or remove .loop/{item.name}; take the rest by name",
-            ) from None
-
-
-def _shown(workspace: Workspace, items: list[Item]) -> Result:
-    if not items:
-        nothing = "nothing came with the repository that is not taken over"
-        return _result(workspace, [nothing])
-    who = "to take over what stands there: loopkit"
-    if workspace.session:
-        who = f"the person, in a terminal of their own: {origin.program()}"
-    said = [
-        f"came with the repository, not used: {origin.counted(items)}",
-        *_listed(items, contents=not workspace.session),
-        f"{who} trust settings | learnings | decisions | all",
-    ]
-    return _result(workspace, said, came=items)
+        except LoopError as error:  # its text may hold untrusted words
+            what = f"the settings cannot be used as they are: {error}"
+            raise Refused(what, f"fix or remove .loop/{item.name}; take the rest by name") from None
 
 
 def _listed(items: list[Item], contents: bool) -> list[str]:
@@ -97,20 +88,19 @@ def _listed(items: list[Item], contents: bool) -> list[str]:
 
 
 def _meant(item: Item, text: str) -> list[str]:
-    """What an entry comes to once it is taken over: the settings that differ from the defaults, or
-    the words that are told."""
+    """What an entry means: settings that differ from the defaults, or the words that are told."""
     if item.kind == origin.SETTINGS:
         try:
-            given, usual = (_flat(config.parsed(raw, item.name)) for raw in (text.encode(), b""))
+            values, usual = (_flat(config.parsed(raw, item.name)) for raw in (text.encode(), b""))
         except LoopError as error:
             return [f"cannot be used: {error}"]
-        changed = {key: value for key, value in given.items() if usual.get(key, ...) != value}
-        return [f"{key} = {value!r}" for key, value in changed.items()] or ["as usual"]
+        changed = [name for name in values if usual.get(name, ...) != values[name]]
+        return [f"{name} = {values[name]!r}" for name in changed] or ["as usual"]
     if item.kind == origin.DECISION:
-        told = learned.decision(text, item.name)
+        row = learned.decision(text, item.name)
     else:
-        told = learned.entry(json.loads(text), item.name)
-    return [f"[{told.kind}] {told.title}: {told.text}"] if told is not None else []
+        row = learned.entry(json.loads(text), item.name)
+    return [f"[{row.kind}] {row.title}: {row.text}"] if row is not None else []
 
 
 def _flat(values: dict, above: str = "") -> dict:
@@ -123,15 +113,12 @@ def _flat(values: dict, above: str = "") -> dict:
 
 
 def _result(
-    workspace: Workspace, said: list[str], came: Sequence[Item] = (), taken: Sequence[Item] = ()
+    workspace: Workspace, lines: list[str], came: Sequence[Item] = (), taken: Sequence[Item] = ()
 ) -> Result:
-    text = printable("\n".join(said))
-    rows = [[_row(workspace, item) for item in items] for items in (came, taken)]
-    return Result(None, text, {"came": rows[0], "taken": rows[1], "said": text, "next": []})
-
-
-def _row(workspace: Workspace, item: Item) -> dict:
-    row = {"kind": item.kind, "digest": item.digest}
-    if not workspace.session:
-        row |= {"name": printable(item.name), "text": printable(item.text or "")}
-    return row
+    text, rows = printable("\n".join(lines)), {}
+    for name, items in (("came", came), ("taken", taken)):
+        rows[name] = [{"kind": item.kind, "digest": item.digest} for item in items]
+        if not workspace.session:
+            for row, item in zip(rows[name], items, strict=True):
+                row |= {"name": printable(item.name), "text": printable(item.text or "")}
+    return Result(None, text, {**rows, "said": text, "next": []})

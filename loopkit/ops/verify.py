@@ -3,8 +3,6 @@
 What only another branch than a task's passing check needs is imported there: agents wait for it.
 """
 
-from __future__ import annotations
-
 import os
 
 from ..core.evidence import tiers
@@ -22,8 +20,12 @@ from .workspace import Result, Workspace, data_of
 
 
 def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
-    """Run the stored check of `target`: spelt out in `words`, or, if there are none, one that the
-    person allowed. Raises Refused for another one."""
+    """Run the stored check of a task (T-003), of a criterion (C1, M2) or of a decision (D1: exit 0
+    says that it no longer holds) and keep its output as evidence.
+
+    A check that the person allowed (loopkit allow) runs by its name alone. Else it stands here, so
+    that whoever approves commands sees it; another than the stored one is refused.
+    """
     loop = workspace.own_loop()
     name = target.upper()
     words = words or _allowed(workspace, loop, name)
@@ -33,9 +35,8 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
         return _criterion(workspace, loop, name, words)
     if name[:1] == "D" and name[1:].isdigit() and name.isascii():
         return _decision(workspace, loop, name, words)
-    raise UsageFault(
-        f"neither a task nor a criterion: {target[:40]!r}", "loopkit verify T-003 -- <its command>"
-    )
+    what = f"neither a task nor a criterion: {target[:40]!r}"
+    raise UsageFault(what, "loopkit verify T-003 -- <its command>")
 
 
 def _allowed(workspace: Workspace, loop: Loop, name: str) -> list[str]:
@@ -56,8 +57,8 @@ def run(
 ) -> dict:
     """Run a check in the project or another tree; its outcome, with how that is told as `shown`."""
     # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
-    own = os.path.join(place.plugin_root(), "bin")
-    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, own])
+    programs = os.path.join(place.plugin_root(), "bin")
+    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, programs])
     environment = {**workspace.environment, "PATH": path}
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
@@ -85,8 +86,11 @@ def _row(outcome: dict, **subject: object) -> dict:
 
 def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
     task = attempts.check_verify(loop.state, target, words)
-    row = worktrees.apart(loop.state, task.id)
-    tree = _tree(workspace, loop, row) if row else None
+    row, tree = worktrees.apart(loop.state, task.id), None
+    if row:
+        from . import worktree
+
+        tree = worktree.place_of(workspace, loop, row)
     outcome = run(workspace, loop, task.id, task.verify, list(task.files), tree)
     if row:
         outcome["worktree"] = row.path
@@ -107,27 +111,16 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
     return _not_passed(workspace, loop, after, changes, outcome)
 
 
-def _tree(workspace: Workspace, loop: Loop, row: worktrees.Row) -> str:
-    """The worktree that a task works in. Raises Refused where it is gone."""
-    from . import worktree
-
-    tree = worktree.place_of(workspace, loop, row)
-    if not os.path.isdir(tree):
-        raise worktree.gone(row.task, tree)
-    return tree
-
-
 def _judged_later(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> Result:
     """Under a supervisor a check is what the tester's reply rests on, no more."""
     from ..core.steps import due, kinds
 
-    if outcome["passed"]:
-        said = f"{task.id} passed: {outcome['shown']}"
-    else:
-        said = _failure(workspace, loop, task, outcome)
+    text = f"{task.id} passed: {outcome['shown']}"
+    if not outcome["passed"]:
+        text = _failure(workspace, loop, task, outcome)
     if kinds.step(kinds.TEST, task.id) in due.outstanding(loop.state):
-        said += "\nthe tester's reply can be submitted now"
-    return Result(loop, said, _row(outcome, task=task.id), [], int(not outcome["passed"]))
+        text += "\nthe tester's reply can be submitted now"
+    return Result(loop, text, _row(outcome, task=task.id), [], int(not outcome["passed"]))
 
 
 def _passed(
@@ -139,28 +132,27 @@ def _passed(
         how = "has passed in its worktree, nothing is merged yet"
     elif task.status == tasks.IN_PROGRESS:
         how = "has passed, its judgement is still to come"
-    said = f"{task.id} {how}: {outcome['shown']}"
+    text = f"{task.id} {how}: {outcome['shown']}"
     parents = [name for name in completed if name != task.id]
-    said += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
-    said += _slow((data_of(changes, "task_verified") or {})["tier"], outcome)
-    return _reported(workspace, loop, said, _row(outcome, task=task.id))
+    text += f"\n{', '.join(parents)} completed with its last subtask" if parents else ""
+    text += _slow((data_of(changes, "task_verified") or {})["tier"], outcome)
+    return _reported(workspace, loop, text, _row(outcome, task=task.id))
 
 
 def _not_passed(
     workspace: Workspace, loop: Loop, task: tasks.Task, changes: list[Change], outcome: dict
 ) -> Result:
-    said = _failure(workspace, loop, task, outcome)
-    row = _row(outcome, task=task.id)
+    text, row = _failure(workspace, loop, task, outcome), _row(outcome, task=task.id)
     failed = data_of(changes, "task_failed")
     if failed is not None:
-        said += f"\n{task.id} failed, attempt {task.attempts}: {failed['action']}"
+        text += f"\n{task.id} failed, attempt {task.attempts}: {failed['action']}"
         row["action"] = failed["action"]
-        return _reported(workspace, loop, said, row)._replace(code=1)
+        return _reported(workspace, loop, text, row)._replace(code=1)
     if data_of(changes, "task_reopened") is not None:
-        return Result(loop, f"{said}\n{task.id} is open again", row, code=1)
+        return Result(loop, f"{text}\n{task.id} is open again", row, code=1)
     left = settings.of(loop.state, "max_fix_cycles") - task.fix_cycles + 1
-    said += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
-    return Result(loop, said, row, [f"loopkit verify {task.id} -- {task.verify}"], 1)
+    text += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
+    return Result(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"], 1)
 
 
 def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> str:
@@ -178,21 +170,23 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     )
 
 
-def _reported(workspace: Workspace, loop: Loop, said: str, row: dict) -> Result:
+def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
     """Nothing comes next while agents of the wave are at work; theirs goes on."""
     state = loop.state
     left = policies.of(state).at_work(state)
     if state.wave and left:
-        said += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
+        text += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
     steps = [] if left else _next_check(workspace, loop)
-    own = state.worktrees.of(row["task"])
-    if own is not None and not own.merged:  # whoever started its agent brings the results together
+    tree = state.worktrees.of(row["task"])
+    if (
+        tree is not None and not tree.merged
+    ):  # whoever started its agent brings the results together
         steps = []
     elif worktrees.used(state):
         from . import worktree
 
         steps = worktree.following(state)
-    return Result(loop, said, row, steps)
+    return Result(loop, text, row, steps)
 
 
 # -- criteria and decisions
@@ -207,8 +201,8 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        said = f"{name} holds: {outcome['shown']}{_slow(tiers.THOROUGH, outcome)}"
-        return Result(loop, said, row, _next_check(workspace, loop))
+        text = f"{name} holds: {outcome['shown']}{_slow(tiers.THOROUGH, outcome)}"
+        return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not
     how = "has come true, the loop is paused" if must_not else "does not hold"
     return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
@@ -229,19 +223,16 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
     row = _row(outcome, decision=number)
     if not outcome["passed"]:
         return Result(loop, f"decision {number:03d} still holds: {outcome['shown']}", row)
-    said = f"decision {number:03d} no longer holds: {outcome['shown']}"
+    text = f"decision {number:03d} no longer holds: {outcome['shown']}"
     invalidated = data_of(changes, "decision_invalidated")
     if invalidated and invalidated["findings"]:
         finding = invalidated["findings"][0]["id"]
-        said += (
+        text += (
             f"\n{finding} BLOCKER: supersede it (loopkit decide --file -, with supersedes: "
             f"{number}), or a task fixes it:"
             f'\n  loopkit review resolve {finding} --task --verify "<command>"'
         )
-    return Result(loop, said, row, code=1)
-
-
-# -- what is told
+    return Result(loop, text, row, code=1)
 
 
 def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:

@@ -1,7 +1,4 @@
-"""Waves: the next one is opened, or whatever agents have to do is dispatched; the open one is
-closed."""
-
-from __future__ import annotations
+"""Waves: the next one is opened, what agents have to do is dispatched, the open one is closed."""
 
 from ..core.health import recovery
 from ..core.journal import stage, verdict
@@ -11,7 +8,7 @@ from ..core.steps import due, nextstep, policies, resumption, waves
 from ..render import loopstate
 from ..store import native
 from ..store.loop import Loop
-from . import checkpoint, dispatch, recovering, worktree
+from . import checkpoint, dispatch, worktree
 from .workspace import Result, Workspace, data_of
 
 NO_TASK_TOOLS = (
@@ -22,14 +19,17 @@ NO_TASK_TOOLS = (
 
 
 def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = False) -> Result:
-    """Open the next wave and dispatch its tasks, each `apart` in a worktree; while one is open, who
-    still has to report. What loopkit does by itself comes first, and is all then."""
+    """Open the next wave and dispatch its tasks; while one is open, show who still has to report.
+
+    Under a supervisor it dispatches whatever is due to any role: plan, plan review, coding, test,
+    judgement, diagnosis.
+    """
     loop = workspace.own_loop()
     stage.running(loop.state)
     if resumption.belated(loop.state):
         return _belated(workspace, loop)
-    settled = recovering.settle(workspace, loop)
-    if settled.done:
+    settled = checkpoint.settle(workspace, loop)
+    if settled.done:  # what loopkit does by itself is all then
         text, data = "\n".join(settled.lines), {"question": settled.question}
         return Result(loop, text, data, code=settled.exit)
     waves.check_recovery(loop.state)
@@ -38,16 +38,16 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     if due.briefed(loop.state):
         return dispatch.dispatch(workspace, loop)
     changes = worktree.opener(workspace, loop, sequential, apart)
-    handed = [row["id"] for kind, row in changes if kind == "task_started"]
-    handed += [one for kind, row in changes if kind == "tasks_handed" for one in row["ids"]]
-    if not handed:
+    tasks = [row["id"] for kind, row in changes if kind == "task_started"]
+    tasks += [name for kind, row in changes if kind == "tasks_handed" for name in row["ids"]]
+    if not tasks:
         return _open(loop)
-    said = _said(workspace, loop, changes, handed)
-    data = {"wave": loop.state.waves[-1].number, "tasks": handed}
+    text = _dispatched(workspace, loop, changes, tasks)
+    data = {"wave": loop.state.waves[-1].number, "tasks": tasks}
     if due.briefed(loop.state):
-        return dispatch.dispatch(workspace, loop, said, data)
+        return dispatch.dispatch(workspace, loop, text, data)
     folder = dispatch.shown(workspace, loop.folder)
-    return Result(loop, said, data, nextstep.dispatch_lines(loop.state, handed, folder))
+    return Result(loop, text, data, nextstep.dispatch_lines(loop.state, tasks, folder))
 
 
 def _belated(workspace: Workspace, loop: Loop) -> Result:
@@ -58,8 +58,8 @@ def _belated(workspace: Workspace, loop: Loop) -> Result:
         ("task_completed", "completed, since all subtasks are"),
         ("task_reopened", "pending again"),
     ):
-        named = [row["id"] for name, row in changes if name == kind]
-        lines += [f"{', '.join(named)} {what}"] if named else []
+        tasks = [row["id"] for name, row in changes if name == kind]
+        lines += [f"{', '.join(tasks)} {what}"] if tasks else []
     return Result(loop, "\n".join(lines), code=int(loop.state.session.status == verdict.FAILED))
 
 
@@ -75,12 +75,12 @@ def _open(loop: Loop) -> Result:
     return Result(loop, text, {"wave": number, "running": left}, [])
 
 
-def _said(workspace: Workspace, loop: Loop, changes: list, handed: list[str]) -> str:
+def _dispatched(workspace: Workspace, loop: Loop, changes: list, tasks: list[str]) -> str:
     opened = data_of(changes, "wave_opened") is not None
     phase = f" ({outline.phase(loop.state)})" if policies.of(loop.state).reviews_batches else ""
     how = "opened" if opened else "goes on"
-    lines = [f"wave {loop.state.waves[-1].number} {how}{phase}: {', '.join(handed)}"]
-    lines += [checkpoint.make(workspace, loop)] if opened else []
+    lines = [f"wave {loop.state.waves[-1].number} {how}{phase}: {', '.join(tasks)}"]
+    lines.append(checkpoint.make(workspace, loop) if opened else "")
     lines.append(worktree.note(workspace, loop, changes))
     if opened and _lacks_tools(workspace, loop):
         lines.append(NO_TASK_TOOLS)
@@ -101,16 +101,19 @@ def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:
 
 
 def close(workspace: Workspace) -> Result:
-    """Close the open wave; keep the files, look at how the batches go, offer a light review."""
+    """Close the wave: tasks without passing evidence have failed; with the last task the loop goes
+    on to review."""
     loop = workspace.own_loop()
     data = data_of(workspace.change(loop, waves.closed), "wave_closed") or {}
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
-    said = [f"wave {data['wave']} closed: {counts}"]
-    said += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
+    lines = [f"wave {data['wave']} closed: {counts}"]
+    lines += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
     if data["status"] != PROGRESSING:
-        said.append(loopstate.line(loop.state))
-        said += [f"  {recovery.trouble(loop.state, one)}" for one in recovery.blocked(loop.state)]
-    settled = recovering.settle(workspace, loop)
-    said += settled.lines
-    code = int(settled.exit or loop.state.session.status == verdict.FAILED)
-    return Result(loop, "\n".join(said), {**data, "question": settled.question}, code=code)
+        lines.append(loopstate.line(loop.state))
+        blocked = recovery.blocked(loop.state)
+        lines += [f"  {recovery.trouble(loop.state, name)}" for name in blocked]
+    settled = checkpoint.settle(workspace, loop)
+    lines += settled.lines
+    state = loop.state
+    code = int(settled.exit or state.session.status == verdict.FAILED)
+    return Result(loop, "\n".join(lines), {**data, "question": settled.question}, code=code)

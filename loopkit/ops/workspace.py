@@ -1,19 +1,16 @@
 """Where a use case runs: folder, project, loop, session; how what it decides is recorded."""
 
-from __future__ import annotations
-
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.journal import prose, stage, verdict
+from ..core.journal import prose, stage, stages, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import nextstep
-from ..store import atomic, loops, place
+from ..store import atomic, inside, loops, place
 from ..store.loop import Loop
 
 if TYPE_CHECKING:
@@ -21,13 +18,9 @@ if TYPE_CHECKING:
 
 
 class Result(NamedTuple):
-    """What a use case gives.
-
-    loop: what it is about; None: no loop, text and data are all there is to say · text: what was
-    recorded, lines for people · data: the same as a record · steps: what comes next where the use
-    case knows better than the state; None: the state's own next step · code: the exit code of a
-    command that does no more than this.
-    """
+    """What a use case gives. loop: what it is about; None: no loop, text and data say all · text:
+    what was recorded, lines for people · data: the same as a record · steps: what comes next, where
+    the use case knows better than the state · code: the exit code of its command."""
 
     loop: Loop | None
     text: str
@@ -35,7 +28,7 @@ class Result(NamedTuple):
     steps: list[str] | None = None
     code: int = 0
 
-    def completed(self) -> Result:
+    def completed(self) -> "Result":
         """The same with how the loop ended, what is asked again and what comes next."""
         if self.loop is None:
             return self
@@ -46,18 +39,16 @@ class Result(NamedTuple):
             over = f"loop {state.name} is over ({session.verdict}): {session.reason}"
             text, steps = "\n".join([text, over, *taught(self.loop)]), []
         if steps is None:
-            own = nextstep.command(state)
-            steps = [own] if own else []
+            steps = [step for step in [nextstep.command(state)] if step]
         if state.new_checks and stage.confirmation(state) == "tasks":
-            named = prose.clean(", ".join(sorted(state.new_checks)), 200)
-            text += f"\nthe person is asked again, since their yes was to other checks: {named}"
+            checks = prose.clean(", ".join(sorted(state.new_checks)), 200)
+            text += f"\nthe person is asked again, since their yes was to other checks: {checks}"
         row = {"loop": state.name, "stage": state.stage, **self.data, "said": text, "next": steps}
         # a paused loop waits for a person: no line that would be followed unasked
         waits = self.steps is None and session.status == verdict.PAUSED
         word = "to go on, if the person says so: " if waits else "next: "
-        body = text.rstrip("\n")
-        lines = ([body] if body else []) + [word + step for step in steps]
-        return self._replace(text="\n".join(lines), data=row)
+        body, lines = text.rstrip("\n"), [word + step for step in steps]
+        return self._replace(text="\n".join([body, *lines] if body else lines), data=row)
 
 
 def data_of(changes: list[Change], kind: str) -> dict | None:
@@ -66,10 +57,8 @@ def data_of(changes: list[Change], kind: str) -> dict | None:
 
 
 class Workspace:
-    """Surroundings of one call: environment, folder, session; the loop it is about.
-
-    `note` takes a line about what could not be read or written without harm to what was asked for.
-    """
+    """Surroundings of one call: environment, folder, session; the loop it is about. note: takes a
+    line about what could not be read or written without harm to what was asked for."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._take_what_hooks_know()
@@ -79,14 +68,13 @@ class Workspace:
         try:
             self.folder = os.getcwd()
         except OSError:
-            raise UsageFault(
-                "the current folder is gone", "change to the project's folder"
-            ) from None
+            what = "the current folder is gone"
+            raise UsageFault(what, "change to the project's folder") from None
         self.session = place.session_id(self.environment)
         self.by = f"session:{self.session}" if self.session else "person"
         self.root = self._serving()
         self._origins: dict[str, Origin] = {}
-        self._found: Loop | None = None
+        self._loop: Loop | None = None
 
     def _serving(self) -> str | None:
         """The `.loop` that serves us: of several the one whose loop is meant."""
@@ -95,16 +83,15 @@ class Workspace:
         if opened != self.folder:
             roots = list(dict.fromkeys([*roots, *place.candidates(opened, self.environment)]))
         if len(roots) > 1:
-            with contextlib.suppress(OSError):  # said by whoever reads it next
+            with contextlib.suppress(OSError):  # told by whoever reads it next
                 meant = loops.serving(roots, self.session)
                 return meant.root if meant is not None else roots[0]
         return roots[0] if roots else None
 
     @staticmethod
     def _take_what_hooks_know() -> None:
-        """Keep notes of loops where the session's hooks look for them, and know where it was
-        opened, though no SessionStart hook has exported it: the plugin was installed in the middle
-        of the session."""
+        """Know the session's state and opened folder though no SessionStart hook has exported them:
+        the plugin was installed in the middle of the session."""
         session = place.session_id(dict(os.environ))
         names = ("LOOPKIT_STATE", "LOOPKIT_OPENED")
         if not session or all(map(os.environ.get, names)):
@@ -127,15 +114,14 @@ class Workspace:
 
     def in_tree(self, project: str) -> str:
         """The project's folder in the working tree that we stand in, a task's own one included."""
-        tree, main = (
-            find(self.folder, self.environment) for find in (place.work_tree, place.main_tree)
-        )
+        tree = place.work_tree(self.folder, self.environment)
+        main = place.main_tree(self.folder, self.environment)
         if tree is None or main is None or not place.inside(project, main):
             return project
         return os.path.normpath(os.path.join(tree, os.path.relpath(project, main)))
 
     @property
-    def here(self) -> str:
+    def project_in_tree(self) -> str:
         """The same of this project, where there is such a folder; else the project itself."""
         folder = self.in_tree(self.project_root)
         return folder if os.path.isdir(folder) else self.project_root
@@ -143,7 +129,7 @@ class Workspace:
     @property
     def project(self) -> str:
         """What checkpoints are about: the same, but for worktrees in `.loop/`."""
-        tree = self.here
+        tree = self.project_in_tree
         return self.project_root if place.inside(tree, self._root) else tree
 
     @property
@@ -151,34 +137,26 @@ class Workspace:
         """The folder of `.loop`, or the one that the loop in LOOPKIT_DIR was begun in."""
         if not self.environment.get("LOOPKIT_DIR"):
             return os.path.dirname(self._root)
-        return self._noted_project or place.project(self.folder, self.environment)
-
-    @functools.cached_property
-    def _noted_project(self) -> str | None:
-        """The project of the loop that LOOPKIT_DIR holds, wherever we stand."""
-        try:
-            found = loops.serving([self.root] if self.root else [], self.session)
-        except OSError:  # said by whoever reads it next
-            return None
-        noted = found.session.project if found is not None else ""
-        return noted if os.path.isdir(noted) else None
-
-    def forget_place(self) -> None:
-        """Another loop was begun: find out anew where its project is."""
-        self.__dict__.pop("_noted_project", None)
+        with contextlib.suppress(OSError):  # told by whoever reads it next
+            view = loops.serving([self.root] if self.root else [], self.session)
+            if view is not None and os.path.isdir(view.session.project):
+                return view.session.project
+        return place.project(self.folder, self.environment)
 
     @property
     def input_folders(self) -> list[str]:
         """Folders whose files are input: the project's; in a session that of its own loop, or where
         it was opened, and not wherever it has wandered to."""
         opened = place.session_folder(self.environment)
-        folders = [self.project_root, self.here] if opened is None or self._owns_loop() else []
+        folders = (
+            [self.project_root, self.project_in_tree] if opened is None or self._owns_loop() else []
+        )
         folders.append(place.project(opened or self.folder, self.environment))
         return [folder for folder in folders if not place.out_of_reach(folder, self.environment)]
 
     def _owns_loop(self) -> bool:
         """Whether the active loop is our session's; input is read before the loop is asked for."""
-        loop = self._found
+        loop = self._loop
         if loop is None and self.root:
             with contextlib.suppress(LoopError, OSError):
                 loop = Loop.active(self.root)
@@ -195,7 +173,7 @@ class Workspace:
     def _root(self) -> str:
         return self.root or place.future(self.folder, self.environment)
 
-    def origin(self, root: str) -> Origin:
+    def origin(self, root: str) -> "Origin":
         """Whose the settings, learnings and decisions of a `.loop` are."""
         if root not in self._origins:
             from ..engine import origins
@@ -209,36 +187,32 @@ class Workspace:
         try:
             yield
         except NotYet as refusal:
-            found = self._found
-            refusal.next_comes(nextstep.command(found.state) if found is not None else None)
+            refusal.next_comes(nextstep.command(self._loop.state) if self._loop else None)
             raise
 
-    def loop(self, strangers: bool = False) -> Loop:
+    def loop(self, untrusted: bool = False) -> Loop:
         """The active loop. Raises Refused where there is none, Damaged where it cannot be read.
-
-        What stands in a loop that came with the folder reaches no session; a person at a terminal
-        may look at it, and commands that are made for it (`strangers`) take it.
-        """
+        Nothing of an untrusted loop reaches a session, but for commands that ask for it."""
         alien = bool(self.session) and untrusted_only(self.root)
-        if alien and not strangers:
+        if alien and not untrusted:
             raise not_ours()
         try:
-            found = Loop.active(self.root) if self.root else None
+            loop = Loop.active(self.root) if self.root else None
         except Damaged:
-            if alien:  # the fault would be told in words of theirs
+            if alien:  # its text would hold untrusted words
                 raise not_ours() from None
             raise
-        if found is None:
+        if loop is None:
             raise no_loop()
-        if self.session and not strangers and not found.ours:
+        if self.session and not untrusted and not loop.ours:
             raise not_ours()
-        if (found.damaged or found.torn) and not alien:
+        if (loop.damaged or loop.torn) and not alien:
             what = "its last line is cut short and"
-            if found.damaged:
-                what = f"line {', '.join(map(str, found.damaged[:5]))} cannot be read and"
-            self.note(f"{found.path}: {what} is left out; see loopkit doctor")
-        self._found = found
-        return found
+            if loop.damaged:
+                what = f"line {', '.join(map(str, loop.damaged[:5]))} cannot be read and"
+            self.note(f"{loop.path}: {what} is left out; see loopkit doctor")
+        self._loop = loop
+        return loop
 
     def our_loop(self) -> Loop:
         """The active loop, whoever owns it. Raises Refused where it was not started here."""
@@ -255,17 +229,14 @@ class Workspace:
         return loop
 
     def _check_owner(self, loop: Loop) -> None:
-        owner = loop.state.session.owner
-        if (
-            self.session
-            and owner != self.session
-            and loop.state.session.status not in verdict.FINAL
-        ):
-            raise Refused(
-                f"loop {loop.name} belongs to session {owner}",
-                "take it over: loopkit resume" + take_over_hint(loop),
-                code="not_yours",
-            )
+        session = loop.state.session
+        if self.session in ("", session.owner) or session.status in verdict.FINAL:
+            return
+        raise Refused(
+            f"loop {loop.name} belongs to session {session.owner}",
+            "take it over: loopkit resume" + " --take-over" * place.alive(session.owner_pid),
+            code="not_yours",
+        )
 
     def change(
         self, loop: Loop, decide: Callable[..., list[Change]], *arguments: Any, **named: Any
@@ -284,27 +255,24 @@ class Workspace:
     def follow(self, loop: Loop) -> None:
         """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
         from ..render import progress
-        from . import derived
 
         if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
             from ..store import mirror
 
             mirror.follow(loop, self.environment)  # it may take in what Claude added
+        text = progress.render(loop.state).encode("utf-8", "replace")
         try:
-            atomic.write(
-                os.path.join(loop.root, "PROGRESS.md"),
-                progress.render(loop.state).encode("utf-8", "replace"),
-            )
+            atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
         except OSError as error:
             self.note(f"PROGRESS.md not written: {error.strerror}")
-        derived.follow(loop, self.note)
+        _write_derived(loop, self.note)
 
 
 def untrusted_only(root: str | None) -> bool:
-    """Whether a `.loop` holds loops of strangers only."""
+    """Whether a `.loop` holds untrusted loops only."""
     try:
         return root is not None and loops.untrusted_only(root)
-    except OSError:  # said by whoever reads it next
+    except OSError:  # told by whoever reads it next
         return False
 
 
@@ -318,18 +286,13 @@ def no_loop() -> Refused:
 
 
 def not_ours() -> Refused:
-    """The refusal of a loop that is not known on this machine; tells nothing of it."""
+    """The refusal of a loop that was not started here; tells nothing of it."""
     return Refused(
         "the loop in this folder was not started here, so it does nothing",
         "the person looks at it in a terminal (loopkit status) and, trusting it, says: loopkit "
         "resume --adopt",
         code="not_yours",
     )
-
-
-def take_over_hint(loop: Loop) -> str:
-    """` --take-over` where the owner's client still runs."""
-    return " --take-over" if place.alive(loop.state.session.owner_pid) else ""
 
 
 def taught(loop: Loop) -> list[str]:
@@ -345,3 +308,64 @@ def taught(loop: Loop) -> list[str]:
         return []
     rows = learning.summary(loop.state, tail.events if tail else (), tables.masks().masked)
     return [wrapped(row, "     ") for row in rows]
+
+
+# -- files for people and agents, derived from the journal: written when they say something else
+
+#: Bytes of a file that is compared; a larger one was not written here.
+_LARGEST = 4_000_000
+
+
+def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
+    """Let a loop's files follow its state; a failure is told and loses nothing."""
+    state = loop.state
+    rows = [*state.decisions, *state.decision_log.anti_patterns]
+    name = "learnings"
+    try:
+        if rows:
+            from ..store import decisions
+
+            decisions.write(loop.folder, rows, state.decision_log.superseded)
+        judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
+        if not state.tasks and not judged:
+            return
+        from ..render import context, loopstate, plan
+
+        name = "plan.md"
+        _put(loop.folder, name, plan.render(state))
+        name = "context.md"
+        _put(loop.folder, name, context.render(state), "Updated: ")
+        if state.waves:
+            name = loopstate.NAME
+            _put(loop.folder, name, loopstate.render(state))
+        if reported(state):
+            from ..render import report
+
+            name = "report.md"
+            _put(loop.folder, name, report.render(state))
+    except OSError as error:
+        note(f"{name} not written: {error.strerror}")
+
+
+def reported(state: LoopState) -> bool:
+    """From the thorough review on there is something to report."""
+    over = state.thorough is not None or state.session.status in verdict.FINAL
+    return over and bool(state.tasks)
+
+
+def _put(folder: str, name: str, text: str, but: str = "") -> None:
+    """Write a file that differs in more than lines beginning with `but`. Raises OSError."""
+    path = os.path.join(folder, name)
+    inside.check(folder, path)
+    data = text.encode("utf-8", "replace")
+    try:
+        old = inside.read(path, _LARGEST)
+    except OSError:
+        old = b""
+    if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):
+        return
+    atomic.write(path, data)
+
+
+def _without(data: bytes, start: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if not line.startswith(start)]

@@ -1,7 +1,5 @@
 """The git worktrees of tasks: made when a wave opens, brought together, listed, removed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
@@ -21,8 +19,8 @@ from ..store import loops, place, trust
 from ..store.loop import Loop
 from .workspace import Result, Workspace
 
-#: One that lies in a project. loop: its loop's name · folder: that loop's · state: as its journal
-#: says · task · path: whole · row: what was noted of it, or None.
+#: A worktree on disk. loop: its loop's name · folder: that loop's · state: as its journal says ·
+#: task · path: absolute · row: what was noted of it, or None.
 Worktree = namedtuple("Worktree", "loop folder state task path row")
 
 
@@ -38,23 +36,31 @@ def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> l
         if not (apart if opening else rules.used(state)):
             return changes
         started = [data["id"] for kind, data in changes if kind == "task_started"]
-        lacking = [task for task in started if not _usable(loop, state, task)]
+        rows = {task: state.worktrees.of(task) for task in started}
+        lacking = [  # one that is started again may have its worktree still
+            task
+            for task, row in rows.items()
+            if row is None or not os.path.isdir(os.path.join(loop.folder, row.path))
+        ]
         return [*changes, *(_made(workspace, loop, lacking) if lacking else [])]
 
     return workspace.change(loop, decide)
 
 
 def place_of(workspace: Workspace, loop: Loop, row: rules.Row) -> str:
-    """The project's folder in a task's worktree."""
+    """The project's folder in a task's worktree. Raises Refused where it is gone."""
     path, project = os.path.join(loop.folder, row.path), workspace.project
     top = place.work_tree(project, workspace.environment)
-    return os.path.normpath(os.path.join(path, os.path.relpath(project, top))) if top else path
+    if top:
+        path = os.path.normpath(os.path.join(path, os.path.relpath(project, top)))
+    if not os.path.isdir(path):
+        raise _gone(row.task, path)
+    return path
 
 
-def _usable(loop: Loop, state: LoopState, task: str) -> bool:
-    """Whether a task that is started again has its worktree still."""
-    row = state.worktrees.of(task)
-    return row is not None and os.path.isdir(os.path.join(loop.folder, row.path))
+def _gone(task: str, path: str) -> Refused:
+    give_up = f"give the attempt up: loopkit task fail {task}"
+    return Refused(f"the worktree of {task} is gone: {path}", give_up)
 
 
 def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
@@ -70,8 +76,8 @@ def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
         for row in made:
             path = os.path.join(loop.folder, row.path)
             with contextlib.suppress(LoopError):
-                how = engine.standing(project, path, row.base, (row.tree,), environment)
-                engine.remove(project, path, how, environment)
+                standing = engine.standing(project, path, row.base, (row.tree,), environment)
+                engine.remove(project, path, standing, environment)
         raise
     changes: list[Change] = [
         ("worktree_made", {"task": task, **row._asdict()})
@@ -87,29 +93,35 @@ def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
     rows = [data for kind, data in changes if kind == "worktree_made"]
     if not rows:
         return ""
-    base = rows[0]["base"]
+    base, left_out = rows[0]["base"], rows[0].get("left_out")
     clean = base == checkpoints.head(workspace.project, workspace.environment)
     begin = "" if clean else ", the working files as they are now"
     lines = [f"worktrees begin at {base[:12]}{begin}"]
-    if rows[0].get("left_out"):
-        lines.append(f"not in them: {rules.named(rows[0]['left_out'])}")
+    if left_out:
+        lines.append(f"not in them: {rules.named(left_out)}")
     new = {os.path.join(loop.folder, row["path"]) for row in rows}
-    earlier = [tree for tree in find(workspace, [loop.name]) if tree.path not in new]
+    earlier = [tree for tree in _find(workspace, loop.name) if tree.path not in new]
     return "\n".join([*lines, *_listed(workspace, earlier, "left by earlier attempts:")])
 
 
 # -- bringing together
 
 
-def merge(workspace: Workspace, task_id: str | None, base: str | None) -> Result:
-    """Bring a task's result into the project's own tree; its check runs there next."""
+def merge(workspace: Workspace, task_id: str | None = None, base: str | None = None) -> Result:
+    """Bring the result of a task that worked in a worktree into the project's own tree, one after
+    the other.
+
+    Its check has passed in the worktree; it runs again in the project's own tree before the task
+    counts as completed.
+    """
     loop = workspace.own_loop()
     stage.running(loop.state)
     if task_id is None:
         waiting = rules.unmerged(loop.state)
         if not waiting or rules.unchecked(loop.state):
-            text = f"{', '.join(waiting)} to be merged, after this check"
-            text = text if waiting else "nothing to merge"
+            text = "nothing to merge"
+            if waiting:
+                text = f"{', '.join(waiting)} to be merged, after this check"
             return Result(loop, text, {"merged": None}, following(loop.state) or None)
         task_id = waiting[0]
     facts: dict = {}
@@ -143,20 +155,15 @@ def following(state: LoopState) -> list[str]:
 
 
 def _merged(
-    workspace: Workspace,
-    loop: Loop,
-    state: LoopState,
-    task_id: str,
-    base: str | None,
-    facts: dict,
+    workspace: Workspace, loop: Loop, state: LoopState, task_id: str, base: str | None, facts: dict
 ) -> list[Change]:
-    """The decision under the lock, so that one merge comes after the other."""
+    """Under the lock: one merge comes after the other. facts: gets `path` and `left_out`."""
     project, environment = workspace.project, workspace.environment
     task = work.find(state, task_id)
     row = rules.check_merge(state, task)
     path = os.path.join(loop.folder, row.path)
-    facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
-    _check_there(workspace, task.id, path, facts["path"])
+    shown = facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
+    _check_trees(workspace, task.id, path, shown)
     began = engine.began(path, row.base, environment)
     if base is not None and began == row.base:
         began = engine.commit_of(project, base, environment)
@@ -164,10 +171,8 @@ def _merged(
         return attempts.astray(state, task, row.base, began)
     touched = engine.touched(path, row.base, environment)
     if touched:
-        raise Refused(
-            f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}",
-            f"have that undone in {facts['path']}, then verify and merge again",
-        )
+        what = f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}"
+        raise Refused(what, f"have that undone in {shown}, then verify and merge again")
     theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
     outside = engine.outside(project, path, row.base, environment)
     facts["left_out"] = [name for name in theirs.left_out if not name.endswith("(a submodule)")]
@@ -180,62 +185,52 @@ def _merged(
     done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:
         checkpoints.restore(project, result.tree, ours.tree, environment, spare)
-        ignored = any(name.endswith(f"({checkpoints.IGNORED})") for name in done.left)
-        way = f"take what git ignores here out of {facts['path']}, or stop ignoring it"
-        raise Refused(
-            f"{task.id} cannot be merged now: {rules.named(done.left)}",
-            f"nothing was changed; {way if ignored else 'clear the way'}, then: loopkit wave merge "
-            f"{task.id}",
-        )
+        way = "clear the way"
+        if any(name.endswith(f"({checkpoints.IGNORED})") for name in done.left):
+            way = f"take what git ignores here out of {shown}, or stop ignoring it"
+        what = f"{task.id} cannot be merged now: {rules.named(done.left)}"
+        raise Refused(what, f"nothing was changed; {way}, then: loopkit wave merge {task.id}")
     return rules.merged(row, done.paths, theirs.tree)
 
 
-def gone(task: str, path: str) -> Refused:
-    """The refusal where the worktree of a task is not there any more."""
-    give_up = f"give the attempt up: loopkit task fail {task}"
-    return Refused(f"the worktree of {task} is gone: {path}", give_up)
-
-
-def _check_there(workspace: Workspace, task: str, path: str, shown: str) -> None:
+def _check_trees(workspace: Workspace, task: str, path: str, shown: str) -> None:
     """Raises Refused where a worktree is gone, or git is in the middle of something."""
     project, environment = workspace.project, workspace.environment
     try:
-        there = engine.is_one(project, path, environment)
+        known = engine.is_one(project, path, environment)
     except checkpoints.Unavailable as error:
-        raise Refused(
-            f"{error.what}, so nothing can be merged from {shown}",
-            f"copy what {task} made there into the project, then: loopkit task fail {task}",
-        ) from None
-    if not there:
-        raise gone(task, path)
+        todo = f"copy what {task} made there into the project, then: loopkit task fail {task}"
+        raise Refused(f"{error.what}, so nothing can be merged from {shown}", todo) from None
+    if not known:
+        raise _gone(task, path)
     for tree in (project, path):
         engine.check_calm(tree, environment)
 
 
-# -- what lies there
+# -- which there are
 
 
-def find(workspace: Workspace, names: list[str] | None = None) -> list[Worktree]:
-    """Worktrees of these loops, by default of all of the project's, archived ones too."""
+def _find(workspace: Workspace, loop: str = "") -> list[Worktree]:
+    """Worktrees of a loop, by default of all of the project's, archived ones too."""
     root = str(workspace.root)
-    folders = [(root, name) for name in names or loops.names(root)]
     archive = os.path.join(root, "archive")
-    if names is None and os.path.isdir(archive):
+    folders = [(root, name) for name in ([loop] if loop else loops.names(root))]
+    if not loop and os.path.isdir(archive):
         folders += [(archive, name) for name in loops.names(archive)]
-    rows = []
+    trees = []
     for above, name in folders:
         folder = os.path.join(above, name)
-        lying = engine.lying(folder)
-        if not lying:
+        paths = engine.lying(folder)
+        if not paths:
             continue
         state, _ = loops.fold(above, name)
         if not trust.known(above, name, state.session.token):
             continue
-        for path in lying:
+        for path in paths:
             row = state.worktrees.rows.get(path)
             task = row.task if row else "-".join(os.path.basename(path).split("-")[:2])
-            rows.append(Worktree(name, folder, state, task, os.path.join(folder, path), row))
-    return rows
+            trees.append(Worktree(name, folder, state, task, os.path.join(folder, path), row))
+    return trees
 
 
 def _look(workspace: Workspace, tree: Worktree) -> engine.Standing:
@@ -245,15 +240,16 @@ def _look(workspace: Workspace, tree: Worktree) -> engine.Standing:
     return engine.standing(workspace.project, tree.path, base, known, workspace.environment)
 
 
-def _line(workspace: Workspace, tree: Worktree, how: engine.Standing) -> str:
+def _line(workspace: Workspace, tree: Worktree, standing: engine.Standing) -> str:
     """`T-001 loopkit/001-limiter/T-001 changed (2 paths) .loop/…`"""
-    if not how.there:
-        word = "no worktree any more" + (", files left" if how.changed else "")
-    elif how.changed:
-        word = f"changed ({prose.count(len(how.changed), 'path')})"
+    changed = standing.changed
+    if not standing.there:
+        word = "no worktree any more" + (", files left" if changed else "")
+    elif changed:
+        word = f"changed ({prose.count(len(changed), 'path')})"
     else:
         word = "merged, clean" if tree.row and tree.row.merged else "clean"
-    return f"{tree.task} {how.branch or '(no branch)'} {word} {_shown(workspace, tree)}"
+    return f"{tree.task} {standing.branch or '(no branch)'} {word} {_shown(workspace, tree)}"
 
 
 def _shown(workspace: Workspace, tree: Worktree) -> str:
@@ -262,32 +258,31 @@ def _shown(workspace: Workspace, tree: Worktree) -> str:
 
 def _listed(workspace: Workspace, trees: list[Worktree], head: str, end: str = "") -> list[str]:
     """These under a head; nothing where there are none."""
-    if not trees:
-        return []
     rows = [f"  {_line(workspace, tree, _look(workspace, tree))}" for tree in trees]
-    return [head, *rows, *([end] if end else [])]
+    return [head, *rows, *([end] if end else [])] if rows else []
 
 
 def left(workspace: Workspace, loop: Loop) -> list[str]:
     """What a loop that is gone on with should say of its worktrees; nothing where it has none."""
     end = "clean ones go with: loopkit worktree remove --clean"
     try:
-        return _listed(workspace, find(workspace, [loop.name]), "worktrees:", end)
+        return _listed(workspace, _find(workspace, loop.name), "worktrees:", end)
     except (LoopError, OSError) as error:
         return [f"worktrees cannot be looked at: {error}"]
 
 
 def listing(workspace: Workspace) -> Result:
-    """Worktrees of this project's loops."""
+    """Worktrees of this project's loops, each with task, branch, and whether it holds something
+    that is not merged."""
     loop = workspace.loop()
-    lines, table = [], []
-    for tree in find(workspace):
-        how = _look(workspace, tree)
-        row = {"loop": tree.loop, "task": tree.task, "branch": how.branch, "path": tree.path}
-        changed = "changed" if how.changed else "clean"
-        table.append({**row, "state": changed, "changed": how.changed})
-        lines.append(_line(workspace, tree, how))
-    return Result(loop, "\n".join(lines) or "no worktrees", {"worktrees": table}, [])
+    lines, rows = [], []
+    for tree in _find(workspace):
+        standing = _look(workspace, tree)
+        row = {"loop": tree.loop, "task": tree.task, "branch": standing.branch, "path": tree.path}
+        word = "changed" if standing.changed else "clean"
+        rows.append({**row, "state": word, "changed": standing.changed})
+        lines.append(_line(workspace, tree, standing))
+    return Result(loop, "\n".join(lines) or "no worktrees", {"worktrees": rows}, [])
 
 
 # -- removing
@@ -297,7 +292,7 @@ def remove(workspace: Workspace, names: list[str]) -> Result:
     """Remove those that hold nothing unmerged; without names, that nobody works in."""
     loop = workspace.our_loop()
     with loop.writing():  # nobody opens a wave or merges meanwhile
-        trees = find(workspace)
+        trees = _find(workspace)
         if names:
             trees = _named(workspace, trees, names)
         lines, kept = _remove(workspace, trees, clean=not names)
@@ -305,66 +300,62 @@ def remove(workspace: Workspace, names: list[str]) -> Result:
 
 
 def _named(workspace: Workspace, trees: list[Worktree], names: list[str]) -> list[Worktree]:
+    """Those that a path, folder or task names. Raises Refused: none, or somebody works in it."""
     chosen = []
     for name in names:
-        path = os.path.realpath(os.path.join(workspace.folder, name))
-        word = name.upper()
-        hits = [tree for tree in trees if os.path.realpath(tree.path) == path]
-        hits = hits or [
-            tree for tree in trees if word in (tree.task, os.path.basename(tree.path).upper())
-        ]
-        hits = hits or [tree for tree in trees if outline.named(tree.state, name) == tree.task]
+        path, word = os.path.realpath(os.path.join(workspace.folder, name)), name.upper()
+        hits = (
+            [tree for tree in trees if os.path.realpath(tree.path) == path]
+            or [tree for tree in trees if word in (tree.task, os.path.basename(tree.path).upper())]
+            or [tree for tree in trees if outline.named(tree.state, name) == tree.task]
+        )
         if not hits:
             raise Refused(f"{name[:100]} is no worktree of a task", "see loopkit worktree list")
         chosen += [tree for tree in hits if tree not in chosen]
     for tree in chosen:
-        if _in_use(tree):
-            raise Refused(
-                _whose(workspace, tree),
-                f"wait for it, or end the attempt first: loopkit task fail {tree.task}",
-            )
+        user = _user(workspace, tree)
+        if user:
+            way = f"wait for it, or end the attempt first: loopkit task fail {tree.task}"
+            raise Refused(user, way)
     return chosen
 
 
-def _in_use(tree: Worktree) -> bool:
-    alive = place.alive(tree.state.session.owner_pid)
-    path = os.path.relpath(tree.path, tree.folder)
-    return rules.in_use(tree.state, path, _age(tree), alive)
-
-
-def _age(tree: Worktree) -> float:
-    return max(0.0, time.time() - clock.epoch(tree.state.session.last_updated))
-
-
-def _whose(workspace: Workspace, tree: Worktree) -> str:
-    whose = workspace.whose(tree.state.session.owner)
-    age = clock.human(_age(tree))
-    return f"{tree.task} is worked on in {tree.path} by {whose}, last heard of {age} ago"
+def _user(workspace: Workspace, tree: Worktree) -> str:
+    """Who works in a worktree, in words; "" where nobody does."""
+    session, path = tree.state.session, os.path.relpath(tree.path, tree.folder)
+    age = max(0.0, time.time() - clock.epoch(session.last_updated))
+    if not rules.in_use(tree.state, path, age, place.alive(session.owner_pid)):
+        return ""
+    whose = workspace.whose(session.owner)
+    return (
+        f"{tree.task} is worked on in {tree.path} by {whose}, last heard of {clock.human(age)} ago"
+    )
 
 
 def _remove(
     workspace: Workspace, trees: list[Worktree], clean: bool
 ) -> tuple[list[str], list[str]]:
-    """(lines, paths that were kept though they were asked for)."""
+    """(lines, paths that were kept though they were asked for). clean: leave those in use."""
     lines, kept = [], []
     for tree in trees:
         path = _shown(workspace, tree)
-        if clean and _in_use(tree):
-            lines.append(f"in use: {_whose(workspace, tree)}")
+        user = _user(workspace, tree) if clean else ""
+        if user:
+            lines.append(f"in use: {user}")
             continue
-        how = _look(workspace, tree)
-        why = f"not merged: {rules.named(how.changed)}" if how.changed else ""
+        standing = _look(workspace, tree)
+        why = f"not merged: {rules.named(standing.changed)}" if standing.changed else ""
         try:
             if not why:
-                engine.remove(workspace.project, tree.path, how, workspace.environment)
+                engine.remove(workspace.project, tree.path, standing, workspace.environment)
         except checkpoints.GitFault as error:  # git keeps it: locked, for one
             why = error.what
         if why:
             kept.append(path)
             lines.append(f"kept {path}: {why}")
-            continue
-        lines.append(f"removed {path}")
-        _record(workspace, tree)
+        else:
+            lines.append(f"removed {path}")
+            _record(workspace, tree)
     return lines, kept
 
 
@@ -385,37 +376,31 @@ def clean_up(workspace: Workspace, loop: Loop) -> str:
         return ""
     try:
         with loop.writing():
-            trees = find(workspace, [loop.name])
+            trees = _find(workspace, loop.name)
             merged = [tree for tree in trees if tree.row is not None and tree.row.merged]
             _remove(workspace, merged, clean=True)
         loop.refresh()
-        stay = find(workspace, [loop.name])
+        stay = _find(workspace, loop.name)
         return "\n".join(_listed(workspace, stay, "worktrees that stay:"))
     except (LoopError, OSError) as error:
         return f"worktrees were not tidied: {error}"
 
 
 def check_purge(workspace: Workspace, name: str) -> None:
-    """Before a loop is deleted: its clean worktrees go; Refused where another holds something that
-    is not merged.
-
-    The caller holds the lock.
-    """
+    """Remove a loop's clean worktrees, under the lock. Refused where one holds unmerged work."""
     folder = os.path.join(str(workspace.root), name)
     if not engine.lying(folder):
         return
-    with contextlib.suppress(OSError):  # its journal cannot be read: what lies there stays
-        _remove(workspace, find(workspace, [name]), clean=False)
+    with contextlib.suppress(OSError):  # its journal cannot be read: all of them stay
+        _remove(workspace, _find(workspace, name), clean=False)
     stay = engine.lying(folder)
     if stay:
-        raise Refused(
-            f"worktrees of {name} hold work that is not merged: {rules.named(stay)}",
-            "see loopkit worktree list; without --purge they are archived with it",
-        )
+        what = f"worktrees of {name} hold work that is not merged: {rules.named(stay)}"
+        raise Refused(what, "see loopkit worktree list; without --purge they are archived with it")
 
 
 def moved(workspace: Workspace, folder: str) -> None:
-    """A loop's folder lies elsewhere now; its worktrees are still good there."""
+    """Tell git where the worktrees of a loop whose folder was moved are now."""
     paths = [os.path.join(folder, path) for path in engine.lying(folder)]
     with contextlib.suppress(LoopError):
         engine.moved(workspace.project, paths, workspace.environment)

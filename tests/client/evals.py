@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.client.harness import KEY, ROOT
 from tests.client.model import Model, Scenario, Text, Turn, in_turn
-from tests.client.scenarios import ANSWERS, GATE, PANEL, SHAPE, TASKS, THOROUGH
+from tests.client.scenarios import ANSWERS, GATE, PANEL, REPORTS, THOROUGH
 
 STANDINS = Path(__file__).parent / "standins"
 #: What an operator grants beside what the client lets every eval do.
@@ -56,23 +56,10 @@ def _one(title: str, command: str, work: dict, **answers: object) -> Scenario:
     return Scenario(answers={**ANSWERS, **own, **answers}, work=work, reports=REPORTS)
 
 
-REPORTS = {r"^loop:review: ": "findings: []"}
-
-
 def start() -> Scenario:
-    """Two greetings and a list of them, in two waves."""
-    work = {
-        "T-001": [r"printf 'hello\n' >hello.txt"],
-        "T-002": [r"printf 'bonjour\n' >bonjour.txt"],
-        "T-003": [r"printf 'hello\nbonjour\n' >list.txt"],
-    }
-    answers = {
-        **ANSWERS,
-        r"^loopkit shape --accept": SHAPE,
-        r"^loopkit task add --file": TASKS,
-        r"^loopkit gate --file": {**GATE, "criteria": {}},
-    }
-    return Scenario(answers=answers, work=work, reports=REPORTS)
+    """Two greetings and a list of them."""
+    files = r"printf 'hello\n' | tee hello.txt >list.txt; printf 'bonjour\n' | tee bonjour.txt >>list.txt"
+    return _one("Add greetings", "grep -q bonjour list.txt", {"T-001": [files]})
 
 
 def stuck_panel() -> Scenario:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from tests.client.harness import Sandbox
 from tests.client.model import Scenario, Text, Turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
@@ -99,7 +100,7 @@ def light_review(turn: Turn, _count: int) -> str:
 
 ANSWERS = {
     r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2 "
-    "--kind build --topics localisation,ui",
+    "--kind build --topics ui",
     r"^loopkit shape --accept": SHAPE,
     r"^loopkit task add --file": TASKS,
     r"^loopkit review --wave .*--score": light_review,
@@ -109,12 +110,17 @@ ANSWERS = {
 }
 
 
+#: What reviewers say at once, without reading their briefs.
+REPORTS = {r"^loop:review: ": "findings: []"}
+
+
 def greetings(**changes: object) -> Scenario:
     """The whole work; `changes` are fields of the Scenario."""
-    return Scenario(**{"answers": dict(ANSWERS), "work": dict(WORK), **changes})
+    given = {"answers": dict(ANSWERS), "work": dict(WORK), "reports": dict(REPORTS), **changes}
+    return Scenario(**given)
 
 
-def greeting() -> Scenario:
+def greeting(**changes: object) -> Scenario:
     """The first greeting alone, one task in one wave: for what its size does not matter to."""
     shape = "".join(line for line in SHAPE.splitlines(keepends=True) if "C2" not in line)
     gate = {**GATE, "criteria": {"C1": GATE["criteria"]["C1"]}}
@@ -123,7 +129,14 @@ def greeting() -> Scenario:
         r"^loopkit task add --file": TASKS[:1],
         r"^loopkit gate --file": gate,
     }
-    return greetings(answers={**ANSWERS, **own})
+    return greetings(**{"answers": {**ANSWERS, **own}, **changes})
+
+
+def halfway(here: Sandbox) -> None:
+    """Only talk once the first wave is closed, for what the end does not matter to."""
+    here.model.scenario.deviate = lambda turn: (
+        [Text("Enough.")] if turn.main and here.events("wave_closed") else None
+    )
 
 
 def talk_only() -> Scenario:

@@ -3,13 +3,14 @@ arrives, the loop holds."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.client.harness import DEADLINE, PLUGINS, ROOT, Sandbox
+from tests.client.harness import DEADLINE, PLUGINS, Sandbox
 from tests.client.model import Text
 from tests.client.scenarios import greetings
 from tests.client.test_install import checkout, claude
@@ -22,12 +23,8 @@ TEXT = """it's "quoted", $HOME, $(touch pwned) and `touch pwned` | cat > pwned; 
 URL = "https://git.example.test/loopkit.git"
 
 
-def install(here: Sandbox, checkout: Path, way: str) -> list[str]:
-    """Make the plugins available in a way; the client's words for it."""
-    if way == "plugin-dir":
-        return [
-            f"--plugin-dir={checkout / folder.relative_to(ROOT)}" for folder in PLUGINS.values()
-        ]
+def install(here: Sandbox, checkout: Path, way: str) -> None:
+    """Make the plugins available in a way."""
     source = str(checkout)
     if way == "git":
         source = URL
@@ -37,7 +34,9 @@ def install(here: Sandbox, checkout: Path, way: str) -> list[str]:
     for words in (("marketplace", "add", source), ("install", "loop@loopkit")):
         done = claude(here, "plugin", *words)
         assert done.returncode == 0, done.stdout + done.stderr
-    return []
+    told = json.loads(claude(here, "plugin", "list", "--json").stdout)
+    listed = {row["id"]: row["enabled"] for row in told}
+    assert all(listed.get(f"{name}@loopkit") for name in PLUGINS), listed
 
 
 def repository(here: Sandbox, checkout: Path) -> Path:
@@ -86,13 +85,17 @@ def held(here: Sandbox) -> bool:
     return "hold" in [row["decision"] for row in here.events("iteration_ended")]
 
 
-@pytest.mark.parametrize("way", ["path", "git", "plugin-dir"])
+@pytest.mark.parametrize("way", ["path", "git"])
 def test_headless(place, checkout: Path, way: str) -> None:
     here = place(greetings())
     idle(here)
-    words = install(here, checkout, way)
-    run = here.run(f"/loop:start {TEXT}", *words, plugins=False)
-    assert run.result["is_error"] is False
+    install(here, checkout, way)
+    run = here.run(f"/loop:start {TEXT}", plugins=False)
+    assert run.result["is_error"] is False and not run.init.get("plugin_errors")
+    assert {row["name"] for row in run.init["plugins"]} >= set(PLUGINS)
+    commands = {"loop:start", "loop:status", "loop:resume", "loop:pause", "loop:cancel"}
+    assert commands <= set(run.init["slash_commands"])
+    assert {"loop:coder", "loop:tester"} <= set(run.init["agents"])
     assert_kept(here, TEXT)
     assert held(here), here.model.story()
     assert data_folders(here) == ["loop-loopkit"]
@@ -100,12 +103,13 @@ def test_headless(place, checkout: Path, way: str) -> None:
     assert "hook SessionStart: last call 2" in said and "hook Stop: last call 2" in said
     if way == "path":
         assert f"Claude Code reads loop@loopkit from here: {checkout}" in said
-    elif way == "git":
+        done = claude(here, "plugin", "uninstall", "loop@loopkit")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert data_folders(here) == [], "the data folder goes along"
+    else:
         assert (
             f"Claude Code reads loop@loopkit 0.1.0 from {here.home}/.claude/plugins/cache/" in said
         )
-    else:
-        assert f"where --plugin-dir names it: {checkout}" in said
 
 
 def test_in_the_session_that_installed_the_plugin(place, tmux, checkout: Path) -> None:
@@ -131,12 +135,3 @@ def test_in_the_session_that_installed_the_plugin(place, tmux, checkout: Path) -
     assert "hook SessionStart: last call never" in said and "hook Stop: last call 2" in said
     assert "hook UserPromptExpansion: last call 2" in said
     assert not (here.home / "state of the profile").exists()
-
-
-def test_uninstalling_takes_the_data_folder_along(place, checkout: Path) -> None:
-    here = place()
-    install(here, checkout, "path")
-    assert data_folders(here) == ["loop-loopkit"]
-    done = claude(here, "plugin", "uninstall", "loop@loopkit")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert data_folders(here) == []

@@ -3,14 +3,12 @@ checks."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.client.harness import DEADLINE, PLUGINS, ROOT, Sandbox
-from tests.client.model import Scenario
 
 
 def claude(place: Sandbox, *args: str) -> subprocess.CompletedProcess:
@@ -55,30 +53,6 @@ def test_validate_is_clean(place, checkout: Path, plugin: str) -> None:
     checks = ["--strict", "--profile", "directory"] if knows else []
     done = claude(here, "plugin", "validate", *checks, str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_one_install_gives_all_three_and_they_load(place, checkout: Path) -> None:
-    here = place(Scenario(), prepared=False)
-    added = claude(here, "plugin", "marketplace", "add", str(checkout))
-    assert added.returncode == 0, added.stdout + added.stderr
-    marketplace = json.loads(
-        (checkout / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8")
-    )["name"]
-    installed = claude(here, "plugin", "install", f"loop@{marketplace}")
-    assert installed.returncode == 0, installed.stdout + installed.stderr
-    listed = {
-        row["id"]: row["enabled"]
-        for row in json.loads(claude(here, "plugin", "list", "--json").stdout)
-    }
-    assert all(listed.get(f"{name}@{marketplace}") for name in PLUGINS), listed
-
-    run = here.run("hello", plugins=False)
-    assert not run.init.get("plugin_errors")
-    assert {row["name"] for row in run.init["plugins"]} >= set(PLUGINS)
-    assert {"loop:start", "loop:status", "loop:resume", "loop:pause", "loop:cancel"} <= set(
-        run.init["slash_commands"]
-    )
-    assert {"loop:coder", "loop:tester"} <= set(run.init["agents"])
 
 
 def test_plugins_of_a_checkout_load_without_errors(place) -> None:

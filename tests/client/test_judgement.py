@@ -3,9 +3,8 @@ true, a gate's refusal."""
 
 from __future__ import annotations
 
-from tests.client import evals
 from tests.client.harness import APPROVED, EVERYTHING, Sandbox
-from tests.client.model import Reply, Tool, Turn, bash, write
+from tests.client.model import Reply, Turn, bash
 from tests.client.scenarios import REQUEST, SHAPE, greetings
 from tests.client.test_sessions import holds
 
@@ -88,39 +87,6 @@ def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tm
     assert tasks_of(here) == [] and here.events("shape_saved") == []
 
 
-def test_a_blocker_becomes_a_task_is_fixed_in_a_wave_and_the_second_review_passes(place) -> None:
-    here = place(evals.blocker_remediation())
-    here.model.scenario.work = {
-        "T-001": [write("greeting.txt", "hello\n")],
-        "T-002": [write("NOTICE", "greeting.txt\n")],
-    }
-    run = here.run("/loop:start Add a greeting to greeting.txt", allowed=EVERYTHING)
-    assert run.result["is_error"] is False, here.model.story()
-    rounds = here.events("review_thorough")
-    assert [len(one["findings"]) for one in rounds] == [1, 0]
-    assert rounds[0]["findings"][0]["task"] == "T-002"
-    assert [task.get("kind", "work") for task in tasks_of(here)] == ["work", "remediation"]
-    assert [one["tasks"] for one in here.events("wave_opened")] == [["T-001"], ["T-002"]]
-    assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
-    assert [one["verify"] for one in tasks_of(here)][1:] == ["grep -q greeting.txt NOTICE"]
-    fixed = ["review_thorough", "wave_opened", "review_thorough", "gate_result"]
-    assert order_of(here, "review_thorough", "wave_opened", "gate_result") == [
-        "wave_opened",
-        *fixed,
-    ]
-    thorough = here.state["reviews"]["thorough"]
-    assert (thorough["passed"], thorough["blockers_remaining"]) == (True, 0)
-    assert here.state["status"] == "completed" and here.model.heard(CARD) == 1
-    reviewers = [
-        turn
-        for turn in (record.turn for record in here.model.records)
-        if turn.kind == "loop:review"
-    ]
-    assert reviewers and all(
-        not {"Edit", "Write", "Agent", "Task"} & set(turn.tools) for turn in reviewers
-    )
-
-
 def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     here = place(greetings())
     breached = SHAPE.rstrip() + "\n| M1 | execution output | test ! -f hello.txt |\n"
@@ -141,29 +107,3 @@ def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     assert holds(run) == []  # the session is let go, and stays so
     assert holds(here.run("What now?", "--resume", run.session)) == []
     assert here.state["status"] == "paused" and len(here.events("wave_opened")) == 1
-
-
-def test_a_refusal_of_the_gate_becomes_a_task_and_the_loop_completes(place) -> None:
-    here = place(evals.gate_refusal())
-    here.model.scenario.work = {
-        "T-001": [write("greet.sh", "echo hello $1\n")],
-        "T-002": [
-            Tool("Read", {"file_path": str(here.project / "greet.sh")}),
-            write("greet.sh", "echo hello ${1:-nobody}\n"),
-        ],
-    }
-    (here.project / "verify.sh").write_text("test -f greet.sh\n")
-    (here.project / "edges.sh").write_text('test "$(sh greet.sh)" = "hello nobody"\n')
-    here.run("/loop:start Greet by name in greet.sh", allowed=EVERYTHING)
-    assert [one["passed"] for one in here.events("gate_result")] == [False, True], (
-        here.model.story()
-    )
-    assert [(task.get("kind", "work"), task["verify"]) for task in tasks_of(here)][1:] == [
-        ("remediation", "sh edges.sh")
-    ]
-    assert order_of(here, "wave_opened", "gate_result", "loop_completed") == [
-        *["wave_opened", "gate_result", "wave_opened", "gate_result", "loop_completed"]
-    ]
-    assert here.events("gate_result")[0]["points"]["edge_cases"].startswith("FAIL")
-    assert {one["id"] for one in here.events("task_completed")} == {"T-001", "T-002"}
-    assert here.state["status"] == "completed" and here.model.heard(CARD) == 1

@@ -11,7 +11,7 @@ from tests.client.harness import DEADLINE, ROOT, Sandbox
 from tests.client.model import Reply, Text, Tool, Turn
 from tests.client.test_two_sessions import ONE, PANEL, armed, record
 
-ADDED, CHANGED, HOOKS, SYNCS = 8, 24, 24, 100  # what our three processes do
+ADDED, CHANGED, HOOKS, SYNCS = 8, 12, 12, 60  # what our three processes do
 FIRST, LATER = 12, 3  # what Claude creates, before and after it deletes
 DELETED = (3, 6, 9)
 

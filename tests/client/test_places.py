@@ -14,9 +14,8 @@ import pytest
 
 from tests.client.harness import PLUGINS, ROOT, Headless, Sandbox, sandbox
 from tests.client.model import Reply, Text, Turn
-from tests.client.scenarios import REQUEST, greetings
+from tests.client.scenarios import REQUEST, greeting, greetings
 from tests.client.test_sessions import holds
-from tests.client.test_whole_loop import assert_complete
 
 ODD = "Ünï cødé's $HOME 任务"
 ADVERT = '#!/bin/sh\necho "Python was not found; run without arguments to install it"\nexit 49\n'
@@ -32,7 +31,7 @@ def script(path: Path, text: str) -> Path:
 @pytest.fixture
 def odd(tmp_path: Path, client: Path, data: Path) -> Iterator[Sandbox]:
     """HOME, project, temporary files and the plugins themselves below a folder with such a name."""
-    with sandbox(tmp_path / ODD, client, data, greetings()) as here:
+    with sandbox(tmp_path / ODD, client, data, greeting()) as here:
         yield here
 
 
@@ -69,7 +68,8 @@ def test_a_whole_loop_in_odd_places_with_a_slow_python_first(odd: Sandbox) -> No
     stop_once(odd)
     run = odd.run(f"/loop:start {REQUEST}", *plugins_at(odd.folder / "plugins"), plugins=False)
     assert len(holds(run)) == 1 and "T-001" in holds(run)[0]
-    assert_complete(odd)
+    assert odd.state["status"] == "completed" and odd.model.unanswered == []
+    assert (odd.project / "hello.txt").read_text() == "hello\n"
     assert not run.init.get("plugin_errors") and run.result["is_error"] is False
     assert not called.exists(), "with a prepared environment nothing of ours looks for a python3"
     marks = odd.home / ".claude" / "plugins" / "data" / "loop-loopkit" / "beats"

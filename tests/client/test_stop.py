@@ -6,7 +6,6 @@ from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import Reply, Text, Tool, Turn
 from tests.client.scenarios import REQUEST, greetings
 from tests.client.test_sessions import holds
-from tests.client.test_whole_loop import assert_complete
 
 CAP = "stop-hook-block-cap"
 
@@ -57,17 +56,3 @@ def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> N
     terminal.see("stalled")
     assert here.status["status"] == "paused"
     assert "overrid" not in terminal.history
-
-
-def test_background_agents_let_the_stop_through_and_the_loop_goes_on(place) -> None:
-    here = place(greetings(background=True))
-    run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
-    waiting = [
-        record
-        for record in here.model.records
-        if record.reply and "(waiting for" in str(record.reply)
-    ]
-    assert waiting, "no turn ended while agents were running"
-    assert_complete(here)
-    assert run.result["is_error"] is False
-    assert CAP not in run.notifications()

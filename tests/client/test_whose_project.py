@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.harness import APPROVED, Sandbox
-from tests.client.scenarios import REQUEST, greeting, greetings
+from tests.client.scenarios import REQUEST, greeting, greetings, halfway
 from tests.client.test_whole_loop import assert_complete
 from tests.data import earlier
 
@@ -41,10 +41,11 @@ def test_below_a_home_folder_under_git_nothing_else_of_it_is_touched(place) -> N
     git(here.home, "add", ".ssh")
     git(here.home, "commit", "-qm", "dotfiles")
     move(here, here.home / "code" / "foo")
+    halfway(here)
     (here.project / "README.md").write_text("# A project\n")
     before = files(here.home / ".git")
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
-    assert here.state["status"] == "completed", here.model.story()
+    assert len(here.events("wave_closed")) == 1, here.model.story()
     assert (here.project / "hello.txt").read_text() == "hello\n"
     assert files(here.home / ".git") == before, "neither checkpoints nor objects"
     assert not (here.home / ".loop").exists() and (here.project / ".loop").is_dir()
@@ -63,12 +64,10 @@ def test_in_a_part_of_a_repository_the_loop_keeps_to_it(place) -> None:
     git(top, "commit", "-qm", "packages")
     (top / "packages" / "api" / "draft.txt").write_text("a colleague's\n")
     move(here, top / "packages" / "web")
+    halfway(here)
     (here.project / "README.md").write_text("# web\n")
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
-    state = here.state
-    assert (state.get("stage"), state.get("status")) == ("complete", "completed"), (
-        here.model.story()
-    )
+    assert len(here.events("wave_closed")) == 1, here.model.story()
     assert (here.project / "hello.txt").read_text() == "hello\n"
     assert not (top / ".loop").exists()
     refs = git(top, "for-each-ref", "--format=%(refname)", "refs/loopkit").split()

@@ -32,6 +32,8 @@ CHANGING = frozenset(
 LOOKS = frozenset(
     ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")
 )
+#: Whether a fault is met at every single call, those included that say nothing new.
+LONG = bool(os.environ.get("LOOPKIT_TEST_LONG"))
 #: prctl: who may trace this process, where the system lets only parents do it.
 _PR_SET_PTRACER = 0x59616D61
 
@@ -51,6 +53,15 @@ class Call(NamedTuple):
             or self.opening
             and any(one in self.line for one in ("O_CREAT", "O_TRUNC"))
         )
+
+    @property
+    def again(self) -> tuple:
+        """The same for calls that do the same to the same file, or to one named like it."""
+        paths = [
+            word.rpartition("/")[2]
+            for word in re.findall(r"[<\"]([^<>\"]*/[^<>\"]*)[>\"]", self.line)
+        ]
+        return self.name, *(re.sub(r"\d+|[0-9a-f]{8,}", "#", path) for path in paths)
 
     @property
     def opening(self) -> bool:
@@ -194,11 +205,22 @@ def moments(project: Project, frozen: Frozen, act: Callable[[], Answer]) -> list
     return found
 
 
+def telling(found: list[Call]) -> list[Call]:
+    """The calls without those that only read a file as an earlier one has read it."""
+    seen: set[tuple] = set()
+    kept = []
+    for call in found:
+        if LONG or call.changing or call.again not in seen:
+            kept.append(call)
+        seen.add(call.again)
+    return kept
+
+
 def each(project: Project, act: Callable[[], Answer], options: Callable[[Call], list]) -> Iterator:
-    """(call, option, Outcome) for every fault that `options` wants at every call; the project
-    stands as the fault left it."""
+    """(call, option, Outcome) for every fault that `options` wants at every telling call; the
+    project stands as the fault left it."""
     frozen = Frozen(project)
-    for call in moments(project, frozen, act):
+    for call in telling(moments(project, frozen, act)):
         for option in options(call):
             frozen.thaw()
             yield call, option, run(act, project.folder.parent, option)

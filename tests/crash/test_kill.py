@@ -1,10 +1,9 @@
-"""`kill -9` at every system call that touches a file: what was acknowledged is there, nothing is
+"""`kill -9` at every system call that changes a file: what was acknowledged is there, nothing is
 half done."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -50,9 +49,9 @@ def native(project: Project, name: str, **fields: object) -> None:
 
 
 def worth(call: kit.Call) -> bool:
-    """Looks change nothing: to die at one is to die at the call after it. LOOPKIT_TEST_LONG=1 dies
-    at each of them too."""
-    return bool(os.environ.get("LOOPKIT_TEST_LONG")) or call.name not in kit.LOOKS
+    """To look or to read changes nothing: to die at such a call is to die at the next one that
+    changes something. LOOPKIT_TEST_LONG=1 dies at each of them too."""
+    return call.changing or kit.LONG
 
 
 def killed(
@@ -62,7 +61,7 @@ def killed(
     after: Callable[[bool], None],
     wanted: Callable[[kit.Call], bool] = worth,
 ) -> None:
-    """Kill `act` at every call of its; `after(done)` says what must hold then, told whether it had
+    """Kill `act` at every such call of its; `after(done)` says what must hold then, told whether it had
     come to its end.
 
     wanted: at which calls.
@@ -379,12 +378,6 @@ def supervised(project: Project) -> None:
     project.ok("reply", "verification", "plan", "--file", "-", given=judged)
 
 
-def changes(call: kit.Call) -> bool:
-    """Calls that change something; the others are looked at in the scenes above, which share
-    them."""
-    return call.changing or bool(os.environ.get("LOOPKIT_TEST_LONG"))
-
-
 def plan(words: str) -> dict:
     return {
         "tasks": [
@@ -407,7 +400,7 @@ def test_a_dispatch_and_its_brief(listed: Project, tally: Counter) -> None:
             ), brief
         kit.whole(listed)
 
-    killed(listed, tally, lambda: listed.lk("wave", "next"), after, changes)
+    killed(listed, tally, lambda: listed.lk("wave", "next"), after)
 
 
 def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None:
@@ -432,7 +425,6 @@ def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None
         tally,
         lambda: listed.lk("reply", "plan", "--file", "-", given=plan("new")),
         after,
-        changes,
     )
 
 

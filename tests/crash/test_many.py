@@ -26,7 +26,7 @@ from tests.crash import kit
 from tests.crash.test_kill import hook, native, stop
 
 #: Writers at once, and what each of them records; every writer reads what all of them wrote.
-WRITERS, UPDATES = 20, 200 if os.environ.get("LOOPKIT_TEST_LONG") else 100
+WRITERS, UPDATES = (20, 200) if kit.LONG else (10, 50)
 
 
 def test_thousands_of_updates_of_one_ledger(project: Project, tally: Counter) -> None:

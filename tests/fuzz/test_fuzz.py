@@ -90,8 +90,9 @@ def test_nearly_valid_inputs(name: str) -> None:
     each()
 
 
+# the same promises on the same bent inputs: two targets show that guiding works, script/fuzz does all
 @pytest.mark.skipif(not HAS_ATHERIS, reason="atheris has wheels for Linux on x86_64 only")
-@pytest.mark.parametrize("name", targets.ALL)
+@pytest.mark.parametrize("name", ["hook", "reply"])
 def test_a_short_guided_run(name: str, tmp_path: Path) -> None:
     words = [
         "-m",

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.journal.errors import Refused
+from loopkit.core.journal.state import LoopState
 from loopkit.ops import control, resume, start, status, verify
-from loopkit.ops.workspace import Result, Workspace, data_of
+from loopkit.ops.workspace import Result, Workspace, data_of, reported
+from tests.core.kit import Book
 
 
 @pytest.fixture
@@ -49,3 +51,10 @@ def test_a_result_about_no_loop_is_whole_as_it_is() -> None:
 def test_the_first_line_of_a_type_is_picked() -> None:
     changes = [("a", {"n": 1}), ("b", {"n": 2}), ("b", {"n": 3})]
     assert data_of(changes, "b") == {"n": 2} and data_of(changes, "c") is None
+
+
+def test_there_is_a_report_from_the_thorough_review_on() -> None:
+    book = Book().worked()
+    assert not reported(book.state)
+    book.review([])
+    assert reported(book.state) and not reported(LoopState("001-x"))

@@ -61,9 +61,9 @@ KINDS: dict[str, Kind] = {
     UNBLOCK: Kind(PERSON, command="loopkit task unblock {subject}"),
     # request and plan
     CLARIFY: Kind(FORM, "clarification", command="loopkit clarify"),
-    SCORE: Kind(FORM, "score", command=_SCORE),
-    SHAPE: Kind(FORM, "shape", command="loopkit shape --accept -"),
-    TASKS: Kind(FORM, "tasks", command="loopkit task add --file -"),
+    SCORE: Kind(FORM, "request", command=_SCORE),
+    SHAPE: Kind(FORM, "request", command="loopkit shape --accept -"),
+    TASKS: Kind(FORM, "request", command="loopkit task add --file -"),
     PLAN: _agent(roles.PLAN, "planner", "planner/plan.md"),
     PLAN_VERDICT: _agent(
         roles.VERIFICATION, "plan-review", "plan-review/review.md", reply="plan_review"

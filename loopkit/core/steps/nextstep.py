@@ -52,15 +52,18 @@ def _resume(state: LoopState, one: Step) -> str:
     return "loopkit resume"
 
 
-def check(state: LoopState, name: str) -> str:
-    """The line that verifies a task, a criterion, a mustNot or a decision."""
+def stored_check(state: LoopState, name: str) -> str:
+    """The command that checks a task, a criterion, a mustNot or a decision."""
     if name in state.tasks:
-        stored = state.tasks[name].verify
-    elif name in state.criteria:
-        stored = state.criteria[name].command
-    else:
-        stored = state.decision_log.checks[int(name[1:])]
-    return f"loopkit verify {name} -- {stored}"
+        return state.tasks[name].verify
+    if name in state.criteria:
+        return state.criteria[name].command
+    return state.decision_log.checks[int(name[1:])]
+
+
+def check(state: LoopState, name: str) -> str:
+    """The line that verifies one of these."""
+    return f"loopkit verify {name} -- {stored_check(state, name)}"
 
 
 def _batch(state: LoopState, one: Step) -> str:

@@ -205,12 +205,13 @@ def spoilt(value: Any) -> list:
 def test_any_field_of_another_kind_is_left_out_or_does_no_harm(place: int) -> None:
     """Either the line is no event, or all that is derived from the journal can still be made."""
     event = BOOK.events[place]
-    for data in spoilt(event.data):
-        line = json.dumps(
-            {"v": 1, "at": event.at, "type": event.type, "by": event.by, "data": data}
-        ).encode()
-        read = LOOP.decode(line)
-        lines = [*BOOK.events[:place], *([read] if read else []), *BOOK.events[place + 1 :]]
+    rows = [
+        {"v": 1, "at": event.at, "type": event.type, "by": event.by, "data": data}
+        for data in spoilt(event.data)
+    ]
+    read = [LOOP.decode(json.dumps(row).encode()) for row in rows]
+    for found in [None, *filter(None, read)]:
+        lines = [*BOOK.events[:place], *([found] if found else []), *BOOK.events[place + 1 :]]
         state = LoopState("001-limiter")
         for one in lines:
             LOOP.apply(state, one)
