@@ -314,8 +314,7 @@ def _refs(project: str, loop: str, form: str, env: dict) -> list[str]:
 def forget(project: str, loop: str, kept: list[str], env: dict) -> None:
     """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its
     own time. Another loop of that name (in another worktree, in another part of the repository)
-    keeps its own. Raises Unavailable, GitFault, Late.
-    """
+    keeps its own. Raises Unavailable, GitFault, Late."""
     rows = [row.partition(" ") for row in _refs(project, loop, "%(objectname) %(refname)", env)]
     lines = [f"delete {name} {sha}\n" for sha, _, name in rows if sha in kept]
     if lines:

@@ -53,12 +53,9 @@ def _links(path: str) -> list[str]:
 
 def _held(paths: Iterable[str], env: dict) -> set[str]:
     """Those of some real paths that git tracks in any repository around them. Raises git.GitFault,
-    git.Unavailable.
-
-    A path is free only where git itself, which knows how the file system compares names, lists it
-    as untracked in the innermost repository, and no repository holds one that differs from it by
-    case alone.
-    """
+    git.Unavailable. A path is free only where git itself, which knows how the file system compares
+    names, lists it as untracked in the innermost repository, and no repository holds one that
+    differs from it by case alone."""
     asked: dict[str, list[str]] = {}
     inner: dict[str, str] = {}
     for path in paths:

@@ -96,11 +96,8 @@ def run(
     side_by_side: int = 4,
 ) -> Iterator[Record]:
     """Run a loop; the last record is an `Ended`. Whoever ends the iteration early interrupts the
-    agent.
-
-    An answer that cannot be used is asked for once more. What an agent leaves unanswered for
-    another reason ends the run as soon as those beside it have been recorded.
-    """
+    agent. An answer that cannot be used is asked for once more. What an agent leaves unanswered for
+    another reason ends the run as soon as those beside it have been recorded."""
     with ThreadPoolExecutor(side_by_side) as pool:
 
         def begin(request: Request) -> Future[Answer]:

@@ -38,9 +38,7 @@ Standing = namedtuple("Standing", "there branch head tree changed")
 
 def start(project: str, env: dict, excluded: str, message: str) -> Start:
     """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
-
-    excluded: an absolute path to leave out. Raises Unavailable, GitFault, Late.
-    """
+    excluded: an absolute path to leave out. Raises Unavailable, GitFault, Late."""
     check_calm(project, env)
     trees.check_version(project, env)
     head = head_of(project, env)
@@ -59,11 +57,9 @@ def check_calm(project: str, env: dict) -> None:
 
 
 def make(project: str, folder: str, task: str, start: Start, tree: str, env: dict) -> Made:
-    """Make a worktree of a task on a new branch, under a free name in the loop's folder.
-
-    tree: that of a worktree made from the same start before, "" for the first. No hook of the
-    repository runs. Raises Unavailable, GitFault, Late, Damaged.
-    """
+    """Make a worktree of a task on a new branch, under a free name in the loop's folder. tree: that
+    of a worktree made from the same start before, "" for the first. No hook of the repository runs.
+    Raises Unavailable, GitFault, Late, Damaged."""
     _prepare(folder)
     known = _registered(project, env)
     loop = os.path.basename(folder)
@@ -213,11 +209,9 @@ def commit_of(project: str, name: str, env: dict) -> str:
 
 def standing(project: str, path: str, base: str, known: tuple, env: dict) -> Standing:
     """What a worktree holds; known: trees that hold nothing of its own (as it began, as it was
-    merged).
-
-    base: the commit it began with, "" where nobody noted it: then only a worktree whose files are
-    all committed, in a commit that another branch or HEAD has too, holds nothing of its own.
-    """
+    merged). base: the commit it began with, "" where nobody noted it: then only a worktree whose
+    files are all committed, in a commit that another branch or HEAD has too, holds nothing of its
+    own."""
     branch = _registered(project, env).get(os.path.realpath(path))
     if branch is None or not is_one(project, path, env):
         return Standing(False, branch or "", "", "", _files(path))
@@ -288,12 +282,9 @@ def lying(folder: str) -> list[str]:
 
 def remove(project: str, path: str, found: Standing, env: dict) -> None:
     """Remove a worktree that holds nothing of its own, and its branch where that holds nothing
-    either; nothing is forced.
-
-    What was merged without ever being committed is committed on its branch first, so that git sees
-    a clean worktree; if anything changes meanwhile, git itself refuses. Raises Unavailable,
-    GitFault, Late.
-    """
+    either; nothing is forced. What was merged without ever being committed is committed on its
+    branch first, so that git sees a clean worktree; if anything changes meanwhile, git itself
+    refuses. Raises Unavailable, GitFault, Late."""
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)

@@ -41,11 +41,8 @@ _TAKES = {
 def read(origin: Origin) -> dict:
     """Settings for a new loop, the defaults where the file is untrusted: `limits` (iterations, usd,
     seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
-    asked), `user` (whether the user's own learnings are recalled).
-
-    Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong
-    value.
-    """
+    asked), `user` (whether the user's own learnings are recalled). Raises Damaged where the file
+    cannot be read or parsed, UsageFault for an unknown key or a wrong value."""
     path = os.path.join(origin.root, CONFIG)
     try:
         return parsed(origin.settings(), path)

@@ -84,12 +84,9 @@ def write(
     folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None
 ) -> list[str]:
     """Write the files that are missing, and the status of superseded decisions; gives the new
-    paths.
-
-    folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer
-    one}. A file that is there stays as it is, but for its status, whoever edited or renamed it.
-    What is written is known as the person's own from then on. Raises OSError.
-    """
+    paths. folder: the loop's; rows: as folded from the journal; superseded: {number: number of the
+    newer one}. A file that is there stays as it is, but for its status, whoever edited or renamed
+    it. What is written is known as the person's own from then on. Raises OSError."""
     newer, made, rows = superseded or {}, [], list(rows)
     present = _present(folder) if rows else {}
     for row in rows:

@@ -27,11 +27,8 @@ Tail = namedtuple("Tail", "events offset damaged cut torn")
 
 def append(path: str, table: Table, events: list, sync: bool = True) -> int:
     """Append lines with one write; returns the file's size afterwards. An unfinished last line is
-    closed first.
-
-    Raises OSError where they could not be written: what was written of them is taken back. A
-    process that dies within the write leaves a torn line, which readers skip.
-    """
+    closed first. Raises OSError where they could not be written: what was written of them is taken
+    back. A process that dies within the write leaves a torn line, which readers skip."""
     table.check(events)
     data = b"".join(map(encode, events))
     descriptor = os.open(
@@ -77,10 +74,7 @@ def _last_byte(descriptor: int, path: str, size: int) -> bytes:
 
 def create(path: str, table: Table, events: list) -> int:
     """A new journal with its first lines, there as a whole or not at all; raises FileExistsError
-    where one stands.
-
-    Returns its size. The caller is the only one who makes journals at `path`.
-    """
+    where one stands. Returns its size. The caller is the only one who makes journals at `path`."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     table.check(events)
@@ -91,10 +85,8 @@ def create(path: str, table: Table, events: list) -> int:
 
 def read(path: str, table: Table, offset: int = 0, most: int = LARGEST) -> Tail | None:
     """Lines from byte `offset` on; None where that is not the start of a line of this file (it was
-    changed elsewhere).
-
-    Raises OSError, also where it is no ordinary file or larger than `most` bytes.
-    """
+    changed elsewhere). Raises OSError, also where it is no ordinary file or larger than `most`
+    bytes."""
     with inside.opened(path, most) as file:
         if offset:
             file.seek(offset - 1)

@@ -102,10 +102,8 @@ def path_of(root: str | None, environment: dict) -> str:
 
 def append(path: str, added: list[dict]) -> None:
     """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller
-    holds the lock. They are known as the person's own from then on, wherever the file goes.
-
-    Raises OSError; what was written of them is then taken back.
-    """
+    holds the lock. They are known as the person's own from then on, wherever the file goes. Raises
+    OSError; what was written of them is then taken back."""
     written = [_line(row) for row in added]
     kind = origin.LEARNING
     trust.vouch(trust.OWN, [(origin.digest(kind, line), kind) for line in written])

@@ -123,12 +123,8 @@ class Loop:
     @classmethod
     def active(cls, root: str) -> Loop | None:
         """The project's active loop: the snapshot names it, else the journals do, and the snapshot
-        is made anew.
-
-        None where there is no loop.
-
-        Raises Damaged where journals exist and none of them can be read.
-        """
+        is made anew. None where there is no loop. Raises Damaged where journals exist and none of
+        them can be read."""
         found = cls._of_snapshot(root)
         if found is not None:
             return found
@@ -296,10 +292,8 @@ def _entries(folder: str) -> list[str]:
 
 def clean_up(root: str) -> None:
     """Finish what a command that was killed left half done: a purge, a folder that was going to be
-    a loop. The index that earlier versions kept goes.
-
-    The caller holds the lock, so nobody is at work there. Never raises OSError.
-    """
+    a loop. The index that earlier versions kept goes. The caller holds the lock, so nobody is at
+    work there. Never raises OSError."""
     import shutil
 
     from ..core.journal import slug

@@ -79,12 +79,9 @@ def write_snapshot(root: str, snapshot: dict) -> None:
 
 def view(root: str) -> View | None:
     """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where
-    that cannot be done.
-
-    None: no loop, or its journal cannot be read. Nothing is written. Of strangers' loops, which
-    come last, no more than the session is found out, and their snapshot stays empty: `trust.known`
-    tells.
-    """
+    that cannot be done. None: no loop, or its journal cannot be read. Nothing is written. Of
+    strangers' loops, which come last, no more than the session is found out, and their snapshot
+    stays empty: `trust.known` tells."""
     snapshot = read_snapshot(root)
     if snapshot is not None and is_loop(root, snapshot["loop"]) and vouched(root, snapshot):
         session = _catch_up(root, snapshot)
@@ -165,10 +162,8 @@ def renew(root: str, name: str) -> None:
 
 def outdated(root: str, name: str, session: Session) -> bool:
     """Whether a snapshot is that of a loop which was over before the newest one began: an old copy
-    that was put back.
-
-    One that was taken up again and ended later is what commands about an ended loop mean.
-    """
+    that was put back. One that was taken up again and ended later is what commands about an ended
+    loop mean."""
     from ..core.journal import verdict
 
     if session.status not in verdict.FINAL:
@@ -238,10 +233,7 @@ def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
 
 def _glance(root: str, name: str) -> tuple[Session, str]:
     """(Session, when it was started or resumed last) of a journal; of a stranger's that is too
-    large, one that runs.
-
-    Raises OSError and ValueError where it is none.
-    """
+    large, one that runs. Raises OSError and ValueError where it is none."""
     session, last = Session(), ""
     mine = ours(root, name)
     try:

@@ -96,11 +96,8 @@ def rows(state: LoopState) -> list:
 
 def pulled(state: LoopState, created: list) -> list:
     """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without
-    a verification.
-
-    Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more
-    tasks than a loop may have. The caller holds the writing lock.
-    """
+    a verification. Before a loop is shaped Claude's list is its own business: nothing is taken
+    then, and never more tasks than a loop may have. The caller holds the writing lock."""
     if state.stage not in ("decompose", "executing", "review"):
         return []
     if state.session.status in verdict.FINAL:
@@ -162,11 +159,8 @@ def read_task(path: str) -> dict | None:
 
 def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) -> tuple:
     """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, [])
-    without one.
-
-    named: where given, of all other files only numbers are read, and those only where their time
-    stamp is not before `since` (POSIX seconds).
-    """
+    without one. named: where given, of all other files only numbers are read, and those only where
+    their time stamp is not before `since` (POSIX seconds)."""
     found: dict = {}
     unreadable: list = []
     try:
@@ -410,10 +404,8 @@ def withdraw(
     path: str | None, loop_name: str, timeout: float = LOCK_SECONDS, names: list | None = None
 ) -> int:
     """Take a loop's own tasks out of a list (cancelled, archived, removed); tasks that Claude made
-    stay, unmarked. Never raises OSError.
-
-    names: of the files that are meant, None for all. Returns how many files were changed.
-    """
+    stay, unmarked. Never raises OSError. names: of the files that are meant, None for all. Returns
+    how many files were changed."""
     if path is None:
         return 0
     changed, waiting = 0, LockDeadline(timeout)

@@ -36,11 +36,8 @@ def new_token() -> str:
 
 
 def state_home() -> str:
-    """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`.
-
-    LOOPKIT_STATE comes first: the hooks hand on what they go by, since a shell's profile may change
-    the other.
-    """
+    """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`. LOOPKIT_STATE comes
+    first: the hooks hand on what they go by, since a shell's profile may change the other."""
     state = os.environ.get("LOOPKIT_STATE") or os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):
         state = os.path.join(os.environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
@@ -71,11 +68,8 @@ def forget(token: str) -> None:
 
 def known(root: str, name: str, token: str) -> bool:
     """Whether the loop was started or adopted by this person: here, or where the project stood
-    before it was moved.
-
-    Raises OSError where that cannot be found out: a loop of ours is not to be taken for a
-    stranger's.
-    """
+    before it was moved. Raises OSError where that cannot be found out: a loop of ours is not to be
+    taken for a stranger's."""
     if not is_token(token):
         return False
     try:
@@ -99,10 +93,7 @@ def known(root: str, name: str, token: str) -> bool:
 
 def mentioned(raw: bytes) -> bool:
     """Whether a journal's bytes name any loop of this person: one that does not need not be read
-    any further.
-
-    Raises OSError where that cannot be found out.
-    """
+    any further. Raises OSError where that cannot be found out."""
     try:
         kept = frozenset(os.listdir(folder()))
     except (FileNotFoundError, NotADirectoryError):
@@ -148,10 +139,7 @@ def known_contents() -> dict[str, str]:
 
 def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
     """Note that contents are known, (digest, what it is) each; those that are known so already are
-    left out.
-
-    Raises OSError.
-    """
+    left out. Raises OSError."""
     known = known_contents()
     lines = [
         f"{digest} {how} {' '.join(what.split())[:LONGEST]}\n"

@@ -40,12 +40,10 @@ class Deadlines(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of a run.
-
-    text: the final message · reply: the structured one, where the agent gives it · error: one line
-    on a failure · cost: USD, None where it is not known · session: the agent's own id · denied:
-    command lines it was not allowed · started, ended, until: seconds since 1970.
-    """
+    """What came of a run. text: the final message · reply: the structured one, where the agent
+    gives it · error: one line on a failure · cost: USD, None where it is not known · session: the
+    agent's own id · denied: command lines it was not allowed · started, ended, until: seconds since
+    1970."""
 
     outcome: str
     text: str = ""

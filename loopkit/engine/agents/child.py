@@ -39,10 +39,8 @@ def run(
     stop: threading.Event,
 ) -> Exit:
     """Run a program to its end, a deadline, or until `stop` is set; its group ends with it.
-
     take("stdout" or "stderr", piece) gets all output. Raises OSError or ValueError where the
-    program cannot be started.
-    """
+    program cannot be started."""
     with subprocess.Popen(
         arguments,
         cwd=folder,

@@ -51,11 +51,9 @@ _TEMPORARY = 75
 
 
 class Command:
-    """A program by its argument list, run without a shell in a process group of its own.
-
-    Exit 0 is success, whatever it prints; otherwise the exit code and the last line say how it
-    failed. environment: ours, unless given.
-    """
+    """A program by its argument list, run without a shell in a process group of its own. Exit 0 is
+    success, whatever it prints; otherwise the exit code and the last line say how it failed.
+    environment: ours, unless given."""
 
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str] | None = None

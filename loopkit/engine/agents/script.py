@@ -77,10 +77,8 @@ _OWN = ("reply", "error", "cost", "turns", "session", "until")
 
 
 class Script:
-    """A script file; `{name}` in its texts is replaced by the value of that name.
-
-    Raises Damaged for a file that cannot be read or does not fit the schema.
-    """
+    """A script file; `{name}` in its texts is replaced by the value of that name. Raises Damaged
+    for a file that cannot be read or does not fit the schema."""
 
     def __init__(
         self,
