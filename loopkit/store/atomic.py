@@ -68,26 +68,37 @@ def create(path: str, data: bytes) -> bool:
     return True
 
 
-def append(path: str, data: bytes) -> None:
-    """Append lines to a regular file with one write, closing an unfinished last line first; what
-    was written is taken back on failure. Raises OSError."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-    flags |= inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
-    descriptor = os.open(path, flags, USUAL)
+def append(
+    path: str,
+    data: bytes,
+    ending: bytes = b"\n",
+    create: bool = True,
+    sync: bool = True,
+    bits: int = USUAL,
+) -> int:
+    """Append lines to a regular file with one write, closing an unfinished last line with `ending`;
+    returns the file's size. What was written is taken back on failure. Raises OSError. A process
+    that dies within the write leaves a torn line, which readers skip."""
+    flags = os.O_RDWR | os.O_APPEND | inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
+    descriptor = os.open(path, flags | (os.O_CREAT if create else 0), bits)
     try:
-        state = os.fstat(descriptor)
+        state, written = os.fstat(descriptor), 0
         if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "it is no file", path)
         if state.st_size:
             os.lseek(descriptor, state.st_size - 1, os.SEEK_SET)  # O_APPEND writes at the end
-            data = data if os.read(descriptor, 1) == b"\n" else b"\n" + data
+            data = data if os.read(descriptor, 1) == b"\n" else ending + data
         try:
-            while data:
-                data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+            if sync:
+                os.fsync(descriptor)
         except OSError:
-            os.ftruncate(descriptor, state.st_size)
+            # unless somebody has written behind it
+            if written and os.fstat(descriptor).st_size == state.st_size + written:
+                os.ftruncate(descriptor, state.st_size)
             raise
+        return os.fstat(descriptor).st_size
     finally:
         try:
             os.close(descriptor)

@@ -26,8 +26,7 @@ def _path(token: str) -> str:
 
 def _read(token: str) -> tuple[int, str] | None:
     try:
-        with inside.opened(_path(token), 200) as file:
-            offset, digest = file.read().decode("ascii").split()
+        offset, digest = inside.read(_path(token), 200).decode("ascii").split()
         return int(offset), digest
     except (OSError, ValueError):
         return None
