@@ -198,9 +198,8 @@ _ASKED = (
 
 
 def repository(project: str, env: dict) -> Repository:
-    """The repository whose working tree holds `project`. Raises Unavailable, GitFault, Late. A
-    repository at the home folder or above does not count: it would reach over everything the person
-    has."""
+    """The repository whose working tree holds `project`. A repository at the home folder or above
+    does not count: it would reach over everything the person has."""
     folder = os.path.realpath(project)
     commit = ("--revs-only", "HEAD^{commit}")
     answer = git(folder, env, "rev-parse", *_ASKED, *commit, answers=(0, 128))

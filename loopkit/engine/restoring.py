@@ -31,13 +31,10 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def planned(project: str, before: str, after: str, env: dict, spare: Iterable[str] = ()) -> Plan:
-    """What `restore` would do: only paths where the trees differ, without what it leaves alone.
-
-    It neither makes nor deletes what is, or lies in, one of `spare`: these were left out of one of
-    the trees. It leaves each path that git ignores and does not track: as things are now, or by the
-    .gitignore files of either tree, so that the way back leaves the same. Raises Unavailable,
-    GitFault, Late.
-    """
+    """What `restore` would do: only paths where the trees differ, without what it leaves alone. It
+    neither makes nor deletes what is, or lies in, one of `spare`: these were left out of one of the
+    trees. It leaves each path that git ignores and does not track: as things are now, or by the
+    .gitignore files of either tree, so that the way back leaves the same."""
     rows, spare = differences(project, before, after, env), tuple(spare)
     left = {row.path: LEFT_OUT for row in rows if row.status in "AD" and within(row.path, spare)}
     names = [row.path for row in rows if row.path not in left]

@@ -22,7 +22,7 @@ LINK, MODULE, RUN = "120000", "160000", "100755"
 
 def commit(project: str, tree: str, parent: str | None, message: str, env: dict) -> str:
     """Commit a tree as loopkit, unsigned; gives the commit's id. A parent that is no longer in the
-    repository is left out. Raises Unavailable, GitFault, Late."""
+    repository is left out."""
     parents = ["-p", parent] if parent and _exists(project, parent, env) else []
     text = message.replace("\0", " ").encode("utf-8", "replace")
     return word(git(project, env, "commit-tree", tree, *parents, "-F", "-", given=text))
@@ -34,7 +34,7 @@ def changed(project: str, before: str, after: str, env: dict) -> list[tuple[str,
 
 
 def tree_of(project: str, commit: str, env: dict) -> str:
-    """The project's tree in a commit. Raises Unavailable, GitFault, Late."""
+    """The project's tree in a commit."""
     part = repository(project, env).part
     tree = word(git(project, env, "rev-parse --verify -q", f"{commit}:{part}", answers=(0, 1, 128)))
     if part and not tree:  # the part is younger than the commit

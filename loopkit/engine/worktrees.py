@@ -38,7 +38,7 @@ Standing = namedtuple("Standing", "there branch head tree changed")
 
 def start(project: str, env: dict, excluded: str, message: str) -> Start:
     """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
-    excluded: an absolute path to leave out. Raises Unavailable, GitFault, Late."""
+    excluded: an absolute path to leave out."""
     check_calm(project, env)
     trees.check_version(project, env)
     head = head_of(project, env)
@@ -284,7 +284,7 @@ def remove(project: str, path: str, found: Standing, env: dict) -> None:
     """Remove a worktree that holds nothing of its own, and its branch where that holds nothing
     either; nothing is forced. What was merged without ever being committed is committed on its
     branch first, so that git sees a clean worktree; if anything changes meanwhile, git itself
-    refuses. Raises Unavailable, GitFault, Late."""
+    refuses."""
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
@@ -307,6 +307,6 @@ def remove(project: str, path: str, found: Standing, env: dict) -> None:
 
 
 def moved(project: str, names: list[str], env: dict) -> None:
-    """Tell the repository where worktrees lie now. Raises Unavailable, GitFault, Late."""
+    """Tell the repository where worktrees lie now."""
     if names:
         git(project, env, "worktree repair", *names)

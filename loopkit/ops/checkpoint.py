@@ -11,7 +11,7 @@ from ..core.journal.errors import LoopError
 from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
-from ..engine import checkpoints
+from ..engine import checkpoints, git, trees
 from ..store.loop import Loop
 from .workspace import Result, Workspace
 
@@ -42,7 +42,7 @@ def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
     before = rules.parent(loop.state)
     try:
         return _said(_take(workspace, loop, *wanted), before)
-    except checkpoints.Unavailable as error:
+    except git.Unavailable as error:
         if _NOTICE in loop.state.session.notices:
             return ""
         workspace.change(loop, lambda state: [("notice_given", {"name": _NOTICE})])
@@ -86,15 +86,15 @@ def kept(
     project, environment = workspace.project, workspace.environment
     before, now = rules.parent(state), snapshot.place.head
     text = rules.message(label, rules.worked_on(state, wave))
-    tree = checkpoints.placed(snapshot.place, snapshot.tree, environment)
-    sha = checkpoints.commit(project, tree, before.sha if before else now, text, environment)
+    tree = trees.placed(snapshot.place, snapshot.tree, environment)
+    sha = trees.commit(project, tree, before.sha if before else now, text, environment)
     number = rules.next_number(state)
     for _ in range(_TRIES):
         if checkpoints.keep(project, state.name, number, sha, environment):
             break
         number = max(number, checkpoints.highest(project, state.name, environment)) + 1
     else:
-        raise checkpoints.GitFault(
+        raise git.GitFault(
             f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more"
         )
     return rules.made(
@@ -105,7 +105,7 @@ def kept(
         label=label,
         left_out=snapshot.left_out,
         head=now,
-        place=checkpoints.place_of(snapshot.place),
+        place=git.place_of(snapshot.place),
         plain=snapshot.plain,
         wave=wave,
         **facts,

@@ -10,7 +10,7 @@ from ..core.journal.errors import Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
-from ..engine import checkpoints
+from ..engine import checkpoints, git, restoring, trees
 from . import recovering
 from .checkpoint import kept
 from .workspace import Result, Workspace
@@ -85,15 +85,15 @@ class _Rollback:
             rules.undone(state) if self.undo else rules.find(state, self.target or "")
         )
         try:
-            place = checkpoints.repository(project, environment)
-        except checkpoints.Unavailable as error:
+            place = git.repository(project, environment)
+        except git.Unavailable as error:
             raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
-        rules.check(state, self.goal, checkpoints.place_of(place))
-        rules.check_conflict(checkpoints.under_way(place), [], self.force)
-        checkpoints.check_there(project, self.goal.tree, self.goal.number, environment)
+        rules.check(state, self.goal, git.place_of(place))
+        rules.check_conflict(git.under_way(place), [], self.force)
+        trees.check_there(project, self.goal.tree, self.goal.number, environment)
         self.snapshot = checkpoints.snapshot(project, environment, [self.root])
         self.spare = rules.spared([*self.goal.left_out, *self.snapshot.left_out])
-        plan = checkpoints.planned(
+        plan = restoring.planned(
             project, self.snapshot.tree, self.goal.tree, environment, self.spare
         )
         self.rows = [(row.status, row.path) for row in plan.rows]
@@ -103,12 +103,12 @@ class _Rollback:
     def _committed(self) -> list[str]:
         """Affected files that were committed since, with something else than it holds."""
         (project, environment), goal = self.git, self.goal
-        now = checkpoints.head(project, environment)
+        now = git.head(project, environment)
         if now is None or now == goal.head:
             return []
-        since = checkpoints.committed(project, goal.head, now, environment)
-        tree = checkpoints.tree_of(project, now, environment)
-        rows = checkpoints.changed(project, goal.tree, tree, environment)
+        since = trees.committed(project, goal.head, now, environment)
+        tree = trees.tree_of(project, now, environment)
+        rows = trees.changed(project, goal.tree, tree, environment)
         other = {path for _, path in rows}
         return [path for _, path in self.rows if path in since and path in other]
 
@@ -123,7 +123,7 @@ class _Rollback:
         """Put the target's tree back; gives the lines of the rollback."""
         self.saved = rules.brought_back(state, self.goal, self.saved, self.undo, bool(self.rows))
         project, environment = self.git
-        done = checkpoints.restore(
+        done = restoring.restore(
             project, self.snapshot.tree, self.goal.tree, environment, self.spare
         )
         written = set(done.paths)
@@ -138,7 +138,7 @@ class _Rollback:
         lines = [f"  {kind}: {prose.clean(path, rules.LONGEST_NAME)}" for kind, path in shown]
         more = len(self.rows) - SHOWN
         lines += [f"  and {more} more"] if more > 0 else []
-        end = f" ({checkpoints.IGNORED})"
+        end = f" ({restoring.IGNORED})"
         ignored = [path.removesuffix(end) for path in self.left if path.endswith(end)]
         others = [path for path in self.left if not path.endswith(end)]
         if ignored:
