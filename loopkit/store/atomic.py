@@ -22,7 +22,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
     known = _bits(path)
     bits = (USUAL if known is None else known) & most
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | inside.flags("O_BINARY")
         try:
             descriptor = os.open(beside, flags, bits)
         except FileExistsError:  # left by a process of that number, or a link somebody planted
