@@ -13,6 +13,7 @@ import stat
 from collections import namedtuple
 from collections.abc import Iterable
 
+from ..store import place
 from .git import LONG_SECONDS, GitFault, Late, Repository, git, repository, word
 from .restoring import within
 from .scratch import Scratch, scratch, settings_of
@@ -217,12 +218,10 @@ def _has_attributes(repo: Repository, rows: list[tuple]) -> bool:
     name = ".gitattributes"
     if any(row[4].endswith(name.encode()) for row in rows):
         return True
-    folder = repo.part
-    while folder:  # those above a part hold in it too
-        folder = os.path.dirname(folder)
-        if os.path.exists(os.path.join(repo.top, folder, name)):
-            return True
-    return os.path.exists(os.path.join(repo.common, "info", "attributes"))
+    folders = [folder for folder in place.upwards(repo.project) if place.inside(folder, repo.top)]
+    # those above a part hold in it too
+    files = [os.path.join(folder, name) for folder in folders[1:]]
+    return any(map(os.path.exists, [*files, os.path.join(repo.common, "info", "attributes")]))
 
 
 def _converted(repo: Repository, env: dict, names: list[bytes]) -> set[bytes]:

@@ -161,9 +161,7 @@ def start(report: Report, case: Case) -> None:
         except LoopError as error:
             report.fault(f"{cannot}: {error}")
     for folder in (root, trust.folder()):
-        above = folder
-        while not os.path.lexists(above):
-            above = os.path.dirname(above)
+        above = next(filter(os.path.lexists, place.upwards(folder)))
         if above != root and not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
             why = f"{above} is in the way or read-only"
             report.fault(f"{cannot}: {folder} cannot be made; {why}")

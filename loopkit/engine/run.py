@@ -152,7 +152,7 @@ class _Run:
     def _wait(self) -> Iterator[Record]:
         """Take the answers that have come, at least one."""
         ended = wait(self.running, return_when=FIRST_COMPLETED).done
-        for future in [one for one in self.running if one in ended]:
+        for future in [future for future in self.running if future in ended]:
             step, answer = self.running.pop(future), future.result()
             yield Answered(step, answer)
             if answer.outcome not in (DONE, EMPTY):

@@ -87,12 +87,12 @@ def differences(project: str, before: str, after: str, env: dict) -> list[Differ
         return []
     command = "diff-tree -r -z --raw --no-renames --no-abbrev"
     output = git(project, env, command, before, after, seconds=LONG_SECONDS).split(b"\0")
-    found = []
+    rows = []
     for row, path in zip(output[::2], output[1::2], strict=False):
         old_mode, mode, old, new, status = row.decode("ascii").lstrip(":").split(" ")
         if MODULE not in (old_mode, mode):
-            found.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
-    return found
+            rows.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
+    return rows
 
 
 def merged(project: str, base: str, ours: str, theirs: str, env: dict) -> Merged:

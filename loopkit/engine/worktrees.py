@@ -202,8 +202,8 @@ def commit_of(project: str, name: str, env: dict) -> str:
         command = "rev-parse --verify -q --end-of-options"
         sha = word(git(project, env, command, name + "^{commit}", answers=(0, 1, 128)))
     if not sha:
-        way_out = "give the commit that the work began with"
-        raise Refused(f"there is no commit {name[:60]!r}", way_out)
+        what = f"there is no commit {name[:60]!r}"
+        raise Refused(what, "give the commit that the work began with")
     return sha
 
 
@@ -246,23 +246,21 @@ def _shared(project: str, head: str, branch: str, env: dict) -> bool:
     """Whether a commit, or the one before it where loopkit made it, is in another branch too."""
     output = git(project, env, "log -1 --format=%an%n%P", head).decode("utf-8", "replace")
     author, _, parents = output.strip().partition("\n")
-    commit = head
-    if author == "loopkit":
-        if not parents.split():
-            return True
-        commit = parents.split()[0]
+    if author == "loopkit" and not parents.split():
+        return True
+    commit = parents.split()[0] if author == "loopkit" else head
     refs = git(project, env, "for-each-ref --format=%(refname) --contains", commit).split()
     return any(os.fsdecode(ref) != f"refs/heads/{branch}" for ref in refs)
 
 
 def _files(path: str) -> list[str]:
     """The files in a folder that no longer is a worktree."""
-    found = []
+    files = []
     for top, folders, names in os.walk(path):
-        found += [os.path.relpath(os.path.join(top, name), path) for name in names]
-        if len(found) > MOST:
+        files += [os.path.relpath(os.path.join(top, name), path) for name in names]
+        if len(files) > MOST:
             folders.clear()
-    return sorted(name for name in found if name != ".git")
+    return sorted(name for name in files if name != ".git")
 
 
 def lying(folder: str) -> list[str]:

@@ -40,10 +40,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
             os.close(descriptor)
         os.replace(beside, path)
     except OSError:
-        try:
-            os.unlink(beside)
-        except OSError:
-            pass
+        remove(beside)
         raise
 
 
@@ -61,11 +58,16 @@ def create(path: str, data: bytes) -> bool:
         os.rename(whole, path)
         return True
     finally:
-        try:
-            os.unlink(whole)
-        except OSError:
-            pass
+        remove(whole)
     return True
+
+
+def remove(path: str) -> None:
+    """Delete a file; no fault where that cannot be done."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def append(

@@ -287,8 +287,7 @@ def clean_up(root: str) -> None:
         entries = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(root, "learnings.db"))
+    atomic.remove(os.path.join(root, "learnings.db"))
     for folder in (root, os.path.join(root, "archive"), seals.folder()):
         atomic.clean_up(folder)
     for name in entries:

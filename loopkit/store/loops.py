@@ -88,6 +88,11 @@ def view(root: str) -> View | None:
         return None
     if not ours(root, name):
         return View(root, name, _glance(root, name)[0], {}, True)
+    return rebuilt(root, name)
+
+
+def rebuilt(root: str, name: str) -> View | None:
+    """A loop's view from its whole journal; None where nothing in it counts. Raises OSError."""
     state, tail = fold(root, name)
     if not state.lines:
         return None
@@ -144,9 +149,9 @@ def renew(root: str, name: str) -> None:
     """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and
     is not raised."""
     try:
-        state, tail = fold(root, name)
-        if state.lines:
-            write_snapshot(root, snapshots.build(state, tail.offset))
+        found = rebuilt(root, name)
+        if found is not None:
+            write_snapshot(root, found.snapshot)
     except OSError:
         pass
 
@@ -179,29 +184,24 @@ def put_aside(found: View) -> View | None:
     name = active(found.root)
     if name is None or name == found.name or not ours(found.root, name):
         return None
-    state, tail = fold(found.root, name)
-    return View(found.root, name, state.session, snapshots.build(state, tail.offset), True)
+    return rebuilt(found.root, name)
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:
     """The snapshot's session with the lines after `ledger_offset`; None where a line needs the
     whole state."""
-    path = ledger(root, snapshot["loop"])
+    path, offset = ledger(root, snapshot["loop"]), snapshot["ledger_offset"]
     try:
         size = os.stat(path).st_size
         session = Session.load(snapshot["session"])
-        if size == snapshot["ledger_offset"]:
+        if size == offset:
             return session
-        if size < snapshot["ledger_offset"]:
-            return None
-        tail = journal.read(path, SESSION, snapshot["ledger_offset"])
+        tail = journal.read(path, SESSION, offset) if size > offset else None
     except OSError:
         return None
-    if tail is None:
+    if tail is None or any(event.type not in ALONE for event in tail.events):
         return None
     for event in tail.events:
-        if event.type not in ALONE:
-            return None
         SESSION.apply(session, event)
     return session
 

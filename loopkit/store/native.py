@@ -14,7 +14,7 @@ import time
 from collections import namedtuple
 
 from ..core.journal import verdict
-from . import place
+from . import atomic, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,15 +112,9 @@ def pulled(state: LoopState, created: list) -> list:
     blocked_by = _without_circles(state, fresh, known)
     lines = []
     for row in fresh:
-        task_id = known[row.native_id]
-        task = {
-            "id": task_id,
-            "subject": row.subject[:LONGEST_SUBJECT],
-            "description": row.description,
-            "activeForm": row.active_form,
-            "blockedBy": blocked_by[task_id],
-            "native": row.native_id,
-        }
+        task = {"id": known[row.native_id], "subject": row.subject[:LONGEST_SUBJECT]}
+        task |= {"description": row.description, "activeForm": row.active_form}
+        task |= {"blockedBy": blocked_by[task["id"]], "native": row.native_id}
         lines.append(("task_added", {"task": task}))
     return lines
 
@@ -129,15 +123,16 @@ def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
     """{id: blockers} of new tasks, without those that would close a circle."""
     from ..core.plan import graph
 
-    found: dict = {}
+    blockers: dict = {}
     for row in fresh:
-        own = found.setdefault(known[row.native_id], [])
+        task_id = known[row.native_id]
+        blockers[task_id] = []
         for blocker in row.blocked_by:
             if blocker in known or blocker in state.tasks:
-                own.append(known.get(blocker, blocker))
-                if graph.cycle_from(known[row.native_id], found):
-                    own.pop()
-    return found
+                blockers[task_id].append(known.get(blocker, blocker))
+                if graph.cycle_from(task_id, blockers):
+                    blockers[task_id].pop()
+    return blockers
 
 
 # -- reading
@@ -286,10 +281,7 @@ def _write(path: str, record: dict) -> None:
             file.write(text)
         os.replace(draft, path)
     except OSError:
-        try:
-            os.unlink(draft)
-        except OSError:
-            pass
+        atomic.remove(draft)
         raise
 
 

@@ -65,6 +65,5 @@ def broken(token: str, ledger: str) -> bool:
 
 def forget(token: str) -> None:
     """Forget the seal of a loop that is deleted."""
-    with contextlib.suppress(OSError):
-        if trust.is_token(token):
-            os.unlink(_path(token))
+    if trust.is_token(token):
+        atomic.remove(_path(token))

@@ -57,11 +57,8 @@ def remember(root: str, name: str, token: str) -> None:
 
 def forget(token: str) -> None:
     """Forget a loop that is deleted; no fault where nothing was known."""
-    try:
-        if is_token(token):
-            os.unlink(os.path.join(folder(), token))
-    except OSError:
-        pass
+    if is_token(token):
+        atomic.remove(os.path.join(folder(), token))
 
 
 def known(root: str, name: str, token: str) -> bool:
