@@ -21,7 +21,7 @@ import _loops
 import _measure
 
 from loopkit.core.health import checkpoints as rules
-from loopkit.engine import checkpoints
+from loopkit.engine import checkpoints, git, trees
 from loopkit.store.loop import Loop
 
 FILES, FOLDER = 5000, 50
@@ -51,9 +51,7 @@ def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
     with loop.writing() as state:
         head, before, number = snapshot.place.head, rules.parent(state), rules.next_number(state)
         parent = before.sha if before else head
-        sha = checkpoints.commit(
-            project, snapshot.tree, parent, rules.message("manual", ()), environment
-        )
+        sha = trees.commit(project, snapshot.tree, parent, rules.message("manual", ()), environment)
         assert checkpoints.keep(project, loop.name, number, sha, environment)
         facts = {
             "sha": sha,
@@ -64,7 +62,7 @@ def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
             "plain": snapshot.plain,
         }
         loop.record(
-            rules.made(state, number, place=checkpoints.place_of(snapshot.place), **facts),
+            rules.made(state, number, place=git.place_of(snapshot.place), **facts),
             _loops.BY,
         )
 

@@ -1,8 +1,8 @@
 """Checkpoints: the working files of a project as a tree, kept as a commit on a ref of ours.
 
-Nothing of the person's repository is touched but its objects and `refs/loopkit/`. Others find here
-what they need of git.py (calls of git), trees.py (commits and differences) and restoring.py (the
-way back); scratch.py is where a tree is taken.
+Nothing of the person's repository is touched but its objects and `refs/loopkit/`. git.py calls git,
+scratch.py is where a tree is taken, trees.py commits and compares, restoring.py goes back. What
+these five give raises git's Unavailable, GitFault and Late.
 """
 
 from __future__ import annotations
@@ -13,34 +13,11 @@ import stat
 from collections import namedtuple
 from collections.abc import Iterable
 
-from .git import (  # noqa: F401
-    LONG_SECONDS,
-    GitFault,
-    Late,
-    Repository,
-    Unavailable,
-    git,
-    head,
-    paths,
-    place_of,
-    repository,
-    under_way,
-    word,
-)
-from .restoring import IGNORED, Plan, Restored, planned, restore, within  # noqa: F401
+from ..store import place
+from .git import LONG_SECONDS, GitFault, Late, Repository, git, repository, word
+from .restoring import within
 from .scratch import Scratch, scratch, settings_of
-from .trees import (  # noqa: F401
-    MODULE,
-    Merged,
-    changed,
-    check_there,
-    commit,
-    committed,
-    merged,
-    placed,
-    tree_of,
-    whole,
-)
+from .trees import MODULE
 
 #: tree: its object id · left_out: what is not in it, `path (why)` · place: where it was taken ·
 #: plain: the checksum of the person's index if every entry of it holds a file's own bytes and
@@ -69,7 +46,7 @@ def snapshot(
 
     excluded: absolute paths to leave out too · plain: that of an earlier snapshot, which saves
     reading the same index again. Untracked files over LARGEST, repositories in the repository and
-    unreadable files are left out and named. Raises Unavailable, GitFault, Late.
+    unreadable files are left out and named.
     """
     repo = repository(project, env)
     skipped = [os.path.relpath(os.path.realpath(path), repo.top) for path in excluded]
@@ -241,12 +218,10 @@ def _has_attributes(repo: Repository, rows: list[tuple]) -> bool:
     name = ".gitattributes"
     if any(row[4].endswith(name.encode()) for row in rows):
         return True
-    folder = repo.part
-    while folder:  # those above a part hold in it too
-        folder = os.path.dirname(folder)
-        if os.path.exists(os.path.join(repo.top, folder, name)):
-            return True
-    return os.path.exists(os.path.join(repo.common, "info", "attributes"))
+    folders = [folder for folder in place.upwards(repo.project) if place.inside(folder, repo.top)]
+    # those above a part hold in it too
+    files = [os.path.join(folder, name) for folder in folders[1:]]
+    return any(map(os.path.exists, [*files, os.path.join(repo.common, "info", "attributes")]))
 
 
 def _converted(repo: Repository, env: dict, names: list[bytes]) -> set[bytes]:
@@ -292,8 +267,7 @@ def _invalid(full: bytes) -> str:
 
 
 def keep(project: str, loop: str, number: int, sha: str, env: dict) -> bool:
-    """Put a commit on `refs/loopkit/<loop>/<number>`; False where that is taken. Raises
-    Unavailable, GitFault, Late."""
+    """Put a commit on `refs/loopkit/<loop>/<number>`; False where that is taken."""
     name = f"{REFS}{loop}/{number}"
     try:
         git(project, env, "update-ref --no-deref", name, sha, "0" * len(sha))
@@ -314,8 +288,7 @@ def _refs(project: str, loop: str, form: str, env: dict) -> list[str]:
 def forget(project: str, loop: str, kept: list[str], env: dict) -> None:
     """Delete the refs of a loop's checkpoints, the commits `kept`; git drops what they held in its
     own time. Another loop of that name (in another worktree, in another part of the repository)
-    keeps its own. Raises Unavailable, GitFault, Late.
-    """
+    keeps its own."""
     rows = [row.partition(" ") for row in _refs(project, loop, "%(objectname) %(refname)", env)]
     lines = [f"delete {name} {sha}\n" for sha, _, name in rows if sha in kept]
     if lines:
@@ -323,7 +296,7 @@ def forget(project: str, loop: str, kept: list[str], env: dict) -> None:
 
 
 def highest(project: str, loop: str, env: dict) -> int:
-    """The highest number among a loop's refs, or 0. Raises Unavailable, GitFault, Late."""
+    """The highest number among a loop's refs, or 0."""
     refs = _refs(project, loop, "%(refname)", env)
     numbers = [number for ref in refs if (number := ref.rpartition("/")[2]).isdecimal()]
     return max(map(int, numbers), default=0)

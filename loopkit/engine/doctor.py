@@ -15,8 +15,6 @@ from ..store.loop import Loop, prepare
 from . import environment, installation, locks
 from .findings import OK, WARN, Case, Report
 
-__all__ = ["Case", "Report", "examine", "rules"]
-
 
 def examine(case: Case, fix: bool) -> Report:
     """Everything, in the order in which a person would look; `fix` rebuilds derived files."""
@@ -79,8 +77,8 @@ def _ledger(report: Report, root: str, name: str) -> None:
         report.damage(f"{path} cannot be read: {error.strerror}")
         return
     if tail is None or not tail.events or tail.events[0].type != "loop_started":
-        way_out = f"restore it from a backup, or move the folder {name} away"
-        report.damage(f"{path} does not begin with a loop's start: {way_out}")
+        what = f"{path} does not begin with a loop's start"
+        report.damage(f"{what}: restore it from a backup, or move the folder {name} away")
         return
     for number in tail.damaged:
         what = f"{path} line {number} is no event: changed by something else"
@@ -97,16 +95,11 @@ def _ledger(report: Report, root: str, name: str) -> None:
 
 
 def _seal(report: Report, path: str, tail: journal.Tail) -> None:
-    tokens = [
-        event.data["token"]
-        for event in tail.events
-        if event.type in ("loop_started", "adopted") and "token" in event.data
-    ]
+    events = [event for event in tail.events if event.type in ("loop_started", "adopted")]
+    tokens = [event.data["token"] for event in events if "token" in event.data]
     if tokens and seals.broken(tokens[-1], path):
-        report.fault(
-            f"{path} is not what loopkit wrote: a line was changed or removed; restore it from a "
-            "backup, or look at it and go on from what it says",
-        )
+        what = f"{path} is not what loopkit wrote: a line was changed or removed"
+        report.fault(f"{what}; restore it from a backup, or look at it and go on from what it says")
 
 
 def _snapshot(report: Report, loop: Loop, fix: bool, case: Case) -> None:
@@ -149,10 +142,8 @@ def _trust(report: Report, loop: Loop, case: Case) -> bool:
     """Whether the loop is this person's own; nothing more is said of another one."""
     if not loop.ours:
         what = "a loop here" if case.session else f"loop {loop.name}"
-        report.fault(
-            f"{what} came from elsewhere: hooks and commands leave it alone; look at it, then: "
-            "loopkit resume --adopt"
-        )
+        why = "came from elsewhere: hooks and commands leave it alone"
+        report.fault(f"{what} {why}; look at it, then: loopkit resume --adopt")
         return False
     tail = journal.read(loop.path, LOOP)
     adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
@@ -211,11 +202,9 @@ def _work(report: Report, loop: Loop) -> None:
     if session.status in verdict.FINAL:
         return
     if session.limit_iterations is None and session.limit_seconds is None:
-        money = "" if session.limit_usd is None else "money, "
-        report.warn(
-            f"no limit on iterations or time: only {money}its completion or a stall ends this "
-            "loop; set one: loopkit resume --iterations N --time T"
-        )
+        ends = ("" if session.limit_usd is None else "money, ") + "its completion or a stall"
+        what = f"no limit on iterations or time: only {ends} ends this loop"
+        report.warn(f"{what}; set one: loopkit resume --iterations N --time T")
     unpriced = pricing.cost(session.usage, session.prices)[2]
     if unpriced and session.limit_usd is not None:
         what = f"no price for {', '.join(unpriced)}: no money limit can be kept"
@@ -224,15 +213,15 @@ def _work(report: Report, loop: Loop) -> None:
 
 def _task(report: Report, task: tasks.Task) -> None:
     if not task.verify and task.block_kind != tasks.SPLIT:
-        way_out = f'loopkit task set {task.id} --verify "<command>"'
-        report.fault(f"{task.id} has no verification command: {way_out}")
+        what = f"{task.id} has no verification command"
+        report.fault(f'{what}: loopkit task set {task.id} --verify "<command>"')
     errors = [entry["error"] for entry in task.history]
     if any(error and errors.count(error) >= 3 for error in errors):
-        way_out = f"split it (loopkit task split {task.id} --file -)"
-        report.fault(f"{task.id} failed 3 times with the same error: {way_out}")
+        what = f"{task.id} failed 3 times with the same error"
+        report.fault(f"{what}: split it (loopkit task split {task.id} --file -)")
     if task.panel_due:
-        way_out = f"loopkit panel {task.id}"
-        report.warn(f"{task.id} failed and no panel has looked at it: {way_out}")
+        what = f"{task.id} failed and no panel has looked at it"
+        report.warn(f"{what}: loopkit panel {task.id}")
 
 
 def rules() -> list[str]:

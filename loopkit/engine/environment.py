@@ -10,7 +10,7 @@ from ..core.journal.errors import LoopError
 from ..core.journal.session import MAX_IDLE_STOPS
 from ..store import client, config, inside, loops, native, origin, place, trust
 from . import origins
-from .findings import Case, Report, listed
+from .findings import OK, WARN, Case, Report, listed
 
 #: The client overrides a Stop hook after so many holds, unless this variable says otherwise.
 CLIENT_CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
@@ -88,9 +88,8 @@ def settings(report: Report, case: Case, files: list[client.Settings]) -> None:
             report.warn(f"{file.path} {file.wrong}: the client passes over it")
     off = client.deciding(files, "", "disableAllHooks")
     if off and off[0] is True:
-        report.fault(
-            f"disableAllHooks in {off[1]}: no hook runs, so a loop cannot hold; take it out"
-        )
+        what = f"disableAllHooks in {off[1]}: no hook runs, so a loop cannot hold"
+        report.fault(f"{what}; take it out")
     competing = "has a Stop hook: it may hold a session that the loop lets go"
     for file in files:
         if file.managed and file.values.get("allowManagedHooksOnly") is True:
@@ -126,21 +125,15 @@ def task_list(report: Report, case: Case, files: list[client.Settings]) -> None:
     on = native.has_task_tools({TASK_TOOLS: value}, False)
     folder = native.folder(case.env, case.session) if case.session else None
     if folder:
-        report.ok(
-            f"native task list {native.list_id(case.env, case.session)} is mirrored: {folder}"
-        )
-    if on:
-        report.ok(f"task tools are switched on: {TASK_TOOLS}={value} ({source})")
-    elif value:
-        report.warn(
-            f"task tools are off unless the model brings them: {TASK_TOOLS}={value} ({source})"
-        )
+        list_id = native.list_id(case.env, case.session)
+        report.ok(f"native task list {list_id} is mirrored: {folder}")
+    if value:
+        are = "switched on" if on else "off unless the model brings them"
+        report.add(OK if on else WARN, f"task tools are {are}: {TASK_TOOLS}={value} ({source})")
     elif not folder:
-        report.warn(
-            "no native task list here: current models have no task tools; "
-            f"{TASK_TOOLS}=1 in the environment or in the settings' env brings them back. The "
-            "loop works without"
-        )
+        what = "no native task list here: current models have no task tools"
+        how = f"{TASK_TOOLS}=1 in the environment or in the settings' env brings them back"
+        report.warn(f"{what}; {how}. The loop works without")
     shared = case.env.get("CLAUDE_CODE_TASK_LIST_ID")
     if shared:
         report.ok(f"CLAUDE_CODE_TASK_LIST_ID={shared}: sessions share that task list")
@@ -168,9 +161,7 @@ def start(report: Report, case: Case) -> None:
         except LoopError as error:
             report.fault(f"{cannot}: {error}")
     for folder in (root, trust.folder()):
-        above = folder
-        while not os.path.lexists(above):
-            above = os.path.dirname(above)
+        above = next(filter(os.path.lexists, place.upwards(folder)))
         if above != root and not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
             why = f"{above} is in the way or read-only"
             report.fault(f"{cannot}: {folder} cannot be made; {why}")

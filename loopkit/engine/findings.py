@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from functools import partialmethod
 
 from ..core.journal.errors import EXIT_DAMAGED
 
@@ -22,17 +23,8 @@ class Report:
     def add(self, level: str, text: str) -> None:
         self.rows.append((level, " ".join(text.split())))
 
-    def ok(self, text: str) -> None:
-        self.add(OK, text)
-
-    def warn(self, text: str) -> None:
-        self.add(WARN, text)
-
-    def fault(self, text: str) -> None:
-        self.add(FAULT, text)
-
-    def damage(self, text: str) -> None:
-        self.add(DAMAGE, text)
+    ok, warn = partialmethod(add, OK), partialmethod(add, WARN)
+    fault, damage = partialmethod(add, FAULT), partialmethod(add, DAMAGE)
 
     @property
     def exit(self) -> int:

@@ -79,10 +79,8 @@ class Late(GitFault):
 
 def git(project: str, env: dict, command: str, *arguments: str, **options: Any) -> bytes:
     """What git prints in `project`, isolated from prompts, hooks and the caller's git variables.
-
     command: subcommand and options, split at blanks · arguments: taken as they are · options: of
-    `call`. Raises Unavailable without git, Late out of time, GitFault where it fails.
-    """
+    `call`. Raises Unavailable without git, Late out of time, GitFault where it fails."""
     return call(project, (*command.split(), *arguments), isolated(env), **options)
 
 
@@ -104,11 +102,8 @@ def paths(output: bytes) -> list[str]:
 
 
 class Call:
-    """A running git; leaving the context ends its process group.
-
-    given: standard input · seconds: time limit, SECONDS by default · output: a file for what it
-    prints.
-    """
+    """A running git; leaving the context ends its process group. given: standard input · seconds:
+    time limit, SECONDS by default · output: a file for what it prints."""
 
     def __init__(
         self,
@@ -203,11 +198,8 @@ _ASKED = (
 
 
 def repository(project: str, env: dict) -> Repository:
-    """The repository whose working tree holds `project`. Raises Unavailable, GitFault, Late.
-
-    A repository at the home folder or above does not count: it would reach over everything the
-    person has.
-    """
+    """The repository whose working tree holds `project`. A repository at the home folder or above
+    does not count: it would reach over everything the person has."""
     folder = os.path.realpath(project)
     commit = ("--revs-only", "HEAD^{commit}")
     answer = git(folder, env, "rev-parse", *_ASKED, *commit, answers=(0, 128))

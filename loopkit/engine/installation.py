@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import bootstrap
 from ..core.journal import clock
-from ..store import beats, client, place
+from ..store import beats, client, inside, place
 from .findings import FAULT, OK, WARN, Case, Report
 
 #: The exit code by which hooks/run knows that an interpreter has run our file.
@@ -55,15 +55,12 @@ _ERRORS = (OSError, subprocess.TimeoutExpired)
 
 
 def _run(seconds: float, *words: str, given: bytes = b"", **options: Any) -> Any:
-    return subprocess.run(
-        words, input=given, capture_output=True, timeout=seconds, check=False, **options
-    )
+    return subprocess.run(words, input=given, capture_output=True, timeout=seconds, **options)
 
 
 def _launch(case: Case, seconds: float, word: str, given: bytes = b"", **variables: str) -> Any:
     """Call hooks/run as the client does."""
-    launcher = os.path.join(place.plugin_root(), "hooks", "run")
-    env = {**case.env, **variables}
+    launcher, env = os.path.join(place.plugin_root(), "hooks", "run"), {**case.env, **variables}
     return _run(seconds, "sh", launcher, word, given=given, env=env, cwd=case.folder)
 
 
@@ -87,19 +84,14 @@ def programs(report: Report, case: Case) -> str:
         wrong = what_is_wrong(path)
         end = f": {wrong}; it is passed over" if wrong else ""
         report.add(WARN if wrong else OK, f"{name} on the PATH is {path}{end}")
-    for name, needed in (
-        ("git", "checkpoints and stale evidence lean on it"),
-        ("claude", "the client itself"),
-    ):
+    needed = {"git": "checkpoints and stale evidence lean on it", "claude": "the client itself"}
+    for name, why in needed.items():
         path = shutil.which(name, path=search)
-        if path:
-            report.ok(f"{name}: {path}")
-        else:
-            report.warn(f"{name} is not on the PATH ({needed})")
-    if os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK):
-        report.ok(f"data folder {data}")
-    else:
-        report.fault(f"data folder {data} cannot be written")
+        text = f"{name}: {path}" if path else f"{name} is not on the PATH ({why})"
+        report.add(OK if path else WARN, text)
+    writable = os.path.isdir(data) and os.access(data, os.W_OK | os.X_OK)
+    end = "" if writable else " cannot be written"
+    report.add(OK if writable else FAULT, f"data folder {data}{end}")
     _environment(report, data)
     return rows[-1][1] if rows and rows[-1][0] == RAN else ""
 
@@ -123,10 +115,8 @@ def _interpreters(report: Report, case: Case, data: str) -> list[tuple[int, str]
             wrong = what_is_wrong(path) or f"ends with {code} on hooks: {_last_words(path, data)}"
             report.warn(f"python for hooks: {path}: {wrong}; it is passed over")
     if taken is None:
-        report.fault(
-            "no Python 3.9 or newer runs here, so hooks do nothing: install Python 3.11 or newer, "
-            "run loopkit again"
-        )
+        what = "no Python 3.9 or newer runs here, so hooks do nothing"
+        report.fault(f"{what}: install Python 3.11 or newer, run loopkit again")
     else:
         why = "the first on the PATH that works"
         if taken == noted:
@@ -247,18 +237,15 @@ def _copies(report: Report, case: Case, root: str, copies: dict[str, str]) -> No
         way_out = f"claude plugin install loop@{market}"
         report.fault(f"{this}, and the plugin loop is not installed: {way_out}")
     elif not copies:
-        report.ok(
-            "the plugin loop is not installed: Claude Code uses this one where --plugin-dir names "
-            f"it: {root}"
-        )
+        what = "the plugin loop is not installed"
+        report.ok(f"{what}: Claude Code uses this one where --plugin-dir names it: {root}")
     else:
         rows = (f"{name} {_version(folder)} from {folder}" for name, folder in copies.items())
         where = ", ".join(rows)
+        what = f"this is loop {_version(root)} in {root}; Claude Code reads {where}"
         if is_cached:
-            what = f"{this}; Claude Code has since installed {where}"
-            report.warn(f"{what}: start Claude Code again")
+            report.warn(f"{this}; Claude Code has since installed {where}: start Claude Code again")
         else:
-            what = f"this is loop {_version(root)} in {root}; Claude Code reads {where}"
             report.ok(f"{what}, unless --plugin-dir names this one")
     if len({os.path.realpath(folder) for folder in copies.values()}) > 1:
         kept, why = _kept(ours, sorted(copies))
@@ -288,8 +275,8 @@ def _versions(report: Report, where: dict[str, str]) -> None:
     versions = {name: _version(folder) for name, folder in where.items()}
     rows = ", ".join(f"{name} {version}" for name, version in versions.items())
     if len(set(versions.values())) > 1:
-        way_out = "update all three (claude plugin update)"
-        report.fault(f"plugins of different versions: {rows}; {way_out}")
+        what = f"plugins of different versions: {rows}"
+        report.fault(f"{what}; update all three (claude plugin update)")
     else:
         report.ok(f"plugins: {rows}")
 
@@ -323,20 +310,14 @@ def hooks(report: Report, case: Case, python: str) -> None:
     for event, name, limit in registered:
         _last_call(report, case, data, event, name, limit)
     log = os.path.join(data, "hooks.log")
-    last = _last_line(log)
-    if last:
+    if last := _last_line(log):
         report.warn(f"the last line of {log}: {last}")
 
 
 def _sample(report: Report, case: Case, python: str, registered: list[str]) -> None:
     """A stop of a session without a loop, with a data folder of its own: it leaves no mark."""
-    sample = {
-        "session_id": "doctor",
-        "cwd": case.folder,
-        "hook_event_name": "Stop",
-        "stop_hook_active": False,
-        "background_tasks": [],
-    }
+    sample = {"session_id": "doctor", "cwd": case.folder, "hook_event_name": "Stop"}
+    sample |= {"stop_hook_active": False, "background_tasks": []}
     try:
         with tempfile.TemporaryDirectory(prefix="loopkit-doctor-") as data:
             Path(data, "python").write_bytes(os.fsencode(python))
@@ -378,10 +359,9 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
     if beat is None:
         never = f"hook {event}: last call never"
         if event == "SessionStart" and case.session and not beats.any_call(data):
-            report.fault(
-                f"{never}, and this is a session: its hooks are not run, or the plugin loop was "
-                "installed just now; is it enabled (claude plugin list)? Start Claude Code again"
-            )
+            why = "its hooks are not run, or the plugin loop was installed just now"
+            todo = "is it enabled (claude plugin list)? Start Claude Code again"
+            report.fault(f"{never}, and this is a session: {why}; {todo}")
         else:
             report.ok(never)
         return
@@ -393,8 +373,8 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
         if place.alive(beat.pid) and age <= longest:
             report.ok(when + "it is running")
         else:
-            what = "it was begun and did not end: killed, as at its time limit of"
-            report.warn(f"{when}{what} {longest} s")
+            end = "it was begun and did not end: killed, as at its time limit of"
+            report.warn(f"{when}{end} {longest} s")
     elif beat.took is not None and beat.took > longest:
         report.warn(f"{when}{result}, too late: after {beat.took:.0f} s")
     else:
@@ -404,9 +384,7 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
 
 def _last_line(path: str) -> str:
     try:
-        if not os.path.isfile(path):
-            return ""
-        with open(path, "rb") as file:
+        with inside.opened(path, sys.maxsize, links=True) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 600))
             return (file.read().decode("utf-8", "replace").splitlines() or [""])[-1][:500]
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
@@ -89,15 +90,13 @@ def list_locks(report: Report, folder: str) -> None:
 
 def drafts(report: Report, folders: list[str]) -> None:
     """Drafts, `NAME.PID.tmp` and the list's `NAME.tmp.PID`, whose writer is gone."""
-    found = []
+    left: list[str] = []
     for folder in folders:
-        try:
-            found += [os.path.join(folder, name) for name in os.listdir(folder) if _is_left(name)]
-        except OSError:
-            continue
-    if found:
+        with contextlib.suppress(OSError):
+            left += [os.path.join(folder, name) for name in os.listdir(folder) if _is_left(name)]
+    if left:
         what = "drafts of writes that were cut short, of no use to anybody"
-        report.warn(f"{what}: {listed(found, MOST)}")
+        report.warn(f"{what}: {listed(left, MOST)}")
 
 
 def _is_left(name: str) -> bool:

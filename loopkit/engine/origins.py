@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from ..core.journal.errors import LoopError
+from ..store import place
 from ..store.origin import CONFIG, LEARNINGS, Origin, decisions
 from . import git
 
@@ -42,29 +43,22 @@ def _tracked(root: str, names: list[str], env: dict) -> frozenset[str]:
 
 def _links(path: str) -> list[str]:
     """The links among a path and the folders above it, each where it really lies."""
-    found, path = [], os.path.abspath(path)
-    while path != os.path.dirname(path):
-        above, name = os.path.split(path)
-        if os.path.islink(path):
-            found.append(os.path.join(os.path.realpath(above), name))
-        path = above
-    return found
+    links = [os.path.split(folder) for folder in place.upwards(path) if os.path.islink(folder)]
+    return [os.path.join(os.path.realpath(above), name) for above, name in links]
 
 
 def _held(paths: Iterable[str], env: dict) -> set[str]:
     """Those of some real paths that git tracks in any repository around them. Raises git.GitFault,
-    git.Unavailable.
-
-    A path is free only where git itself, which knows how the file system compares names, lists it
-    as untracked in the innermost repository, and no repository holds one that differs from it by
-    case alone.
-    """
+    git.Unavailable. A path is free only where git itself, which knows how the file system compares
+    names, lists it as untracked in the innermost repository, and no repository holds one that
+    differs from it by case alone."""
     asked: dict[str, list[str]] = {}
     inner: dict[str, str] = {}
     for path in paths:
-        for top in _repositories(os.path.dirname(path)):
-            inner.setdefault(path, top)
-            asked.setdefault(top, []).append(path)
+        for top in place.upwards(os.path.dirname(path)):
+            if os.path.lexists(os.path.join(top, ".git")):
+                inner.setdefault(path, top)
+                asked.setdefault(top, []).append(path)
     held: set[str] = set()
     for top, wanted in asked.items():
         tracked, free = _listed(top, wanted, env)
@@ -73,18 +67,6 @@ def _held(paths: Iterable[str], env: dict) -> set[str]:
             if name in tracked or inner[path] == top and name not in free:
                 held.add(path)
     return held
-
-
-def _repositories(folder: str) -> list[str]:
-    """The folders with a `.git`, from this one upwards."""
-    found = []
-    while True:
-        if os.path.lexists(os.path.join(folder, ".git")):
-            found.append(folder)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return found
-        folder = above
 
 
 def _listed(top: str, paths: list[str], env: dict) -> tuple[set[str], set[str]]:

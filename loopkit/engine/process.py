@@ -1,19 +1,22 @@
-"""Run a program: argument list, a time limit, its own process group, its output in a file."""
+"""Run a program: argument list, deadlines, its own process group; a check's output in a file."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, BinaryIO, NamedTuple
 
 from ..core.evidence import masking
 from ..store import tables
+from .agents import Deadlines
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by
 #: signal n · seconds: run time.
@@ -23,8 +26,8 @@ Outcome = namedtuple("Outcome", "exit seconds note")
 MOST_OUTPUT = 4_000_000
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
-#: Seconds that a program's leftovers may keep its output open after it has ended.
-_LINGER = 2.0
+#: Seconds between two looks at whether a program has ended.
+_LOOK = 0.1
 
 
 def run(
@@ -36,99 +39,201 @@ def run(
     masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
+    deadlines = Deadlines(math.inf, math.inf, seconds)
     with open(log, "ab") as output:
+        kept = _Log(output, masking.Stream(masks, masks.values(environment)))
         try:
-            process = subprocess.Popen(
-                arguments,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            end = child(arguments, None, folder, environment, deadlines, kept.feed)
         except FileNotFoundError:
             return Outcome(127, 0.0, f"no such program: {arguments[0]}")
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
-        pump = _Pump(process, output, masking.Stream(masks, masks.values(environment)))
-        note = ""
-        try:
-            with ended_by_signals():
-                pump.start()
-                code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code, note = 124, f"out of time after {seconds:g} s, setting verify_seconds"
-        finally:
-            end_group(process)
-        pump.join(_LINGER)
-        pump.finish()
-    if code < 0:
-        code = 128 - code
-    return Outcome(code, time.monotonic() - began, note)
+        kept.finish()
+    note = f"out of time after {seconds:g} s, setting verify_seconds" if end.late else ""
+    return Outcome(124 if end.late else end.code, time.monotonic() - began, note)
 
 
-class _Pump(threading.Thread):
-    """Carries output into the log, credentials masked: half MOST_OUTPUT at once, then the end."""
+class Bounded:
+    """Of all that is fed the first and the last half of `most` bytes."""
 
-    def __init__(self, process: subprocess.Popen, output: BinaryIO, masks: masking.Stream) -> None:
-        super().__init__(daemon=True)
-        self.masks = masks
-        self.source = process.stdout
-        self.output = output
-        self.written = self.left_out = 0
-        self.end = bytearray()
-        self.fault: OSError | None = None
-        self.lock = threading.Lock()
+    def __init__(self, most: int) -> None:
+        self.half = most // 2
+        self.first, self.last, self.left_out = bytearray(), bytearray(), 0
 
-    def run(self) -> None:
-        assert self.source is not None
-        while True:
-            try:
-                piece = os.read(self.source.fileno(), 65536)
-            except (OSError, ValueError):
-                return
-            if not piece:
-                return
-            with self.lock:
-                try:
-                    self._take(self.masks.feed(piece))
-                except (OSError, ValueError) as error:  # a full disk must not stop the program
-                    self.fault = self.fault or OSError(str(error))
+    def feed(self, piece: bytes) -> bytes:
+        """Take a further piece; gives what of it belongs to the first half."""
+        room = self.half - len(self.first)
+        self.first += piece[:room]
+        self.last += piece[room:]
+        if len(self.last) > 2 * self.half:
+            self._drop()
+        return piece[:room]
 
-    def _take(self, piece: bytes) -> None:
-        room = MOST_OUTPUT // 2 - self.written
-        if room > 0 and not self.fault:
-            self.output.write(piece[:room])
-            self.output.flush()
-            self.written += len(piece[:room])
-            piece = piece[room:]
-        self.end += piece
-        if len(self.end) > MOST_OUTPUT:
-            self._forget()
-
-    def _forget(self) -> None:
-        """Keep the second half of what may be kept."""
-        gone = max(0, len(self.end) - MOST_OUTPUT // 2)
-        del self.end[:gone]
+    def _drop(self) -> None:
+        gone = max(0, len(self.last) - self.half)
+        del self.last[:gone]
         self.left_out += gone
+
+    def end(self) -> bytes:
+        """What follows the first half, with a line where something is missing."""
+        self._drop()
+        gap = f"\n[… {self.left_out} bytes left out …]\n" if self.left_out else ""
+        return gap.encode() + self.last
+
+    def text(self) -> str:
+        """All that is kept."""
+        return (self.first + self.end()).decode("utf-8", "replace")
+
+
+class _Log:
+    """A file that gets a program's output, credentials masked: the first half at once."""
+
+    def __init__(self, output: BinaryIO, masks: masking.Stream) -> None:
+        self.output, self.masks = output, masks
+        self.kept = Bounded(MOST_OUTPUT)
+        self.fault: OSError | None = None
+
+    def feed(self, stream: str, piece: bytes) -> None:
+        self._write(self.kept.feed(self.masks.feed(piece)))
 
     def finish(self) -> None:
         """Write the end. Raises OSError where the log could not be written."""
-        with self.lock:
-            with contextlib.suppress(OSError):  # a log that cannot be written is told below
-                self._take(self.masks.end())
-            self._forget()
-            if self.left_out:
-                self.output.write(f"\n[… {self.left_out} bytes left out …]\n".encode())
-            self.output.write(self.end)
-            self.end.clear()
+        self._write(self.kept.feed(self.masks.end()) + self.kept.end())
         if self.fault is not None:
             raise self.fault
 
+    def _write(self, data: bytes) -> None:
+        try:
+            self.output.write(data)
+            self.output.flush()
+        except (OSError, ValueError) as error:  # a full disk must not stop the program
+            self.fault = self.fault or OSError(str(error))
+
+
+# -- any child
+
+
+class Exit(NamedTuple):
+    """code: the program's, 128 + n where signal n ended it · late: the deadline that passed, as
+    `Deadlines` names it, or "" · interrupted: whether it was ended for `stop`."""
+
+    code: int
+    late: str = ""
+    interrupted: bool = False
+
+
+def child(
+    arguments: Sequence[str],
+    prompt: bytes | None,
+    folder: str,
+    environment: Mapping[str, str],
+    deadlines: Deadlines,
+    take: Callable[[str, bytes], object],
+    stop: threading.Event | None = None,
+) -> Exit:
+    """Run a program to its end, a deadline, or until `stop` is set; its group ends with it. prompt:
+    its standard input; None: empty, and both streams are one. take("stdout" or "stderr", piece)
+    gets all output. Raises OSError or ValueError where the program cannot be started."""
+    with subprocess.Popen(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL if prompt is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if prompt is None else subprocess.PIPE,
+        start_new_session=True,
+        bufsize=0,
+    ) as program:
+        watch = _Watch(program, prompt or b"", take)
+        try:
+            with _ended_by_signals():
+                late = watch.follow(deadlines, stop)
+        finally:
+            end_group(program)
+            watch.close()
+    code = program.returncode
+    return Exit(128 - code if code < 0 else code, late, watch.stopped)
+
+
+class _Watch:
+    """The streams of a child, none of which may block it or us."""
+
+    def __init__(
+        self, program: subprocess.Popen, prompt: bytes, take: Callable[[str, bytes], object]
+    ) -> None:
+        self.program, self.prompt, self.take = program, memoryview(prompt), take
+        self.stopped, self.silent = False, True
+        self.began = self.heard = time.monotonic()
+        self.selector = selectors.DefaultSelector()
+        self.open: dict[str, IO[bytes]] = {}
+        for name in ("stdout", "stderr"):
+            if stream := getattr(program, name):
+                os.set_blocking(stream.fileno(), False)
+                self.selector.register(stream, selectors.EVENT_READ, name)
+                self.open[name] = stream
+        if program.stdin is not None:
+            os.set_blocking(program.stdin.fileno(), False)
+            self.selector.register(program.stdin, selectors.EVENT_WRITE)
+
+    def follow(self, deadlines: Deadlines, stop: threading.Event | None) -> str:
+        """Until the child has ended, or it is time to end it; the deadline that passed, if any."""
+        while self.program.poll() is None:
+            if stop is not None and stop.is_set():
+                self.stopped = True
+                return ""
+            if late := self._late(time.monotonic(), deadlines):
+                return late
+            self._move()
+        return ""
+
+    def close(self) -> None:
+        """Take what the group has left in its streams."""
+        for name, stream in list(self.open.items()):
+            with contextlib.suppress(BlockingIOError):  # somebody outside of the group holds it
+                while name in self.open:
+                    self._read(stream, name)
+        self.selector.close()
+
+    def _late(self, now: float, deadlines: Deadlines) -> str:
+        if now - self.began > deadlines.total:
+            return "total"
+        if self.silent:
+            return "start" if now - self.began > deadlines.start else ""
+        return "idle" if now - self.heard > deadlines.idle else ""
+
+    def _move(self) -> None:
+        """Carry what can be carried now, or wait a moment for it."""
+        if not self.open:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.program.wait(_LOOK)
+            return
+        for key, _ in self.selector.select(_LOOK):
+            stream: IO[bytes] = key.fileobj  # type: ignore[assignment]
+            if key.data is None:
+                self._feed(stream)
+            else:
+                self._read(stream, key.data)
+
+    def _read(self, stream: IO[bytes], name: str) -> None:
+        piece = os.read(stream.fileno(), 1 << 16)
+        if not piece:
+            del self.open[name]
+            self.selector.unregister(stream)
+            return
+        self.silent, self.heard = False, time.monotonic()
+        self.take(name, piece)
+
+    def _feed(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it reads no further
+            self.prompt = self.prompt[os.write(stream.fileno(), self.prompt[: 1 << 16]) :]
+            if self.prompt:
+                return
+        self.selector.unregister(stream)
+        stream.close()
+
 
 @contextlib.contextmanager
-def ended_by_signals() -> Iterator[None]:
+def _ended_by_signals() -> Iterator[None]:
     """Turn TERM and HUP into an exit that runs the clean-up; only possible in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -12,6 +12,7 @@ from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable
 
 from ..core.journal.errors import Damaged
+from ..store import atomic
 from .git import LONG_SECONDS, GitFault, Repository, git, paths, repository
 from .scratch import Scratch, scratch, stage
 from .trees import LINK, RUN, Difference, differences
@@ -31,13 +32,10 @@ def within(path: str, folders: Iterable[str]) -> bool:
 
 
 def planned(project: str, before: str, after: str, env: dict, spare: Iterable[str] = ()) -> Plan:
-    """What `restore` would do: only paths where the trees differ, without what it leaves alone.
-
-    It neither makes nor deletes what is, or lies in, one of `spare`: these were left out of one of
-    the trees. It leaves each path that git ignores and does not track: as things are now, or by the
-    .gitignore files of either tree, so that the way back leaves the same. Raises Unavailable,
-    GitFault, Late.
-    """
+    """What `restore` would do: only paths where the trees differ, without what it leaves alone. It
+    neither makes nor deletes what is, or lies in, one of `spare`: these were left out of one of the
+    trees. It leaves each path that git ignores and does not track: as things are now, or by the
+    .gitignore files of either tree, so that the way back leaves the same."""
     rows, spare = differences(project, before, after, env), tuple(spare)
     left = {row.path: LEFT_OUT for row in rows if row.status in "AD" and within(row.path, spare)}
     names = [row.path for row in rows if row.path not in left]
@@ -105,13 +103,13 @@ def _ignored(repo: Repository, env: dict, trees: list[str], names: list[str]) ->
 
 def _present_rules(top: str, folders: Iterable[str]) -> dict[str, str]:
     """{path from the top: full path} of the .gitignore files that git would read in folders."""
-    found = {}
+    rules = {}
     for folder in folders:
         path = os.path.join(folder, _IGNORE)
         with contextlib.suppress(OSError):
             if stat.S_ISREG(os.lstat(os.path.join(top, path)).st_mode):
-                found[path] = os.path.join(top, path)
-    return found
+                rules[path] = os.path.join(top, path)
+    return rules
 
 
 def _rules_of(
@@ -161,19 +159,17 @@ def _extracted(project: str, stage: str, object_ids: list[str], env: dict) -> di
         file.seek(0)
         for object_id in object_ids:
             words = file.readline().split()
+            fault = f"object {object_id} of the checkpoint is"
             if len(words) != 3 or words[0].decode() != object_id:
-                what = f"object {object_id} of the checkpoint is gone"
-                raise GitFault(what, "it cannot be restored whole")
+                raise GitFault(f"{fault} gone", "it cannot be restored whole")
             files[object_id] = os.path.join(stage, object_id)
             with open(files[object_id], "wb") as target:
                 left = int(words[2])
-                while left:
-                    piece = file.read(min(left, 1 << 20))
-                    if not piece:
-                        what = f"object {object_id} of the checkpoint is cut short"
-                        raise GitFault(what, "it cannot be restored whole")
+                while piece := file.read(min(left, 1 << 20)):
                     target.write(piece)
                     left -= len(piece)
+            if left:
+                raise GitFault(f"{fault} cut short", "it cannot be restored whole")
             file.read(1)
     os.unlink(heap)
     return files
@@ -286,13 +282,8 @@ class _Restoring:
         if self.uses[name]:  # another file has the same content
             made = f"{ready}.{len(self.paths)}.copy"
             shutil.copyfile(ready, made)
-        try:
-            old = os.lstat(full)
-            mode = stat.S_IMODE(old.st_mode) if stat.S_ISREG(old.st_mode) else None
-        except FileNotFoundError:
-            mode = None
-        if mode is None:
-            mode = stat.S_IMODE(os.stat(made).st_mode)
+        mode = os.lstat(full if os.path.lexists(full) else made).st_mode
+        mode = stat.S_IMODE(mode if stat.S_ISREG(mode) else os.stat(made).st_mode)
         if self.modes:
             mode = mode | (mode & 0o444) >> 2 if run else mode & ~0o111
         os.chmod(made, mode)
@@ -309,8 +300,7 @@ class _Restoring:
                 shutil.copy2(made, beside, follow_symlinks=False)
                 os.replace(beside, full)
             except OSError:
-                with contextlib.suppress(OSError):
-                    os.unlink(beside)
+                atomic.remove(beside)
                 raise
 
     def _inside(self, path: str, make: bool) -> bool:
@@ -349,11 +339,8 @@ class _Restoring:
 
 def _above(path: str) -> list[str]:
     """The folders above a path, the nearest first."""
-    found = []
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        found.append(path)
-    return found
+    parts = path.split("/")
+    return ["/".join(parts[:number]) for number in range(len(parts) - 1, 0, -1)]
 
 
 def _id(like: str, size: int, pieces: Iterable[bytes]) -> str:

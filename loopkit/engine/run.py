@@ -96,11 +96,8 @@ def run(
     side_by_side: int = 4,
 ) -> Iterator[Record]:
     """Run a loop; the last record is an `Ended`. Whoever ends the iteration early interrupts the
-    agent.
-
-    An answer that cannot be used is asked for once more. What an agent leaves unanswered for
-    another reason ends the run as soon as those beside it have been recorded.
-    """
+    agent. An answer that cannot be used is asked for once more. What an agent leaves unanswered for
+    another reason ends the run as soon as those beside it have been recorded."""
     with ThreadPoolExecutor(side_by_side) as pool:
 
         def begin(request: Request) -> Future[Answer]:
@@ -155,7 +152,7 @@ class _Run:
     def _wait(self) -> Iterator[Record]:
         """Take the answers that have come, at least one."""
         ended = wait(self.running, return_when=FIRST_COMPLETED).done
-        for future in [one for one in self.running if one in ended]:
+        for future in [future for future in self.running if future in ended]:
             step, answer = self.running.pop(future), future.result()
             yield Answered(step, answer)
             if answer.outcome not in (DONE, EMPTY):

@@ -81,14 +81,10 @@ def stage(repo: git.Repository) -> Iterator[str]:
     with contextlib.suppress(OSError):
         for name in os.listdir(repo.folder):
             path = os.path.join(repo.folder, name)
-            if (
-                name.startswith(PREFIX)
-                and abs(time.time() - os.lstat(path).st_mtime) > _LEFT_BEHIND
-            ):
+            age = abs(time.time() - os.lstat(path).st_mtime)
+            if name.startswith(PREFIX) and age > _LEFT_BEHIND:
                 shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory(
-        prefix=PREFIX, dir=repo.folder, ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory("", PREFIX, repo.folder, ignore_cleanup_errors=True) as folder:
         yield folder
 
 

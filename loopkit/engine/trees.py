@@ -22,7 +22,7 @@ LINK, MODULE, RUN = "120000", "160000", "100755"
 
 def commit(project: str, tree: str, parent: str | None, message: str, env: dict) -> str:
     """Commit a tree as loopkit, unsigned; gives the commit's id. A parent that is no longer in the
-    repository is left out. Raises Unavailable, GitFault, Late."""
+    repository is left out."""
     parents = ["-p", parent] if parent and _exists(project, parent, env) else []
     text = message.replace("\0", " ").encode("utf-8", "replace")
     return word(git(project, env, "commit-tree", tree, *parents, "-F", "-", given=text))
@@ -42,7 +42,7 @@ def size(project: str, before: str, after: str, env: dict) -> tuple[int, int]:
 
 
 def tree_of(project: str, commit: str, env: dict) -> str:
-    """The project's tree in a commit. Raises Unavailable, GitFault, Late."""
+    """The project's tree in a commit."""
     part = repository(project, env).part
     tree = word(git(project, env, "rev-parse --verify -q", f"{commit}:{part}", answers=(0, 1, 128)))
     if part and not tree:  # the part is younger than the commit
@@ -95,12 +95,12 @@ def differences(project: str, before: str, after: str, env: dict) -> list[Differ
         return []
     command = "diff-tree -r -z --raw --no-renames --no-abbrev"
     output = git(project, env, command, before, after, seconds=LONG_SECONDS).split(b"\0")
-    found = []
+    rows = []
     for row, path in zip(output[::2], output[1::2], strict=False):
         old_mode, mode, old, new, status = row.decode("ascii").lstrip(":").split(" ")
         if MODULE not in (old_mode, mode):
-            found.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
-    return found
+            rows.append(Difference(status[:1], old_mode, old, mode, new, os.fsdecode(path)))
+    return rows
 
 
 def merged(project: str, base: str, ours: str, theirs: str, env: dict) -> Merged:

@@ -38,9 +38,7 @@ Standing = namedtuple("Standing", "there branch head tree changed")
 
 def start(project: str, env: dict, excluded: str, message: str) -> Start:
     """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
-
-    excluded: an absolute path to leave out. Raises Unavailable, GitFault, Late.
-    """
+    excluded: an absolute path to leave out."""
     check_calm(project, env)
     trees.check_version(project, env)
     head = head_of(project, env)
@@ -59,11 +57,9 @@ def check_calm(project: str, env: dict) -> None:
 
 
 def make(project: str, folder: str, task: str, start: Start, tree: str, env: dict) -> Made:
-    """Make a worktree of a task on a new branch, under a free name in the loop's folder.
-
-    tree: that of a worktree made from the same start before, "" for the first. No hook of the
-    repository runs. Raises Unavailable, GitFault, Late, Damaged.
-    """
+    """Make a worktree of a task on a new branch, under a free name in the loop's folder. tree: that
+    of a worktree made from the same start before, "" for the first. No hook of the repository runs.
+    Raises Unavailable, GitFault, Late, Damaged."""
     _prepare(folder)
     known = _registered(project, env)
     loop = os.path.basename(folder)
@@ -206,18 +202,16 @@ def commit_of(project: str, name: str, env: dict) -> str:
         command = "rev-parse --verify -q --end-of-options"
         sha = word(git(project, env, command, name + "^{commit}", answers=(0, 1, 128)))
     if not sha:
-        way_out = "give the commit that the work began with"
-        raise Refused(f"there is no commit {name[:60]!r}", way_out)
+        what = f"there is no commit {name[:60]!r}"
+        raise Refused(what, "give the commit that the work began with")
     return sha
 
 
 def standing(project: str, path: str, base: str, known: tuple, env: dict) -> Standing:
     """What a worktree holds; known: trees that hold nothing of its own (as it began, as it was
-    merged).
-
-    base: the commit it began with, "" where nobody noted it: then only a worktree whose files are
-    all committed, in a commit that another branch or HEAD has too, holds nothing of its own.
-    """
+    merged). base: the commit it began with, "" where nobody noted it: then only a worktree whose
+    files are all committed, in a commit that another branch or HEAD has too, holds nothing of its
+    own."""
     branch = _registered(project, env).get(os.path.realpath(path))
     if branch is None or not is_one(project, path, env):
         return Standing(False, branch or "", "", "", _files(path))
@@ -252,23 +246,21 @@ def _shared(project: str, head: str, branch: str, env: dict) -> bool:
     """Whether a commit, or the one before it where loopkit made it, is in another branch too."""
     output = git(project, env, "log -1 --format=%an%n%P", head).decode("utf-8", "replace")
     author, _, parents = output.strip().partition("\n")
-    commit = head
-    if author == "loopkit":
-        if not parents.split():
-            return True
-        commit = parents.split()[0]
+    if author == "loopkit" and not parents.split():
+        return True
+    commit = parents.split()[0] if author == "loopkit" else head
     refs = git(project, env, "for-each-ref --format=%(refname) --contains", commit).split()
     return any(os.fsdecode(ref) != f"refs/heads/{branch}" for ref in refs)
 
 
 def _files(path: str) -> list[str]:
     """The files in a folder that no longer is a worktree."""
-    found = []
+    files = []
     for top, folders, names in os.walk(path):
-        found += [os.path.relpath(os.path.join(top, name), path) for name in names]
-        if len(found) > MOST:
+        files += [os.path.relpath(os.path.join(top, name), path) for name in names]
+        if len(files) > MOST:
             folders.clear()
-    return sorted(name for name in found if name != ".git")
+    return sorted(name for name in files if name != ".git")
 
 
 def lying(folder: str) -> list[str]:
@@ -288,12 +280,9 @@ def lying(folder: str) -> list[str]:
 
 def remove(project: str, path: str, found: Standing, env: dict) -> None:
     """Remove a worktree that holds nothing of its own, and its branch where that holds nothing
-    either; nothing is forced.
-
-    What was merged without ever being committed is committed on its branch first, so that git sees
-    a clean worktree; if anything changes meanwhile, git itself refuses. Raises Unavailable,
-    GitFault, Late.
-    """
+    either; nothing is forced. What was merged without ever being committed is committed on its
+    branch first, so that git sees a clean worktree; if anything changes meanwhile, git itself
+    refuses."""
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
@@ -316,6 +305,6 @@ def remove(project: str, path: str, found: Standing, env: dict) -> None:
 
 
 def moved(project: str, names: list[str], env: dict) -> None:
-    """Tell the repository where worktrees lie now. Raises Unavailable, GitFault, Late."""
+    """Tell the repository where worktrees lie now."""
     if names:
         git(project, env, "worktree repair", *names)

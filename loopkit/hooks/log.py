@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..store import inside
+from ..store import atomic
 
 LONGEST_FILE, LONGEST_LINE = 64 * 1024, 500
 
@@ -23,13 +23,8 @@ def note(data: str, event: str, text: str) -> None:
                 os.replace(path, path + ".1")
         except OSError:
             pass
-        # not through a link, not into a pipe
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | inside.flags("O_NOFOLLOW", "O_NONBLOCK")
-        handle = os.open(path, flags, 0o600)
-        try:
-            os.write(handle, f"{stamp} {text}\n".encode("utf-8", "replace"))
-        finally:
-            os.close(handle)
+        line = f"{stamp} {text}\n".encode("utf-8", "replace")
+        atomic.append(path, line, sync=False, bits=0o600)
     except OSError:
         pass
 

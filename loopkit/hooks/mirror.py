@@ -18,11 +18,9 @@ SETTLED = 2.0
 
 
 def sync(found: loops.View, folder: str, call: Call) -> loops.View | None:
-    """Synchronise; the loop's new view where tasks were taken in, else None.
-
-    New tasks need ids, so they are only taken in under the writing lock of the commands; where that
-    is held by somebody else, the next command takes them in.
-    """
+    """Synchronise; the loop's new view where tasks were taken in, else None. New tasks need ids, so
+    they are only taken in under the writing lock of the commands; where that is held by somebody
+    else, the next command takes them in."""
 
     def note(text: str) -> None:
         log.note(call.data, call.event, "task list: " + text)

@@ -37,7 +37,7 @@ def handle(call: Call) -> dict | None:
     opened = call.env.get("CLAUDE_PROJECT_DIR") or ""
     typed.save(call.data, session_id, trust.state_home(), typed.STATE)
     typed.save(call.data, session_id, opened, typed.OPENED)
-    _tidy(os.path.dirname(typed.path(call.data, session_id)), call.now)
+    _clean_up(os.path.dirname(typed.path(call.data, session_id)), call.now)
     return None
 
 
@@ -53,7 +53,7 @@ def _grant(call: Call) -> None:
     leave.grant(known.folder, leave.askable(state, known))
 
 
-def _tidy(folder: str, now: float) -> None:
+def _clean_up(folder: str, now: float) -> None:
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         try:

@@ -11,7 +11,7 @@ from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
-from ..engine import checkpoints
+from ..engine import checkpoints, git, restoring, trees
 from ..store.loop import Loop
 from .workspace import Result, Workspace
 
@@ -41,7 +41,7 @@ def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
     before = rules.parent(loop.state)
     try:
         return _said(_take(workspace, loop, *wanted), before)
-    except checkpoints.Unavailable as error:
+    except git.Unavailable as error:
         if _NOTICE in loop.state.session.notices:
             return ""
         workspace.change(loop, lambda state: [("notice_given", {"name": _NOTICE})])
@@ -81,15 +81,15 @@ def kept(
     project, environment = workspace.project, workspace.environment
     before, now = rules.parent(state), snapshot.place.head
     text = rules.message(label, rules.worked_on(state, wave))
-    tree = checkpoints.placed(snapshot.place, snapshot.tree, environment)
-    sha = checkpoints.commit(project, tree, before.sha if before else now, text, environment)
+    tree = trees.placed(snapshot.place, snapshot.tree, environment)
+    sha = trees.commit(project, tree, before.sha if before else now, text, environment)
     number = rules.next_number(state)
     for _ in range(_TRIES):
         if checkpoints.keep(project, state.name, number, sha, environment):
             break
         number = max(number, checkpoints.highest(project, state.name, environment)) + 1
     else:
-        raise checkpoints.GitFault(
+        raise git.GitFault(
             f"{checkpoints.REFS}{state.name}/{number} is taken again and again", "try once more"
         )
     return rules.made(
@@ -100,7 +100,7 @@ def kept(
         label=label,
         left_out=snapshot.left_out,
         head=now,
-        place=checkpoints.place_of(snapshot.place),
+        place=git.place_of(snapshot.place),
         plain=snapshot.plain,
         wave=wave,
         **facts,
@@ -186,7 +186,7 @@ def rollback(
         loop.record(saving, workspace.by)
         saved = saving[0][1]["number"]
         facts["saved"] = rules.brought_back(loop.state, plan.goal, saved, undo, bool(plan.rows))
-        facts["done"] = done = checkpoints.restore(
+        facts["done"] = done = restoring.restore(
             *(workspace.project, plan.snapshot.tree, plan.goal.tree, workspace.environment),
             plan.spare,
         )
@@ -237,15 +237,15 @@ def _planned(
     project, environment = workspace.project, workspace.environment
     goal = rules.find(state, target) if target else rules.undone(state)
     try:
-        place = checkpoints.repository(project, environment)
-    except checkpoints.Unavailable as error:
+        place = git.repository(project, environment)
+    except git.Unavailable as error:
         raise Refused(f"NO_CHECKPOINTS: {error.what}", error.todo) from None
-    rules.check(state, goal, checkpoints.place_of(place))
-    rules.check_conflict(checkpoints.under_way(place), [], force)
-    checkpoints.check_there(project, goal.tree, goal.number, environment)
+    rules.check(state, goal, git.place_of(place))
+    rules.check_conflict(git.under_way(place), [], force)
+    trees.check_there(project, goal.tree, goal.number, environment)
     snapshot = checkpoints.snapshot(project, environment, [root])
     spare = rules.spared([*goal.left_out, *snapshot.left_out])
-    plan = checkpoints.planned(project, snapshot.tree, goal.tree, environment, spare)
+    plan = restoring.planned(project, snapshot.tree, goal.tree, environment, spare)
     rows = [(row.status, row.path) for row in plan.rows]
     committed = _committed(workspace, goal)
     rules.check_conflict(None, [path for _, path in rows if path in committed], force)
@@ -256,12 +256,12 @@ def _planned(
 def _committed(workspace: Workspace, goal: Checkpoint) -> set[str]:
     """Files that were committed after a checkpoint, with something else than it holds."""
     project, environment = workspace.project, workspace.environment
-    now = checkpoints.head(project, environment)
+    now = git.head(project, environment)
     if now is None or now == goal.head:
         return set()
-    since = checkpoints.committed(project, goal.head, now, environment)
-    tree = checkpoints.tree_of(project, now, environment)
-    rows = checkpoints.changed(project, goal.tree, tree, environment)
+    since = trees.committed(project, goal.head, now, environment)
+    tree = trees.tree_of(project, now, environment)
+    rows = trees.changed(project, goal.tree, tree, environment)
     return {path for _, path in rows if path in since}
 
 
@@ -273,7 +273,7 @@ def _files(rows: list[tuple[str, str]], left: list[str]) -> list[str]:
     ]
     more = len(rows) - SHOWN_FILES
     lines += [f"  and {more} more"] if more > 0 else []
-    end = f" ({checkpoints.IGNORED})"
+    end = f" ({restoring.IGNORED})"
     ignored = [path.removesuffix(end) for path in left if path.endswith(end)]
     others = [path for path in left if not path.endswith(end)]
     if ignored:

@@ -9,7 +9,7 @@ from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.review import convergence, panel, review
 from ..core.steps import kinds, nextstep
-from ..store import place, profiles, sizes
+from ..store import digest, place, profiles
 from ..store.loop import Loop
 from . import memory
 from .workspace import Result, Workspace
@@ -37,7 +37,7 @@ def record_thorough(workspace: Workspace, row: dict) -> Result:
     """Record a thorough review."""
     loop = workspace.own_loop()
     paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    size = sizes.of(workspace.project, os.path.join(loop.folder, "SHAPE.md"), paths)
+    size = digest.size(workspace.project, os.path.join(loop.folder, "SHAPE.md"), paths)
     changes = workspace.change(loop, review.thorough, row, size)
     data = next(data for kind, data in changes if kind == "review_thorough")
     return _recorded(loop, data, _found(loop.state, data), changes)

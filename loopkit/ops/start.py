@@ -10,7 +10,7 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.settings import POLICIES
 from ..core.review import review
 from ..core.steps import nextstep
-from ..engine import checkpoints
+from ..engine import checkpoints, git
 from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
 from . import advance, consent, worktree
@@ -279,7 +279,7 @@ def _put_away(workspace: Workspace, root: str, name: str, purge: bool) -> None:
     store.archive(root, name, purge)
     try:
         checkpoints.forget(workspace.project, name, kept, workspace.environment)
-    except checkpoints.Unavailable:  # then there are none
+    except git.Unavailable:  # then there are none
         pass
     except LoopError as error:
         workspace.note(f"the checkpoints of {name} are still there: {error}")

@@ -13,7 +13,7 @@ from ..core.journal.state import LoopState
 from ..core.plan import outline, work
 from ..core.plan import worktrees as rules
 from ..core.steps import attempts, waves
-from ..engine import checkpoints
+from ..engine import checkpoints, git, restoring, trees
 from ..engine import worktrees as engine
 from ..store import loops, place, trust
 from ..store.loop import Loop
@@ -94,7 +94,7 @@ def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
     if not rows:
         return ""
     base, left_out = rows[0]["base"], rows[0].get("left_out")
-    clean = base == checkpoints.head(workspace.project, workspace.environment)
+    clean = base == git.head(workspace.project, workspace.environment)
     begin = "" if clean else ", the working files as they are now"
     lines = [f"worktrees begin at {base[:12]}{begin}"]
     if left_out:
@@ -178,15 +178,15 @@ def _merged(
     facts["left_out"] = [name for name in theirs.left_out if not name.endswith("(a submodule)")]
     facts["left_out"] += [f"{name} (outside the project)" for name in outside]
     ours = checkpoints.snapshot(project, environment, [loop.root])
-    result = checkpoints.merged(project, row.tree, ours.tree, theirs.tree, environment)
+    result = trees.merged(project, row.tree, ours.tree, theirs.tree, environment)
     if result.conflicts:
         return attempts.conflict(state, task, result.conflicts)
     spare = spared(ours.left_out)
-    done = checkpoints.restore(project, ours.tree, result.tree, environment, spare)
+    done = restoring.restore(project, ours.tree, result.tree, environment, spare)
     if done.left:
-        checkpoints.restore(project, result.tree, ours.tree, environment, spare)
+        restoring.restore(project, result.tree, ours.tree, environment, spare)
         way = "clear the way"
-        if any(name.endswith(f"({checkpoints.IGNORED})") for name in done.left):
+        if any(name.endswith(f"({restoring.IGNORED})") for name in done.left):
             way = f"take what git ignores here out of {shown}, or stop ignoring it"
         what = f"{task.id} cannot be merged now: {rules.named(done.left)}"
         raise Refused(what, f"nothing was changed; {way}, then: loopkit wave merge {task.id}")
@@ -198,7 +198,7 @@ def _check_trees(workspace: Workspace, task: str, path: str, shown: str) -> None
     project, environment = workspace.project, workspace.environment
     try:
         known = engine.is_one(project, path, environment)
-    except checkpoints.Unavailable as error:
+    except git.Unavailable as error:
         todo = f"copy what {task} made there into the project, then: loopkit task fail {task}"
         raise Refused(f"{error.what}, so nothing can be merged from {shown}", todo) from None
     if not known:
@@ -348,7 +348,7 @@ def _remove(
         try:
             if not why:
                 engine.remove(workspace.project, tree.path, standing, workspace.environment)
-        except checkpoints.GitFault as error:  # git keeps it: locked, for one
+        except git.GitFault as error:  # git keeps it: locked, for one
             why = error.what
         if why:
             kept.append(path)

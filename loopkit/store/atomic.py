@@ -22,7 +22,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
     known = _bits(path)
     bits = (USUAL if known is None else known) & most
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | inside.flags("O_BINARY")
         try:
             descriptor = os.open(beside, flags, bits)
         except FileExistsError:  # left by a process of that number, or a link somebody planted
@@ -40,10 +40,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
             os.close(descriptor)
         os.replace(beside, path)
     except OSError:
-        try:
-            os.unlink(beside)
-        except OSError:
-            pass
+        remove(beside)
         raise
 
 
@@ -61,33 +58,49 @@ def create(path: str, data: bytes) -> bool:
         os.rename(whole, path)
         return True
     finally:
-        try:
-            os.unlink(whole)
-        except OSError:
-            pass
+        remove(whole)
     return True
 
 
-def append(path: str, data: bytes) -> None:
-    """Append lines to a regular file with one write, closing an unfinished last line first; what
-    was written is taken back on failure. Raises OSError."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-    flags |= inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
-    descriptor = os.open(path, flags, USUAL)
+def remove(path: str) -> None:
+    """Delete a file; no fault where that cannot be done."""
     try:
-        state = os.fstat(descriptor)
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def append(
+    path: str,
+    data: bytes,
+    ending: bytes = b"\n",
+    create: bool = True,
+    sync: bool = True,
+    bits: int = USUAL,
+) -> int:
+    """Append lines to a regular file with one write, closing an unfinished last line with `ending`;
+    returns the file's size. What was written is taken back on failure. Raises OSError. A process
+    that dies within the write leaves a torn line, which readers skip."""
+    flags = os.O_RDWR | os.O_APPEND | inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
+    descriptor = os.open(path, flags | (os.O_CREAT if create else 0), bits)
+    try:
+        state, written = os.fstat(descriptor), 0
         if not stat.S_ISREG(state.st_mode):
             raise OSError(errno.EINVAL, "it is no file", path)
         if state.st_size:
             os.lseek(descriptor, state.st_size - 1, os.SEEK_SET)  # O_APPEND writes at the end
-            data = data if os.read(descriptor, 1) == b"\n" else b"\n" + data
+            data = data if os.read(descriptor, 1) == b"\n" else ending + data
         try:
-            while data:
-                data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+            if sync:
+                os.fsync(descriptor)
         except OSError:
-            os.ftruncate(descriptor, state.st_size)
+            # unless somebody has written behind it
+            if written and os.fstat(descriptor).st_size == state.st_size + written:
+                os.ftruncate(descriptor, state.st_size)
             raise
+        return os.fstat(descriptor).st_size
     finally:
         try:
             os.close(descriptor)

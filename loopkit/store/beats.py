@@ -13,6 +13,8 @@ import stat
 import time
 from collections import namedtuple
 
+from . import inside
+
 FOLDER = "beats"
 #: at: POSIX seconds of the call · result: a word of the launcher's, or silent, held, told, refused,
 #: fault; empty where it could not be noted · pid: of a call that is `begun`, else None · took:
@@ -26,7 +28,7 @@ def end(data: str, event: str, result: str) -> None:
     try:
         if os.path.islink(folder):
             return
-        flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags = os.O_WRONLY | inside.flags("O_NOFOLLOW", "O_NONBLOCK")
         handle = os.open(os.path.join(folder, event), flags)
     except (OSError, ValueError):
         return
@@ -51,11 +53,8 @@ def any_call(data: str) -> bool:
 
 def read(data: str, event: str) -> Beat | None:
     """The last call of an event; None where there was none, or nothing could be noted."""
-    path = os.path.join(data, FOLDER, event)
     try:
-        if os.path.islink(path) or not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
+        with inside.opened(os.path.join(data, FOLDER, event), 1 << 20) as file:
             words = file.read(200).decode("ascii", "replace").split()
             at = os.fstat(file.fileno()).st_mtime
     except OSError:

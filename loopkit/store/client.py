@@ -34,8 +34,8 @@ def settings(environment: dict, folders: list[str], system: str) -> list[Setting
     for name in ("settings.local.json", "settings.json"):
         paths += [os.path.join(folder, ".claude", name) for folder in folders]
     paths.append(os.path.join(place.config_dir(environment), "settings.json"))
-    found = filter(_exists, dict.fromkeys(paths))
-    return [Settings(path, *_record(path), path == managed) for path in found]
+    present = filter(_exists, dict.fromkeys(paths))
+    return [Settings(path, *_record(path), path == managed) for path in present]
 
 
 def _exists(path: str) -> bool:
@@ -53,24 +53,24 @@ def _record(path: str) -> tuple[dict, str]:
             text = file.read(LARGEST + 1)
         if len(text) > LARGEST:
             return {}, "is too large"
-        found = json.loads(text)
+        record = json.loads(text)
     except OSError as error:
         return {}, f"cannot be read ({error.strerror})"
     except (ValueError, RecursionError):
         return {}, "is not JSON"
-    return (found, "") if isinstance(found, dict) else ({}, "is no JSON object")
+    return (record, "") if isinstance(record, dict) else ({}, "is no JSON object")
 
 
 def table(values: dict, name: str) -> dict:
     """A part of a file that should be an object; {} where it is none."""
-    found = values.get(name)
-    return found if isinstance(found, dict) else {}
+    value = values.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def allowed(file: Settings) -> list[str]:
     """The rules in a file's `permissions.allow`; [] where it has none."""
-    found = table(file.values, "permissions").get("allow")
-    return [rule for rule in found if isinstance(rule, str)] if isinstance(found, list) else []
+    rules = table(file.values, "permissions").get("allow")
+    return [rule for rule in rules if isinstance(rule, str)] if isinstance(rules, list) else []
 
 
 def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] | None:
@@ -84,17 +84,17 @@ def deciding(files: list[Settings], part: str, name: str) -> tuple[object, str] 
 
 def installed(environment: dict, folders: list[str]) -> dict[str, str]:
     """{plugin id: its folder} of the plugins installed for everybody or for one of `folders`."""
-    own = os.path.join(place.config_dir(environment), "plugins")
-    values, _ = _record(os.path.join(own, "installed_plugins.json"))
-    markets, _ = _record(os.path.join(own, "known_marketplaces.json"))
-    found = {}
+    home = os.path.join(place.config_dir(environment), "plugins")
+    values, _ = _record(os.path.join(home, "installed_plugins.json"))
+    markets, _ = _record(os.path.join(home, "known_marketplaces.json"))
+    plugins = {}
     for name, rows in table(values, "plugins").items():
         for row in rows if isinstance(rows, list) else [rows]:
             if not isinstance(row, dict) or not isinstance(row.get("installPath"), str):
                 continue
             if row.get("scope", "user") in ("user", "managed") or row.get("projectPath") in folders:
-                found[name] = _read_in_place(markets, name) or row["installPath"]
-    return found
+                plugins[name] = _read_in_place(markets, name) or row["installPath"]
+    return plugins
 
 
 def _read_in_place(markets: dict, plugin_id: str) -> str | None:
@@ -114,9 +114,9 @@ def _read_in_place(markets: dict, plugin_id: str) -> str | None:
 
 def copies(plugins: dict[str, str]) -> dict[str, str]:
     """Those of `installed` that are this plugin, from whichever marketplace."""
-    own = {name: folder for name, folder in plugins.items() if name.startswith("loop@")}
+    ours = {name: folder for name, folder in plugins.items() if name.startswith("loop@")}
     program = os.path.join("bin", "loopkit")
-    return {name: own[name] for name in own if os.path.isfile(os.path.join(own[name], program))}
+    return {name: ours[name] for name in ours if os.path.isfile(os.path.join(ours[name], program))}
 
 
 def manifest(folder: str) -> dict:

@@ -41,11 +41,8 @@ _TAKES = {
 def read(origin: Origin) -> dict:
     """Settings for a new loop, the defaults where the file is untrusted: `limits` (iterations, usd,
     seconds; None for none), `approval`, settings.DEFAULTS, `blocklist` (experts that are not
-    asked), `user` (whether the user's own learnings are recalled).
-
-    Raises Damaged where the file cannot be read or parsed, UsageFault for an unknown key or a wrong
-    value.
-    """
+    asked), `user` (whether the user's own learnings are recalled). Raises Damaged where the file
+    cannot be read or parsed, UsageFault for an unknown key or a wrong value."""
     path = os.path.join(origin.root, CONFIG)
     try:
         return parsed(origin.settings(), path)
@@ -127,19 +124,15 @@ def _checked(given: dict, path: str) -> dict:
     if config.revision_threshold > config.approval_threshold:
         what = f"{path}: revision_threshold is {config.revision_threshold}"
         raise UsageFault(what, f"give {_TAKES['revision_threshold']}")
-    chosen = {}
-    for kind in ("iterations", "usd", "seconds"):
-        value = getattr(config.limits, kind)
+    values = config.model_dump()
+    for kind, value in values["limits"].items():
         try:
-            chosen[kind] = limits.amount(str(value), None, kind)
+            values["limits"][kind] = limits.amount(str(value), None, kind)
         except UsageFault:
             what = f"{path}: limits.{kind} is {value!r}"
             raise UsageFault(what, f"give {_TAKES[f'limits.{kind}']}") from None
-    values = config.model_dump()
-    values["limits"] = chosen
-    values["blocklist"] = values.pop("panel")["blocklist"]
-    values["user"] = values.pop("recall")["user"]
-    return values
+    panel, recall = values.pop("panel"), values.pop("recall")
+    return values | panel | recall
 
 
 def _fault(path: str, error: Any) -> UsageFault:

@@ -16,6 +16,7 @@ FOLDER = "learnings"
 MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
 #: Bytes of a file in which a status is looked for.
 LARGEST = 1_000_000
+_DECISION = "context", "choice", "alternatives", "consequences", "depends_on", "invalidated_if"
 _STATUS = re.compile(rb"^(\*\*Status:?\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
 
@@ -33,43 +34,24 @@ def _number(row: dict) -> str:
 
 def text(row: dict, status: str = "DECISION") -> str:
     """The file of a decision or an anti-pattern (rule: Files, learnings/NNN-slug.md)."""
-    lines = _lesson(row) if decisions.is_lesson(row) else _decision(row, status)
+    lesson = decisions.is_lesson(row)
+    lines = [
+        f"# {'Anti-Pattern' if lesson else 'Decision'} {_number(row)}: {_line(row, 'title')}",
+        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
+        f"**Status**: {'ANTI-PATTERN' if lesson else status}",
+    ]
+    for key in ("source", "what", "why", "avoid") if lesson else _DECISION:
+        if key == "alternatives":
+            lines.append("**Alternatives Rejected**:")
+            lines += [f"- {_clean(text)}" for text in row.get(key, [])[:MOST_ALTERNATIVES]]
+        else:
+            lines.append(f"**{key.replace('_', ' ').title()}**: {_line(row, key)}")
+    if row.get("supersedes") and not lesson:
+        older = ", ".join(f"{number:03d}" for number in row["supersedes"])
+        lines.append(f"**Supersedes**: {older}")
     if row.get("files"):
         lines.append(f"**Files**: {_clean(', '.join(row['files'][:MOST_FILES]))}")
     return "\n".join(lines) + "\n"
-
-
-def _head(kind: str, row: dict, status: str) -> list[str]:
-    return [
-        f"# {kind} {_number(row)}: {_line(row, 'title')}",
-        f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
-        f"**Status**: {status}",
-    ]
-
-
-def _decision(row: dict, status: str) -> list[str]:
-    older = ", ".join(f"{number:03d}" for number in row.get("supersedes", ()))
-    return [
-        *_head("Decision", row, status),
-        f"**Context**: {_line(row, 'context')}",
-        f"**Choice**: {_line(row, 'choice')}",
-        "**Alternatives Rejected**:",
-        *[f"- {_clean(text)}" for text in row.get("alternatives", [])[:MOST_ALTERNATIVES]],
-        f"**Consequences**: {_line(row, 'consequences')}",
-        f"**Depends On**: {_line(row, 'depends_on')}",
-        f"**Invalidated If**: {_line(row, 'invalidated_if')}",
-        *([f"**Supersedes**: {older}"] if older else []),
-    ]
-
-
-def _lesson(row: dict) -> list[str]:
-    return [
-        *_head("Anti-Pattern", row, "ANTI-PATTERN"),
-        f"**Source**: {_line(row, 'source')}",
-        f"**What**: {_line(row, 'what')}",
-        f"**Why**: {_line(row, 'why')}",
-        f"**Avoid**: {_line(row, 'avoid')}",
-    ]
 
 
 def _line(row: dict, key: str) -> str:
@@ -84,12 +66,9 @@ def write(
     folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None
 ) -> list[str]:
     """Write the files that are missing, and the status of superseded decisions; gives the new
-    paths.
-
-    folder: the loop's; rows: as folded from the journal; superseded: {number: number of the newer
-    one}. A file that is there stays as it is, but for its status, whoever edited or renamed it.
-    What is written is known as the person's own from then on. Raises OSError.
-    """
+    paths. folder: the loop's; rows: as folded from the journal; superseded: {number: number of the
+    newer one}. A file that is there stays as it is, but for its status, whoever edited or renamed
+    it. What is written is known as the person's own from then on. Raises OSError."""
     newer, made, rows = superseded or {}, [], list(rows)
     present = _present(folder) if rows else {}
     for row in rows:
@@ -116,12 +95,12 @@ def _vouched(data: bytes) -> tuple[str, str]:
 
 def _present(folder: str) -> dict[str, str]:
     """{number as written: name} of the files that are there."""
-    found: dict[str, str] = {}
+    present: dict[str, str] = {}
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for entry in sorted(os.listdir(os.path.join(folder, FOLDER))):
             if entry.endswith(".md") and entry[:3].isdigit():
-                found.setdefault(entry.split("-")[0].removesuffix(".md"), entry)
-    return found
+                present.setdefault(entry.split("-")[0].removesuffix(".md"), entry)
+    return present
 
 
 def _mark(folder: str, target: str, status: str) -> None:
@@ -131,10 +110,9 @@ def _mark(folder: str, target: str, status: str) -> None:
         raw = inside.read(target, LARGEST)
     except OSError:
         return
-    wanted = status.encode()
-    found = _STATUS.search(raw)
-    if found is not None and found[2].strip() != wanted:
-        data = raw[: found.start(2)] + wanted + raw[found.end(2) :]
+    wanted, match = status.encode(), _STATUS.search(raw)
+    if match is not None and match[2].strip() != wanted:
+        data = raw[: match.start(2)] + wanted + raw[match.end(2) :]
         how = trust.known_contents().get(_vouched(raw)[0])
         if how is not None:  # it is as trusted as before
             trust.vouch(how, [_vouched(data)])

@@ -1,16 +1,20 @@
-"""Digests of files that evidence vouches for, and the commit it stood on."""
+"""Files of a project: digests and sizes of those that evidence vouches for, the commit of HEAD."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import stat
 import subprocess
+from collections.abc import Iterable, Iterator
 
 from . import place
 
 #: Bytes of a file that are hashed whole; of larger ones size and modification time stand in.
 LARGEST = 100_000_000
+#: Most files of a folder whose sizes are added.
+MOST_FILES = 20_000
 #: Folders that are not looked into.
 SKIPPED = {".git", ".loop", "__pycache__", "node_modules"}
 
@@ -64,3 +68,27 @@ def head(project: str, environment: dict) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None
+
+
+def size(project: str, shape: str, paths: Iterable[str]) -> int:
+    """Bytes of the file `shape` and of the files or folders `paths`, relative to the project."""
+    files: Iterable[str] = [shape]
+    for path in dict.fromkeys(paths):
+        full = os.path.join(project, path)
+        inner = itertools.islice(_below(full), MOST_FILES) if os.path.isdir(full) else [full]
+        files = itertools.chain(files, inner)
+    return sum(map(_size, files))
+
+
+def _below(folder: str) -> Iterator[str]:
+    for top, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        yield from (os.path.join(top, name) for name in names)
+
+
+def _size(full: str) -> int:
+    try:
+        state = os.stat(full)
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return 0
+    return state.st_size if stat.S_ISREG(state.st_mode) else 0

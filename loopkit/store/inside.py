@@ -44,10 +44,8 @@ def opened(path: str, most: int, links: bool = False) -> BinaryIO:
 
 def check(root: str, path: str) -> None:
     """Raise OSError (ELOOP, with the link's name) where `path` or a folder on its way is a link.
-
     root: a folder that is trusted as it stands · path: what is going to be written, below it; it
-    need not exist.
-    """
+    need not exist."""
     current = root
     for part in os.path.relpath(path, root).split(os.sep):
         if part == os.pardir:

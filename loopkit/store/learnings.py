@@ -14,9 +14,9 @@ from .origin import LEARNINGS, PROJECT, USER, Origin
 
 def user_dir(environment: dict) -> str:
     """LOOPKIT_CONFIG_DIR, else `loopkit` in XDG_CONFIG_HOME, else in ~/.config."""
-    given = environment.get("LOOPKIT_CONFIG_DIR")
-    if given:
-        return os.path.abspath(given)
+    folder = environment.get("LOOPKIT_CONFIG_DIR")
+    if folder:
+        return os.path.abspath(folder)
     home = environment.get("HOME") or os.path.expanduser("~")
     base = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     return os.path.join(base, "loopkit")
@@ -34,10 +34,9 @@ def user_too(whose: Origin) -> bool:
     import tomllib
 
     try:
-        given = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
+        table = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n")).get("recall")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return False
-    table = given.get("recall")
     return isinstance(table, dict) and table.get("user") is True
 
 
@@ -59,19 +58,19 @@ def rows(path: str, whose: Origin | None = None) -> list[dict]:
 def known(whose: Origin, environment: dict, note: Callable[[str], None]) -> list[Learning]:
     """All that counts, each once; the user's lines where they are switched on."""
     user = path_of(None, environment) if user_too(whose) else ""
-    found: list[Learning] = []
+    learnings: list[Learning] = []
     bad: dict[str, list[int]] = {PROJECT: [], USER: []}
     for content in origin.contents(whose, note, user):
         learning = origin.learning(content) if content.how else None
         if learning:
-            found.append(learning)
+            learnings.append(learning)
         elif content.how and content.number:
             bad[content.where].append(content.number)
-    own = os.path.join(os.path.basename(whose.root), LEARNINGS)
-    for path, numbers in ((own, bad[PROJECT]), (user, bad[USER])):
+    project = os.path.join(os.path.basename(whose.root), LEARNINGS)
+    for path, numbers in ((project, bad[PROJECT]), (user, bad[USER])):
         if numbers:
             note(named(path, numbers))
-    return learned.unlike(found)
+    return learned.unlike(learnings)
 
 
 def fitting(
@@ -84,9 +83,9 @@ def fitting(
 ) -> list[Learning]:
     """The learnings that fit a request best, at most `most`, each with a title of its own. `note`
     is told, once a file, what could not be read. No `.loop`: none."""
-    found = known(whose, environment, note) if whose else []
+    learnings = known(whose, environment, note) if whose else []
     titled: dict[str, Learning] = {}
-    for match in recall.ordered(recall.relevant(found, request), now)[:most]:
+    for match in recall.ordered(recall.relevant(learnings, request), now)[:most]:
         learning = match.what
         title = f"{learned.CAME} {learning.title}" if learning.taken else learning.title
         if title in titled:  # an answer names a learning by its title
@@ -102,10 +101,8 @@ def path_of(root: str | None, environment: dict) -> str:
 
 def append(path: str, added: list[dict]) -> None:
     """Add rows as lines with one write; an unfinished last line stays a line of its own. The caller
-    holds the lock. They are known as the person's own from then on, wherever the file goes.
-
-    Raises OSError; what was written of them is then taken back.
-    """
+    holds the lock. They are known as the person's own from then on, wherever the file goes. Raises
+    OSError; what was written of them is then taken back."""
     written = [_line(row) for row in added]
     kind = origin.LEARNING
     trust.vouch(trust.OWN, [(origin.digest(kind, line), kind) for line in written])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -45,50 +46,40 @@ def locked(root: str) -> Iterator[None]:
     # slower to import than all of ours together, and commands that only read do without
     import portalocker
 
+    path, flags = os.path.join(root, "lock"), portalocker.LOCK_EX | portalocker.LOCK_NB
     try:
-        inside.check(root, os.path.join(root, "lock"))
-        lock = portalocker.Lock(
-            os.path.join(root, "lock"),
-            mode="a",
-            timeout=LOCK_SECONDS,
-            check_interval=LOCK_STEP,
-            flags=portalocker.LOCK_EX | portalocker.LOCK_NB,
-        )
+        inside.check(root, path)
+        lock = portalocker.Lock(path, "a", LOCK_SECONDS, LOCK_STEP, flags=flags)
         lock.acquire()
     except portalocker.exceptions.AlreadyLocked:
-        raise Refused(
-            f"{root}: another command has been writing for {LOCK_SECONDS} s",
-            "wait for it, or end it",
-            code="busy",
-        ) from None
-    except (
-        portalocker.exceptions.LockException
-    ) as error:  # the system refuses, or knows no locks here
+        what = f"{root}: another command has been writing for {LOCK_SECONDS} s"
+        raise Refused(what, "wait for it, or end it", code="busy") from None
+    except portalocker.exceptions.LockException as error:  # refused, or the system knows no locks
+        no_lock = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
         why = error.__cause__
-        raise unwritable(
-            root,
-            why if isinstance(why, OSError) else OSError(errno.ENOLCK, os.strerror(errno.ENOLCK)),
-        ) from None
+        raise unwritable(root, why if isinstance(why, OSError) else no_lock) from None
     except OSError as error:
         raise unwritable(root, error) from None
     try:
         yield
     finally:
-        with contextlib.suppress(
-            OSError, portalocker.exceptions.LockException
-        ):  # the process's end gives it back
+        # where this fails, the end of the process gives it back
+        with contextlib.suppress(OSError, portalocker.exceptions.LockException):
             lock.release()
 
 
-def _check_readable(lines: list[Event]) -> None:
-    """Raises UsageFault where a line could not be read back."""
-    for line in lines:
-        if LOOP.decode(encode(line)) is None:
+def _events(changes: list[Change], by: str) -> list[Event]:
+    """Events of now. Raises UsageFault where one could not be read back."""
+    now = clock.stamp(time.time())
+    events = [Event(kind, data, now, by) for kind, data in changes]
+    for event in events:
+        if LOOP.decode(encode(event)) is None:
+            what = "something in it cannot be kept, as a number that is too large"
             raise UsageFault(
-                f"{line.type.replace('_', ' ')}: something in it cannot be kept, as a number that "
-                "is too large",
+                f"{event.type.replace('_', ' ')}: {what}",
                 "nothing was recorded; give what the form asks for",
             )
+    return events
 
 
 def unwritable(path: str, error: OSError) -> Damaged:
@@ -123,15 +114,11 @@ class Loop:
     @classmethod
     def active(cls, root: str) -> Loop | None:
         """The project's active loop: the snapshot names it, else the journals do, and the snapshot
-        is made anew.
-
-        None where there is no loop.
-
-        Raises Damaged where journals exist and none of them can be read.
-        """
-        found = cls._of_snapshot(root)
-        if found is not None:
-            return found
+        is made anew. None where there is no loop. Raises Damaged where journals exist and none of
+        them can be read."""
+        loop = cls._of_snapshot(root)
+        if loop is not None:
+            return loop
         try:
             name = loops.active(root)
         except OSError as error:
@@ -139,14 +126,14 @@ class Loop:
         if name is None:
             damaged = loops.names(root)
             return cls(root, damaged[-1]) if damaged else None  # says what is wrong with it
-        found = cls(root, name)
-        if found.ours:  # nothing is written for a loop of strangers
-            found.write_snapshot()
-        return found
+        loop = cls(root, name)
+        if loop.ours:  # nothing is written for an untrusted loop
+            loop.write_snapshot()
+        return loop
 
     @classmethod
     def _of_snapshot(cls, root: str) -> Loop | None:
-        """The loop that the snapshot names, unless that is a stranger's or an old copy."""
+        """The loop that the snapshot names, unless that is untrusted or an old copy."""
         snapshot = loops.read_snapshot(root)
         try:
             if snapshot is None or not loops.vouched(root, snapshot):
@@ -155,8 +142,8 @@ class Loop:
             raise unreadable(error) from None
         name = snapshot["loop"]
         if loops.is_loop(root, name):
-            found = cls(root, name)
-            return None if loops.outdated(root, name, found.state.session) else found
+            loop = cls(root, name)
+            return None if loops.outdated(root, name, loop.state.session) else loop
         if os.path.isdir(os.path.join(root, name)) and snapshot["status"] not in verdict.FINAL:
             raise Damaged(
                 f"{loops.ledger(root, name)} is gone, the journal of a loop that is not over",
@@ -168,30 +155,16 @@ class Loop:
     def create(cls, root: str, text: str, changes: list[Change], by: str) -> Loop:
         """A new numbered loop folder with its first lines, known as ours. The caller holds the
         lock. Raises Damaged, UsageFault."""
-        from ..core.journal import slug
-
-        _check_readable([Event(kind, data, "", by) for kind, data in changes])
-        made = None
+        token = trust.new_token()
+        changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
+        events, made = _events(changes, by), None
         try:
             clean_up(root)
-            number = next_number(root)
-            while True:
-                name = slug.folder(number, text)
-                try:
-                    os.mkdir(os.path.join(root, name))
-                    made = os.path.join(root, name)
-                    break
-                except FileExistsError:
-                    number += 1
-            os.mkdir(os.path.join(root, name, "evidence"))
-            now, token = clock.stamp(time.time()), trust.new_token()
+            name = _new_folder(root, text)
+            made = os.path.join(root, name)
+            os.mkdir(os.path.join(made, "evidence"))
             trust.remember(root, name, token)
-            changes = [(changes[0][0], {**changes[0][1], "token": token}), *changes[1:]]
-            journal.create(
-                loops.ledger(root, name),
-                LOOP,
-                [Event(kind, data, now, by) for kind, data in changes],
-            )
+            journal.create(loops.ledger(root, name), LOOP, events)
         except OSError as error:
             if made is not None:  # its number was never told to anybody
                 import shutil
@@ -209,9 +182,8 @@ class Loop:
         try:
             tail = journal.read(self.path, LOOP, self.offset)
         except OSError as error:
-            raise Damaged(
-                f"cannot read {self.path}: {error.strerror}", "see loopkit doctor"
-            ) from None
+            what = f"cannot read {self.path}: {error.strerror}"
+            raise Damaged(what, "see loopkit doctor") from None
         if tail is None:  # rewritten by somebody else: from the start again
             self.state, self.offset, self.damaged, self._lines = LoopState(self.name), 0, [], 0
             tail = journal.read(self.path, LOOP)
@@ -222,10 +194,9 @@ class Loop:
             try:
                 LOOP.apply(self.state, event)
             except (KeyError, TypeError, ValueError, AttributeError, LoopError) as error:
+                what = f"a {event.type} line of {event.at[:20]!r} cannot be used"
                 raise Damaged(
-                    f"{self.path}: a {event.type} line of {event.at[:20]!r} cannot be used "
-                    f"({repr(error)[:80]})",
-                    "see loopkit doctor",
+                    f"{self.path}: {what} ({repr(error)[:80]})", "see loopkit doctor"
                 ) from None
         self.damaged += [self._lines + number for number in tail.damaged]
         self._lines += len(tail.events) + len(tail.damaged) + len(tail.cut)
@@ -246,11 +217,9 @@ class Loop:
         or none."""
         if not changes:
             return
-        now = clock.stamp(time.time())
-        lines = [Event(kind, data, now, by) for kind, data in changes]
-        _check_readable(lines)
+        events = _events(changes, by)
         try:
-            journal.append(self.path, LOOP, lines)
+            journal.append(self.path, LOOP, events)
         except OSError as error:
             raise unwritable(self.path, error) from None
         try:
@@ -272,6 +241,18 @@ class Loop:
         """The snapshot; it is derived, so a failure to write it loses nothing and is not raised."""
         with contextlib.suppress(OSError):
             loops.write_snapshot(self.root, snapshots.build(self.state, self.offset))
+
+
+def _new_folder(root: str, text: str) -> str:
+    """Make a loop's folder under the next free number; gives its name. Raises OSError."""
+    from ..core.journal import slug
+
+    for number in itertools.count(next_number(root)):
+        name = slug.folder(number, text)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(os.path.join(root, name))
+            return name
+    raise AssertionError
 
 
 def next_number(root: str) -> int:
@@ -296,20 +277,17 @@ def _entries(folder: str) -> list[str]:
 
 def clean_up(root: str) -> None:
     """Finish what a command that was killed left half done: a purge, a folder that was going to be
-    a loop. The index that earlier versions kept goes.
-
-    The caller holds the lock, so nobody is at work there. Never raises OSError.
-    """
+    a loop. The index that earlier versions kept goes. The caller holds the lock, so nobody is at
+    work there. Never raises OSError."""
     import shutil
 
     from ..core.journal import slug
 
     try:
-        entries = [one.name for one in os.scandir(root) if one.is_dir(follow_symlinks=False)]
+        entries = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(root, "learnings.db"))
+    atomic.remove(os.path.join(root, "learnings.db"))
     for folder in (root, os.path.join(root, "archive"), seals.folder()):
         atomic.clean_up(folder)
     for name in entries:

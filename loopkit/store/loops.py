@@ -8,6 +8,7 @@ import json
 import os
 from collections import namedtuple
 
+from ..core.journal import verdict
 from ..core.journal.session import ALONE, SESSION, Session
 from ..core.steps import snapshot as snapshots
 from . import atomic, inside, journal, trust
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from ..core.journal.state import LoopState
 
 SNAPSHOT = "workflow-state.json"
-#: Bytes of a snapshot at the most; of a stranger's journal, and how many of these are looked at: a
+#: Bytes of a snapshot at the most; of an untrusted journal, and how many of these are looked at: a
 #: hook has seconds.
-LARGEST, GLANCE, MOST_STRANGERS = 1 << 25, 1 << 20, 20
+LARGEST, GLANCE, MOST_UNTRUSTED = 1 << 25, 1 << 20, 20
 
 #: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work
 #: (up to date), whether that had to be rebuilt from the journal.
@@ -28,26 +29,27 @@ View = namedtuple("View", "root name session snapshot rebuilt")
 
 def names(root: str) -> list:
     """Loop folders with a journal, lowest number first."""
-    found = []
     try:
-        entries = os.listdir(root)
+        numbered = [(name.split("-", 1)[0], name) for name in os.listdir(root)]
     except OSError:
         return []
-    for name in entries:
-        digits = name.split("-", 1)[0]
-        if digits.isdigit() and digits.isascii() and is_loop(root, name):
-            found.append((int(digits), name))
-    return [name for _, name in sorted(found)]
+    numbered = [row for row in numbered if row[0].isdigit() and row[0].isascii()]
+    numbered.sort(key=lambda row: (int(row[0]), row[1]))
+    return [name for _, name in numbered if is_loop(root, name)]
 
 
 def is_loop(root: str, name: str) -> bool:
     """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and
     are none."""
-    folder = os.path.join(root, name)
-    if os.path.basename(name) != name or name in (os.curdir, os.pardir) or os.path.islink(folder):
+    path = ledger(root, name)
+    if not _is_plain(name) or os.path.islink(os.path.dirname(path)):
         return False
-    path = os.path.join(folder, journal.NAME)
     return os.path.exists(path) and not os.path.islink(path)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name stays in its folder."""
+    return os.path.basename(name) == name and name not in (os.curdir, os.pardir)
 
 
 def ledger(root: str, name: str) -> str:
@@ -58,17 +60,11 @@ def ledger(root: str, name: str) -> str:
 def read_snapshot(root: str) -> dict | None:
     """The snapshot as it stands on disk, or None where it is missing, damaged or edited."""
     try:
-        with inside.opened(os.path.join(root, SNAPSHOT), LARGEST) as file:
-            snapshot = snapshots.parse(file.read())
+        snapshot = snapshots.parse(inside.read(os.path.join(root, SNAPSHOT), LARGEST))
     except OSError:
         return None
     name = snapshot.get("loop") if snapshot is not None else None
-    plain = (
-        type(name) is str
-        and os.path.basename(name) == name
-        and name not in ("", os.curdir, os.pardir)
-    )
-    return snapshot if plain else None
+    return snapshot if type(name) is str and name and _is_plain(name) else None
 
 
 def write_snapshot(root: str, snapshot: dict) -> None:
@@ -79,12 +75,9 @@ def write_snapshot(root: str, snapshot: dict) -> None:
 
 def view(root: str) -> View | None:
     """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where
-    that cannot be done.
-
-    None: no loop, or its journal cannot be read. Nothing is written. Of strangers' loops, which
-    come last, no more than the session is found out, and their snapshot stays empty: `trust.known`
-    tells.
-    """
+    that cannot be done. None: no loop, or its journal cannot be read. Nothing is written. Of
+    untrusted loops, which come last, no more than the session is found out, and their snapshot
+    stays empty: `trust.known` tells."""
     snapshot = read_snapshot(root)
     if snapshot is not None and is_loop(root, snapshot["loop"]) and vouched(root, snapshot):
         session = _catch_up(root, snapshot)
@@ -95,6 +88,11 @@ def view(root: str) -> View | None:
         return None
     if not ours(root, name):
         return View(root, name, _glance(root, name)[0], {}, True)
+    return rebuilt(root, name)
+
+
+def rebuilt(root: str, name: str) -> View | None:
+    """A loop's view from its whole journal; None where nothing in it counts. Raises OSError."""
     state, tail = fold(root, name)
     if not state.lines:
         return None
@@ -105,8 +103,6 @@ def serving(roots: list, session_id: str) -> View | None:
     """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own,
     else the nearest that is not over, else the nearest. Loops that came from elsewhere do not
     count. Raises OSError."""
-    from ..core.journal import verdict
-
     best = None
     for root in roots:
         found = view(root)
@@ -129,8 +125,7 @@ def vouched(root: str, snapshot: dict) -> bool:
 def ours(root: str, name: str) -> bool:
     """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises
     OSError."""
-    with inside.opened(ledger(root, name), journal.LARGEST) as file:
-        return trust.mentioned(file.read())
+    return trust.mentioned(inside.read(ledger(root, name), journal.LARGEST))
 
 
 def untrusted_only(root: str) -> bool:
@@ -139,38 +134,32 @@ def untrusted_only(root: str) -> bool:
     snapshot = read_snapshot(root)
     if snapshot is not None and vouched(root, snapshot):
         return False
-    there = names(root)
-    return bool(there) and not any(ours(root, name) for name in there)
+    known = names(root)
+    return bool(known) and not any(ours(root, name) for name in known)
 
 
 def again(found: View) -> Session | None:
     """The session of a view as its journal says by now; None where it cannot be read any more."""
     session = _catch_up(found.root, found.snapshot)
-    if session is None:
-        later = view(found.root)
-        session = later.session if later is not None and later.name == found.name else None
-    return session
+    later = view(found.root) if session is None else None
+    return later.session if later is not None and later.name == found.name else session
 
 
 def renew(root: str, name: str) -> None:
     """Write a loop's snapshot anew from its journal; it is derived, so a failure loses nothing and
     is not raised."""
     try:
-        state, tail = fold(root, name)
-        if state.lines:
-            write_snapshot(root, snapshots.build(state, tail.offset))
+        found = rebuilt(root, name)
+        if found is not None:
+            write_snapshot(root, found.snapshot)
     except OSError:
         pass
 
 
 def outdated(root: str, name: str, session: Session) -> bool:
     """Whether a snapshot is that of a loop which was over before the newest one began: an old copy
-    that was put back.
-
-    One that was taken up again and ended later is what commands about an ended loop mean.
-    """
-    from ..core.journal import verdict
-
+    that was put back. One that was taken up again and ended later is what commands about an ended
+    loop mean."""
     if session.status not in verdict.FINAL:
         return False
     newest = names(root)[-1:]
@@ -195,29 +184,24 @@ def put_aside(found: View) -> View | None:
     name = active(found.root)
     if name is None or name == found.name or not ours(found.root, name):
         return None
-    state, tail = fold(found.root, name)
-    return View(found.root, name, state.session, snapshots.build(state, tail.offset), True)
+    return rebuilt(found.root, name)
 
 
 def _catch_up(root: str, snapshot: dict) -> Session | None:
     """The snapshot's session with the lines after `ledger_offset`; None where a line needs the
     whole state."""
-    path = ledger(root, snapshot["loop"])
+    path, offset = ledger(root, snapshot["loop"]), snapshot["ledger_offset"]
     try:
         size = os.stat(path).st_size
         session = Session.load(snapshot["session"])
-        if size == snapshot["ledger_offset"]:
+        if size == offset:
             return session
-        if size < snapshot["ledger_offset"]:
-            return None
-        tail = journal.read(path, SESSION, snapshot["ledger_offset"])
+        tail = journal.read(path, SESSION, offset) if size > offset else None
     except OSError:
         return None
-    if tail is None:
+    if tail is None or any(event.type not in ALONE for event in tail.events):
         return None
     for event in tail.events:
-        if event.type not in ALONE:
-            return None
         SESSION.apply(session, event)
     return session
 
@@ -237,11 +221,8 @@ def fold(root: str, name: str) -> tuple[LoopState, journal.Tail]:
 
 
 def _glance(root: str, name: str) -> tuple[Session, str]:
-    """(Session, when it was started or resumed last) of a journal; of a stranger's that is too
-    large, one that runs.
-
-    Raises OSError and ValueError where it is none.
-    """
+    """(Session, when it was started or resumed last) of a journal; of an untrusted one that is too
+    large, one that runs. Raises OSError and ValueError where it is none."""
     session, last = Session(), ""
     mine = ours(root, name)
     try:
@@ -267,8 +248,6 @@ def active(root: str) -> str | None:
     and of these the one that runs before those that were put aside. Journals that cannot be read
     are passed over. Raises OSError where it cannot be found out which are ours.
     """
-    from ..core.journal import verdict
-
     best = None
     for order, name in enumerate(_candidates(root)):
         try:
@@ -286,15 +265,13 @@ def active(root: str) -> str | None:
 
 
 def _candidates(root: str) -> list:
-    """Our loops; where there is none, the strangers' of the highest numbers."""
-    there, mine = names(root), []
-    for name in there:
+    """Our loops; where there is none, the untrusted ones of the highest numbers."""
+    known, mine = names(root), []
+    for name in known:
         try:
             if ours(root, name):
                 mine.append(name)
         except OSError as error:
-            if error.filename is None or not os.fspath(error.filename).startswith(
-                root
-            ):  # not this journal's fault
+            if not os.fspath(error.filename or "").startswith(root):  # not this journal's fault
                 raise
-    return mine or there[-MOST_STRANGERS:]
+    return mine or known[-MOST_UNTRUSTED:]

@@ -14,7 +14,7 @@ import time
 from collections import namedtuple
 
 from ..core.journal import verdict
-from . import place
+from . import atomic, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,11 +96,8 @@ def rows(state: LoopState) -> list:
 
 def pulled(state: LoopState, created: list) -> list:
     """Journal lines, as (type, data), that take Claude's own tasks into the loop: pending, without
-    a verification.
-
-    Before a loop is shaped Claude's list is its own business: nothing is taken then, and never more
-    tasks than a loop may have. The caller holds the writing lock.
-    """
+    a verification. Before a loop is shaped Claude's list is its own business: nothing is taken
+    then, and never more tasks than a loop may have. The caller holds the writing lock."""
     if state.stage not in ("decompose", "executing", "review"):
         return []
     if state.session.status in verdict.FINAL:
@@ -115,15 +112,9 @@ def pulled(state: LoopState, created: list) -> list:
     blocked_by = _without_circles(state, fresh, known)
     lines = []
     for row in fresh:
-        task_id = known[row.native_id]
-        task = {
-            "id": task_id,
-            "subject": row.subject[:LONGEST_SUBJECT],
-            "description": row.description,
-            "activeForm": row.active_form,
-            "blockedBy": blocked_by[task_id],
-            "native": row.native_id,
-        }
+        task = {"id": known[row.native_id], "subject": row.subject[:LONGEST_SUBJECT]}
+        task |= {"description": row.description, "activeForm": row.active_form}
+        task |= {"blockedBy": blocked_by[task["id"]], "native": row.native_id}
         lines.append(("task_added", {"task": task}))
     return lines
 
@@ -132,15 +123,16 @@ def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
     """{id: blockers} of new tasks, without those that would close a circle."""
     from ..core.plan import graph
 
-    found: dict = {}
+    blockers: dict = {}
     for row in fresh:
-        own = found.setdefault(known[row.native_id], [])
+        task_id = known[row.native_id]
+        blockers[task_id] = []
         for blocker in row.blocked_by:
             if blocker in known or blocker in state.tasks:
-                own.append(known.get(blocker, blocker))
-                if graph.cycle_from(known[row.native_id], found):
-                    own.pop()
-    return found
+                blockers[task_id].append(known.get(blocker, blocker))
+                if graph.cycle_from(task_id, blockers):
+                    blockers[task_id].pop()
+    return blockers
 
 
 # -- reading
@@ -162,11 +154,8 @@ def read_task(path: str) -> dict | None:
 
 def read_tasks(path: str, named: frozenset | None = None, since: float = 0.0) -> tuple:
     """({id: record}, [names of files that say nothing]) of a list's folder, in no order; ({}, [])
-    without one.
-
-    named: where given, of all other files only numbers are read, and those only where their time
-    stamp is not before `since` (POSIX seconds).
-    """
+    without one. named: where given, of all other files only numbers are read, and those only where
+    their time stamp is not before `since` (POSIX seconds)."""
     found: dict = {}
     unreadable: list = []
     try:
@@ -292,10 +281,7 @@ def _write(path: str, record: dict) -> None:
             file.write(text)
         os.replace(draft, path)
     except OSError:
-        try:
-            os.unlink(draft)
-        except OSError:
-            pass
+        atomic.remove(draft)
         raise
 
 
@@ -410,10 +396,8 @@ def withdraw(
     path: str | None, loop_name: str, timeout: float = LOCK_SECONDS, names: list | None = None
 ) -> int:
     """Take a loop's own tasks out of a list (cancelled, archived, removed); tasks that Claude made
-    stay, unmarked. Never raises OSError.
-
-    names: of the files that are meant, None for all. Returns how many files were changed.
-    """
+    stay, unmarked. Never raises OSError. names: of the files that are meant, None for all. Returns
+    how many files were changed."""
     if path is None:
         return 0
     changed, waiting = 0, LockDeadline(timeout)

@@ -38,10 +38,8 @@ Item = namedtuple("Item", "kind name digest text")
 
 def digest(kind: str, raw: bytes, root: str = "") -> str:
     """The digest of settings, a learning's line or a decision's file, however their lines end.
-
     Settings count for one project and its linked worktrees: theirs holds the path of its `.loop`.
-    The others go with the person to another clone.
-    """
+    The others go with the person to another clone."""
     text = raw.removeprefix(journal.BOM).replace(b"\r\n", b"\n").strip()
     where = os.fsencode(_project(root)) if kind == SETTINGS else b""
     return hashlib.sha256(b"\0".join((kind.encode(), where, text))).hexdigest()
@@ -63,10 +61,8 @@ def read_settings(root: str) -> bytes:
 
 class Origin:
     """Of one `.loop`: which of its files git tracks, and which contents of theirs are known.
-
     tracked: names of files below it, as `001-x/learnings/001-y.md`; None for all, where it could
-    not be found out.
-    """
+    not be found out."""
 
     def __init__(self, root: str, tracked: frozenset[str] | None) -> None:
         self.root = root

@@ -66,11 +66,11 @@ def _main(top: str) -> str | None:
 
 
 def _climb(folder: str, name: str) -> str | None:
-    above = (top for top in _upwards(folder) if os.path.exists(os.path.join(top, name)))
+    above = (top for top in upwards(folder) if os.path.exists(os.path.join(top, name)))
     return next(above, None)
 
 
-def _upwards(folder: str) -> list:
+def upwards(folder: str) -> list:
     """A folder and all above it, nearest first."""
     folders = [os.path.abspath(folder)]
     while (above := os.path.dirname(folders[-1])) != folders[-1]:
@@ -107,7 +107,7 @@ def part(folder: str, environment: dict) -> str:
     """The part of its working tree that `folder` belongs to: the nearest folder below the root with
     a package manifest or a `.loop` of its own, relative to the root; "" for the whole."""
     tree = work_tree(folder, environment)
-    for above in _upwards(folder) if tree is not None else ():
+    for above in upwards(folder) if tree is not None else ():
         if above == tree:
             break
         try:
@@ -142,14 +142,14 @@ def candidates(folder: str, environment: dict) -> list:
     tree = _climb(folder, ".git")
     within: list = []
     above: list = []
-    for parent in _upwards(folder):
+    for parent in upwards(folder):
         root, own = os.path.join(parent, FOLDER), parent in (folder, tree)
         if os.path.isdir(root) and (own or not out_of_reach(parent, environment)):
             (within if tree is not None and inside(parent, tree) else above).append(root)
     main = _main(tree) if tree is not None else None
     if main is not None:
         same = os.path.normpath(os.path.join(main, os.path.relpath(folder, tree)))
-        roots = [os.path.join(parent, FOLDER) for parent in _upwards(same) if inside(parent, main)]
+        roots = [os.path.join(parent, FOLDER) for parent in upwards(same) if inside(parent, main)]
         within += [root for root in roots if os.path.isdir(root)]
     # a linked worktree checks out what is kept of .loop; the loops are where the journals are
     within.sort(key=lambda root: not holds_loop(root))

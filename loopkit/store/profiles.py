@@ -18,17 +18,14 @@ def read(root: str) -> list[Profile]:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
     except OSError:
         return []
-    found = []
+    profiles = []
     for name in names:
         with open(os.path.join(folder, name), encoding="utf-8-sig") as file:
             text = file.read()
         row = yaml.load(text.split("---", 2)[1], loader) if text.startswith("---") else None
         if isinstance(row, dict):
-            words = ("title", "viewpoint", "asks", "evidence", "blind_spots")
+            keys = ("title", "viewpoint", "asks", "evidence", "blind_spots")
+            texts = [row.get(key) or "" for key in keys]
             lists = [list(row.get(key) or []) for key in ("depth", "core", "current")]
-            found.append(
-                Profile(
-                    row.get("name") or name[:-3], *[row.get(key) or "" for key in words], *lists
-                )
-            )
-    return found
+            profiles.append(Profile(row.get("name") or name[:-3], *texts, *lists))
+    return profiles

@@ -26,8 +26,7 @@ def _path(token: str) -> str:
 
 def _read(token: str) -> tuple[int, str] | None:
     try:
-        with inside.opened(_path(token), 200) as file:
-            offset, digest = file.read().decode("ascii").split()
+        offset, digest = inside.read(_path(token), 200).decode("ascii").split()
         return int(offset), digest
     except (OSError, ValueError):
         return None
@@ -66,6 +65,5 @@ def broken(token: str, ledger: str) -> bool:
 
 def forget(token: str) -> None:
     """Forget the seal of a loop that is deleted."""
-    with contextlib.suppress(OSError):
-        if trust.is_token(token):
-            os.unlink(_path(token))
+    if trust.is_token(token):
+        atomic.remove(_path(token))

@@ -133,11 +133,8 @@ def of(session: Session, path: str) -> Reading:
 
 def unread(config: str, session: Session) -> dict:
     """What the loop's owner has used since its last look: fields for the `owner_changed` that lets
-    it go.
-
-    A session that was killed or cleared in the middle of a turn never comes to the stop that would
-    count it.
-    """
+    it go. A session that was killed or cleared in the middle of a turn never comes to the stop that
+    would count it."""
     path = find(config, session.owner) if session.owner else ""
     reading = of(session, path) if path else None
     if reading is None or not reading.usage:

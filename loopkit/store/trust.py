@@ -14,7 +14,6 @@ only appended to.
 
 from __future__ import annotations
 
-import errno
 import os
 
 from . import atomic, inside, journal
@@ -36,11 +35,8 @@ def new_token() -> str:
 
 
 def state_home() -> str:
-    """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`.
-
-    LOOPKIT_STATE comes first: the hooks hand on what they go by, since a shell's profile may change
-    the other.
-    """
+    """Where state is kept: `$XDG_STATE_HOME`, by default `~/.local/state`. LOOPKIT_STATE comes
+    first: the hooks hand on what they go by, since a shell's profile may change the other."""
     state = os.environ.get("LOOPKIT_STATE") or os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):
         state = os.path.join(os.environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
@@ -54,28 +50,21 @@ def folder() -> str:
 
 def remember(root: str, name: str, token: str) -> None:
     """Note that the loop `name` of the `.loop` at `root` is ours; raises OSError."""
-    place = folder()
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    atomic.clean_up(place)
-    atomic.write(os.path.join(place, token), os.fsencode(_ledger(root, name)))
+    os.makedirs(folder(), mode=0o700, exist_ok=True)
+    atomic.clean_up(folder())
+    atomic.write(os.path.join(folder(), token), os.fsencode(_ledger(root, name)))
 
 
 def forget(token: str) -> None:
     """Forget a loop that is deleted; no fault where nothing was known."""
-    try:
-        if is_token(token):
-            os.unlink(os.path.join(folder(), token))
-    except OSError:
-        pass
+    if is_token(token):
+        atomic.remove(os.path.join(folder(), token))
 
 
 def known(root: str, name: str, token: str) -> bool:
     """Whether the loop was started or adopted by this person: here, or where the project stood
-    before it was moved.
-
-    Raises OSError where that cannot be found out: a loop of ours is not to be taken for a
-    stranger's.
-    """
+    before it was moved. Raises OSError where that cannot be found out: a loop of ours is not to be
+    taken for a stranger's."""
     if not is_token(token):
         return False
     try:
@@ -83,15 +72,11 @@ def known(root: str, name: str, token: str) -> bool:
             noted = os.fsdecode(file.read(8192))
     except (FileNotFoundError, NotADirectoryError):
         return False
-    here = _ledger(root, name)
-    if noted == here:
-        return True
+    ledger = _ledger(root, name)
     try:
-        if os.path.samefile(noted, here):
+        if noted == ledger or os.path.samefile(noted, ledger):
             return True
-        with open(
-            noted, "rb"
-        ) as file:  # a copy, where the one that was started still lies in its place
+        with open(noted, "rb") as file:  # a copy, where the one that was started is in its place
             return token.encode() not in file.readline()
     except (OSError, ValueError):
         return True
@@ -99,10 +84,7 @@ def known(root: str, name: str, token: str) -> bool:
 
 def mentioned(raw: bytes) -> bool:
     """Whether a journal's bytes name any loop of this person: one that does not need not be read
-    any further.
-
-    Raises OSError where that cannot be found out.
-    """
+    any further. Raises OSError where that cannot be found out."""
     try:
         kept = frozenset(os.listdir(folder()))
     except (FileNotFoundError, NotADirectoryError):
@@ -134,8 +116,7 @@ def known_contents() -> dict[str, str]:
     """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises
     OSError."""
     try:
-        with inside.opened(contents(), LARGEST) as file:
-            rows = file.read().split(b"\n")
+        rows = inside.read(contents(), LARGEST).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     known: dict[str, str] = {}
@@ -148,10 +129,7 @@ def known_contents() -> dict[str, str]:
 
 def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
     """Note that contents are known, (digest, what it is) each; those that are known so already are
-    left out.
-
-    Raises OSError.
-    """
+    left out. Raises OSError."""
     known = known_contents()
     lines = [
         f"{digest} {how} {' '.join(what.split())[:LONGEST]}\n"
@@ -160,22 +138,5 @@ def vouch(how: str, rows: Iterable[tuple[str, str]]) -> None:
     ]
     if lines:
         os.makedirs(os.path.dirname(contents()), mode=0o700, exist_ok=True)
-        flags = (
-            os.O_RDWR
-            | os.O_APPEND
-            | os.O_CREAT
-            | getattr(os, "O_BINARY", 0)
-            | getattr(os, "O_NOFOLLOW", 0)
-        )
-        descriptor = os.open(contents(), flags, 0o600)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size:
-                os.lseek(descriptor, size - 1, os.SEEK_SET)  # writes go to the end all the same
-                if os.read(descriptor, 1) != b"\n":
-                    lines.insert(0, "\n")
-            data = "".join(lines).encode("utf-8", "backslashreplace")
-            if os.write(descriptor, data) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), contents())
-        finally:
-            os.close(descriptor)
+        data = "".join(lines).encode("utf-8", "backslashreplace")
+        atomic.append(contents(), data, sync=False, bits=0o600)

@@ -41,7 +41,4 @@ def load(data: str, session: str, whose: str = START) -> str | None:
 
 def forget(data: str, session: str, whose: str = START) -> None:
     """Drop a session's words; no fault where there are none."""
-    try:
-        os.unlink(path(data, session, whose))
-    except OSError:
-        pass
+    atomic.remove(path(data, session, whose))

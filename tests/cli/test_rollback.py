@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.engine import checkpoints, restoring
+from loopkit.engine.git import Late
 from loopkit.store.loop import Loop
 from tests.cli.kit import Project, task
 
@@ -165,9 +166,7 @@ def test_a_checkpoint_that_fails_is_one_line_and_comes_later(
     project.planned(*ROWS)
 
     def late(*given: object) -> None:
-        raise checkpoints.Late(
-            "git update-index did not end within 300 s and was stopped", "try it"
-        )
+        raise Late("git update-index did not end within 300 s and was stopped", "try it")
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "snapshot", late)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.journal.errors import LoopError
-from loopkit.engine import checkpoints, git
+from loopkit.engine import checkpoints, git, restoring, trees
 from tests.waiting import gone, wait_for
 
 LARGE = checkpoints.LARGEST + 1
@@ -56,10 +56,10 @@ class Repo:
     def take(self, plain: str | None = None) -> checkpoints.Snapshot:
         return checkpoints.snapshot(str(self.folder), self.environment, (), plain)
 
-    def restore(self, before: str, after: str) -> checkpoints.Restored:
-        return checkpoints.restore(str(self.folder), before, after, self.environment)
+    def restore(self, before: str, after: str) -> restoring.Restored:
+        return restoring.restore(str(self.folder), before, after, self.environment)
 
-    def back(self, to: str) -> checkpoints.Restored:
+    def back(self, to: str) -> restoring.Restored:
         return self.restore(self.take().tree, to)
 
     def names(self, tree: str) -> set[str]:
@@ -161,7 +161,7 @@ def test_a_checkpoint_holds_all_that_belongs_to_it_and_touches_nothing_of_the_pe
 ) -> None:
     files, outside = rich.files(), rich.outside()
     snapshot = rich.take()
-    sha = checkpoints.commit(
+    sha = trees.commit(
         str(rich.folder), snapshot.tree, None, "checkpoint: start - none", rich.environment
     )
     assert checkpoints.keep(str(rich.folder), "001-x", 1, sha, rich.environment)
@@ -422,7 +422,7 @@ def test_no_hook_helper_monitor_or_signature(repo: Repo, tmp_path: Path) -> None
     repo.git("config", "core.logAllRefUpdates", "always")
     repo.write("a.txt")
     first = repo.take().tree
-    sha = checkpoints.commit(str(repo.folder), first, None, "x", repo.environment)
+    sha = trees.commit(str(repo.folder), first, None, "x", repo.environment)
     assert checkpoints.keep(str(repo.folder), "001-x", 1, sha, repo.environment)
     repo.write("a.txt", "broken\n")
     repo.back(first)
@@ -441,7 +441,7 @@ def test_a_git_that_waits_is_stopped_by_name_with_all_it_started(
     repo.environment["PATH"] = f"{fake}:{os.environ['PATH']}"
     monkeypatch.setenv("PATH", repo.environment["PATH"])
     monkeypatch.setattr(git, "SECONDS", 0.5)
-    with pytest.raises(checkpoints.Late, match=r"git rev-parse did not end within 0\.5 s"):
+    with pytest.raises(git.Late, match=r"git rev-parse did not end within 0\.5 s"):
         repo.take()
     child = int(started.read_text())
     wait_for("the end of git's child", lambda: gone(child))
@@ -471,8 +471,8 @@ def kept(repo: Repo) -> str:
     """A tree, a commit and its ref; a change, and back again."""
     repo.write("new.txt", "1\n")
     first = repo.take()
-    parent = checkpoints.head(str(repo.folder), repo.environment)
-    sha = checkpoints.commit(str(repo.folder), first.tree, parent, "x", repo.environment)
+    parent = git.head(str(repo.folder), repo.environment)
+    sha = trees.commit(str(repo.folder), first.tree, parent, "x", repo.environment)
     assert checkpoints.keep(str(repo.folder), "001-x", 1, sha, repo.environment)
     repo.write("new.txt", "2\n")
     assert repo.back(first.tree).paths == ["new.txt"]
@@ -511,8 +511,8 @@ def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
     assert repo.git("rev-parse", "refs/loopkit/001-x/1").strip() == sha
     assert repo.names(sha) == {"a.txt", "new.txt"}
     assert repo.outside() == outside
-    place = checkpoints.repository(str(linked.folder), linked.environment)
-    assert checkpoints.place_of(place) == "worktrees/linked"
+    place = git.repository(str(linked.folder), linked.environment)
+    assert git.place_of(place) == "worktrees/linked"
 
 
 def test_what_is_kept_apart_and_what_is_ours_are_left_out(repo: Repo) -> None:
@@ -565,10 +565,7 @@ def test_in_the_middle_of_a_merge(repo: Repo) -> None:
     tree = repo.take().tree
     assert "<<<<<<<" in repo.git("cat-file", "blob", f"{tree}:a.txt")
     assert repo.outside() == outside
-    assert (
-        checkpoints.under_way(checkpoints.repository(str(repo.folder), repo.environment))
-        == "a merge"
-    )
+    assert git.under_way(git.repository(str(repo.folder), repo.environment)) == "a merge"
 
 
 def test_repositories_in_it_are_left_alone_and_named(repo: Repo, tmp_path: Path) -> None:
@@ -690,7 +687,7 @@ def test_where_there_is_no_tree_it_says_why_in_one_line(
     elif kind == "strange":
         (folder / ".git").write_text("gitdir: /nowhere\n")
         says = "not a git repository: /nowhere"
-    with pytest.raises(checkpoints.Unavailable, match=says) as caught:
+    with pytest.raises(git.Unavailable, match=says) as caught:
         checkpoints.snapshot(str(folder), dict(os.environ))
     assert "\n" not in str(caught.value) and caught.value.exit_code == 1
 
@@ -786,7 +783,7 @@ def test_what_was_left_out_is_not_deleted(repo: Repo) -> None:
     (repo.folder / "nested/.git").rename(repo.folder.parent / "away")
     repo.write("nested.txt")
     left = [one.partition(" (")[0] for one in first.left_out]
-    restored = checkpoints.restore(
+    restored = restoring.restore(
         str(repo.folder), repo.take().tree, first.tree, repo.environment, left
     )
     assert restored == (["nested.txt"], ["nested/n.txt (left out of the checkpoint)"])
@@ -850,7 +847,7 @@ def broken(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo]:
 
     def call(folder: str, arguments: tuple, *more: object, **options: object) -> bytes:
         if arguments[0] == "write-tree":
-            raise checkpoints.GitFault("git write-tree fails")
+            raise git.GitFault("git write-tree fails")
         return real(folder, arguments, *more, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(git, "call", call)
@@ -872,10 +869,10 @@ def test_no_room_is_one_line(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Non
     repo.write("a.txt", "1\n")
     first = repo.take()
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    with pytest.raises(checkpoints.GitFault, match="No space left"):
-        checkpoints.commit(str(repo.folder), first.tree, None, "x", repo.environment)
+    with pytest.raises(git.GitFault, match="No space left"):
+        trees.commit(str(repo.folder), first.tree, None, "x", repo.environment)
     monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
-    with pytest.raises(checkpoints.GitFault, match="No space left"):
+    with pytest.raises(git.GitFault, match="No space left"):
         repo.take()
 
 
@@ -920,10 +917,10 @@ def test_what_a_killed_one_left_is_swept(repo: Repo) -> None:
 
 
 def test_a_ref_is_made_once(repo: Repo) -> None:
-    sha = checkpoints.commit(str(repo.folder), repo.take().tree, None, "x", repo.environment)
+    sha = trees.commit(str(repo.folder), repo.take().tree, None, "x", repo.environment)
     assert checkpoints.keep(str(repo.folder), "001-x", 1, sha, repo.environment)
     assert not checkpoints.keep(str(repo.folder), "001-x", 1, sha, repo.environment)
-    with pytest.raises(checkpoints.GitFault):
+    with pytest.raises(git.GitFault):
         checkpoints.keep(str(repo.folder), "001 x..", 1, sha, repo.environment)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import checkpoints, git
+from loopkit.engine import checkpoints, git, restoring, trees
 from tests.engine.test_checkpoints import Repo
 
 
@@ -22,8 +22,8 @@ class Part(Repo):
     def take(self, plain: str | None = None) -> checkpoints.Snapshot:
         return checkpoints.snapshot(str(self.part), self.environment, (), plain)
 
-    def restore(self, before: str, after: str) -> checkpoints.Restored:
-        return checkpoints.restore(str(self.part), before, after, self.environment)
+    def restore(self, before: str, after: str) -> restoring.Restored:
+        return restoring.restore(str(self.part), before, after, self.environment)
 
 
 @pytest.fixture(params=["packages/web", "a [b]*?", ":(top)x", "Ünï cødé", "-x"])
@@ -133,8 +133,8 @@ def test_a_part_without_a_file_and_one_that_is_all_new(repo: Part, tmp_path: Pat
     taken = checkpoints.snapshot(str(empty), repo.environment)
     assert repo.names(taken.tree) == {"first.txt"}
     head = repo.git("rev-parse", "HEAD").strip()
-    assert repo.names(checkpoints.tree_of(str(empty), head, repo.environment)) == set()
-    assert repo.names(checkpoints.tree_of(str(repo.part), head, repo.environment)) == {
+    assert repo.names(trees.tree_of(str(empty), head, repo.environment)) == set()
+    assert repo.names(trees.tree_of(str(repo.part), head, repo.environment)) == {
         "package.json",
         "src/a.txt",
     }
@@ -147,7 +147,7 @@ def test_the_whole_tree_with_the_part_as_it_is(repo: Part) -> None:
     repo.write("other/file.txt", "not committed\n")
     (repo.part / "src/a.txt").write_text("new\n")
     taken = repo.take()
-    whole = checkpoints.whole(taken.place, taken.tree, repo.environment)
+    whole = trees.whole(taken.place, taken.tree, repo.environment)
     assert repo.git("cat-file", "blob", f"{whole}:other/file.txt") == "other\n"
     name = repo.part.relative_to(repo.folder)
     assert repo.git("cat-file", "blob", f"{whole}:{name}/src/a.txt") == "new\n"
@@ -159,8 +159,8 @@ def test_committed_names_files_of_the_part(repo: Part) -> None:
     repo.write("other/file.txt", "x\n")
     (repo.part / "src/a.txt").write_text("b\n")
     after = repo.commit()
-    assert checkpoints.committed(str(repo.part), before, after, repo.environment) == {"src/a.txt"}
-    assert checkpoints.committed(str(repo.part), None, after, repo.environment) == {
+    assert trees.committed(str(repo.part), before, after, repo.environment) == {"src/a.txt"}
+    assert trees.committed(str(repo.part), None, after, repo.environment) == {
         "package.json",
         "src/a.txt",
     }
@@ -174,7 +174,7 @@ def test_which_part_it_was_is_part_of_where_it_was(repo: Part) -> None:
 
 def test_refs_of_another_loop_of_that_name_stay(repo: Part) -> None:
     own, other = (
-        checkpoints.commit(str(repo.part), repo.take().tree, None, text, repo.environment)
+        trees.commit(str(repo.part), repo.take().tree, None, text, repo.environment)
         for text in ("own", "other")
     )
     assert checkpoints.keep(str(repo.part), "001-x", 1, own, repo.environment)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -76,16 +75,11 @@ def test_at_the_limit_the_whole_group_is_ended(
     watch = Watch(tmp_path / "fifo")
     monkeypatch.setattr(process.end_group, "__defaults__", (0.05,))
 
-    class Timed(subprocess.Popen):
-        """Its time is up as soon as it has said that it has begun."""
+    def time_is_up(*_: object) -> str:
+        watch.wait_for_a_word()
+        return "total"
 
-        def wait(self, timeout: float | None = None) -> int:
-            if timeout == 7.5:
-                watch.wait_for_a_word()
-                raise subprocess.TimeoutExpired(self.args, timeout)
-            return super().wait(timeout)
-
-    monkeypatch.setattr(subprocess, "Popen", Timed)
+    monkeypatch.setattr(process._Watch, "_late", time_is_up)
     trap = "trap '' TERM; " if stubborn else ""
     line = (
         f"{trap}exec 3>fifo; sleep 1000 & sleep 1000 & echo begun; echo begun >&3; wait; wait; "

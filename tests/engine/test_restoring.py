@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import checkpoints
+from loopkit.engine import git, restoring
 from tests.engine.test_checkpoints import Repo
 
 
@@ -20,13 +20,13 @@ def repo(tmp_path: Path, home: Path) -> Repo:
 
 def planned(repo: Repo, before: str, after: str) -> tuple[list[str], list[str]]:
     """What `restore` would write or delete, and what it would leave."""
-    plan = checkpoints.planned(str(repo.folder), before, after, repo.environment)
+    plan = restoring.planned(str(repo.folder), before, after, repo.environment)
     return sorted(row.path for row in plan.rows), sorted(
         f"{path} ({why})" for path, why in plan.left.items()
     )
 
 
-def gone_to(repo: Repo, tree: str) -> checkpoints.Restored:
+def gone_to(repo: Repo, tree: str) -> restoring.Restored:
     """The working files brought to a tree, as it was planned before; no file is in both lists."""
     before = repo.take().tree
     expected = planned(repo, before, tree)
@@ -210,13 +210,13 @@ def test_ignoring_costs_no_call_for_each_file(repo: Repo, monkeypatch: pytest.Mo
         repo.write(f"d{number}/.gitignore", f"{number}\n")
     first = repo.take().tree
     calls: list[str] = []
-    real = checkpoints.git.__globals__["call"]
+    real = git.git.__globals__["call"]
 
     def call(folder: str, arguments: tuple, *more: object, **options: object) -> bytes:
         calls.append(arguments[0])
         return real(folder, arguments, *more, **options)  # type: ignore[no-any-return]
 
-    monkeypatch.setitem(checkpoints.git.__globals__, "call", call)
+    monkeypatch.setitem(git.git.__globals__, "call", call)
     for lists, most in ((False, 6), (True, 12)):
         for number in range(60):
             repo.write(f"d{number}/f.txt", "2\n")

@@ -104,3 +104,17 @@ def test_head_with_and_without_a_commit(tmp_path: Path) -> None:
     subprocess.run(["git", "-C", tmp_path, "commit", "-qm", "x", "--allow-empty"], check=True)
     found = digest.head(str(tmp_path), {})
     assert found is not None and len(found) == 40
+
+
+def test_size_of_shape_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "SHAPE.md").write_bytes(b"x" * 10)
+    (tmp_path / "a.py").write_bytes(b"x" * 5)
+    (tmp_path / "src" / "node_modules").mkdir(parents=True)
+    (tmp_path / "src" / "b.py").write_bytes(b"x" * 7)
+    (tmp_path / "src" / "node_modules" / "c.js").write_bytes(b"x" * 100)
+    os.mkfifo(tmp_path / "pipe")
+    shape = str(tmp_path / "SHAPE.md")
+    assert (
+        digest.size(str(tmp_path), shape, ["a.py", "a.py", "src", "gone.py", "pipe", "a\0b"]) == 22
+    )
+    assert digest.size(str(tmp_path), str(tmp_path / "none"), []) == 0

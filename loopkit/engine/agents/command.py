@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from .. import process
 from . import (
     DONE,
     EMPTY,
@@ -21,7 +22,6 @@ from . import (
     Answer,
     Deadlines,
     Prompt,
-    child,
 )
 
 #: Stands in an argument for the path of a file with the prompt; without it the prompt goes to
@@ -51,11 +51,9 @@ _TEMPORARY = 75
 
 
 class Command:
-    """A program by its argument list, run without a shell in a process group of its own.
-
-    Exit 0 is success, whatever it prints; otherwise the exit code and the last line say how it
-    failed. environment: ours, unless given.
-    """
+    """A program by its argument list, run without a shell in a process group of its own. Exit 0 is
+    success, whatever it prints; otherwise the exit code and the last line say how it failed.
+    environment: ours, unless given."""
 
     def __init__(
         self, arguments: Sequence[str], environment: Mapping[str, str] | None = None
@@ -75,7 +73,7 @@ class Command:
     ) -> Answer:
         """Run the program; it knows nothing of `schema`, the prompt says what to answer."""
         started = time.time()
-        text, errors = Bounded(MOST_TEXT), Bounded(MOST_ERRORS)
+        text, errors = process.Bounded(MOST_TEXT), process.Bounded(MOST_ERRORS)
         kept = {"stdout": text, "stderr": errors}
         raw = prompt.text.encode("utf-8", "replace")
         arguments = self.arguments
@@ -87,7 +85,7 @@ class Command:
                     file.flush()
                     arguments = [word.replace(PROMPT, file.name) for word in arguments]
                     raw = b""
-                end = child.run(
+                end = process.child(
                     arguments,
                     raw,
                     os.fspath(folder),
@@ -102,7 +100,7 @@ class Command:
         return Answer(outcome, text.text(), error=error, started=started, ended=time.time())
 
 
-def told(end: child.Exit, text: str, errors: str, deadlines: Deadlines) -> tuple[str, str]:
+def told(end: process.Exit, text: str, errors: str, deadlines: Deadlines) -> tuple[str, str]:
     """(outcome, one line on a failure) of a program's end."""
     if end.late:
         return TIMED_OUT, f"{end.late} deadline of {getattr(deadlines, end.late):g} s passed"
@@ -117,30 +115,3 @@ def told(end: child.Exit, text: str, errors: str, deadlines: Deadlines) -> tuple
         if phrase.search(last):
             return outcome, error
     return (TRANSIENT if end.code == _TEMPORARY else FATAL), error
-
-
-class Bounded:
-    """Of all that is fed the first and the last half of `most` bytes."""
-
-    def __init__(self, most: int) -> None:
-        self.half = most // 2
-        self.first, self.last, self.left_out = bytearray(), bytearray(), 0
-
-    def feed(self, piece: bytes) -> None:
-        """Take a further piece."""
-        room = self.half - len(self.first)
-        self.first += piece[:room]
-        self.last += piece[room:]
-        if len(self.last) > 2 * self.half:
-            self._drop()
-
-    def _drop(self) -> None:
-        gone = max(0, len(self.last) - self.half)
-        del self.last[:gone]
-        self.left_out += gone
-
-    def text(self) -> str:
-        """What is kept, with a line where something is missing."""
-        self._drop()
-        gap = f"\n[… {self.left_out} bytes left out …]\n" if self.left_out else ""
-        return self.first.decode("utf-8", "replace") + gap + self.last.decode("utf-8", "replace")

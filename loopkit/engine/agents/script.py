@@ -1,12 +1,11 @@
-"""The agent `script`: answers from a YAML file, the same each time; for tests, the demo, and
-runs of other agents that were recorded.
+"""The agent `script`: answers from a YAML file, the same each time; for tests and the demo.
 
-    steps:
-      verification plan: {reply: {score: 90, feedback: good}}
-      implementation T-001:               # the first time, the second …; the last one stays
-      - {write: {a.py: "x = 1"}, text: wrote a.py, times: 2}
-      - {outcome: limit, until: 1796115870}
-      test: {reply: {status: passed}}     # whatever it is about
+steps:
+  verification plan: {reply: {score: 90, feedback: good}}
+  implementation T-001:               # the first time, the second …; the last one stays
+  - {write: {a.py: "x = 1"}, text: wrote a.py, times: 2}
+  - {outcome: limit, until: 1796115870}
+  test: {reply: {status: passed}}     # whatever it is about
 """
 
 from __future__ import annotations
@@ -20,56 +19,36 @@ from typing import Any
 
 from ...core.journal.errors import Damaged
 from ...store import atomic
-from . import (
-    DONE,
-    EMPTY,
-    FATAL,
-    INTERRUPTED,
-    OUTCOMES,
-    TIMED_OUT,
-    Agent,
-    Answer,
-    Deadlines,
-    Prompt,
-)
+from . import DONE, EMPTY, FATAL, INTERRUPTED, OUTCOMES, TIMED_OUT, Agent, Answer, Deadlines, Prompt
 
+_TEXTS = {"type": "array", "items": {"type": "string"}}
 _ANSWER = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
         "times": {"type": "integer", "minimum": 1},  # how often before the next one's turn
         "seconds": {"type": "number", "minimum": 0},  # how long it takes
-        "write": {  # text of files by their paths in the folder; null removes one
-            "type": "object",
-            "additionalProperties": {"type": ["string", "null"]},
-        },
-        "run": {  # argument lists; one that fails is the run's own failure
-            "type": "array",
-            "items": {"type": "array", "minItems": 1, "items": {"type": "string"}},
-        },
-        "text": {"type": "string"},
+        # text of files by their paths in the folder; null removes one
+        "write": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+        # argument lists; one that fails is the run's own failure
+        "run": {"type": "array", "items": {**_TEXTS, "minItems": 1}},
+        **{name: {"type": "string"} for name in ("text", "error", "session")},
         "reply": {"type": "object"},
         "outcome": {"enum": list(OUTCOMES)},
-        "error": {"type": "string"},
         "cost": {"type": "number"},
         "turns": {"type": "integer"},
-        "session": {"type": "string"},
-        "denied": {"type": "array", "items": {"type": "string"}},
+        "denied": _TEXTS,
         "until": {"type": "number"},
     },
 }
+_ANSWERS = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]}
 SCHEMA = {
     "type": "object",
     "required": ["steps"],
     "additionalProperties": False,
     "properties": {
         "task": {"type": "string"},
-        "steps": {
-            "type": "object",
-            "additionalProperties": {
-                "anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items": _ANSWER}]
-            },
-        },
+        "steps": {"type": "object", "additionalProperties": _ANSWERS},
     },
 }
 #: Fields of a row that are an answer's own.
@@ -77,10 +56,8 @@ _OWN = ("reply", "error", "cost", "turns", "session", "until")
 
 
 class Script:
-    """A script file; `{name}` in its texts is replaced by the value of that name.
-
-    Raises Damaged for a file that cannot be read or does not fit the schema.
-    """
+    """A script file; `{name}` in its texts is replaced by the value of that name. Raises Damaged
+    for a file that cannot be read or does not fit the schema."""
 
     def __init__(
         self,
@@ -110,8 +87,7 @@ class Script:
         started = time.time()
         row = self._row(prompt)
         if row is None:
-            error = f"the script has no answer to: {_key(prompt)}"
-            answer = Answer(FATAL, error=error)
+            answer = Answer(FATAL, error=f"the script has no answer to: {_key(prompt)}")
         else:
             answer = self._wait(row, deadlines) or self._act(row, deadlines, os.fspath(folder))
         return answer._replace(started=started, ended=time.time())
@@ -136,15 +112,13 @@ class Script:
         return None
 
     def _act(self, row: dict, deadlines: Deadlines, folder: str) -> Answer:
+        printed = []
         try:
             for path, text in row.get("write", {}).items():
                 _write(folder, path, text)
+                printed.append(f"{'removed' if text is None else 'wrote'} {path}\n")
         except OSError as error:
             return Answer(FATAL, error=str(error))
-        printed = [
-            f"{'removed' if text is None else 'wrote'} {path}\n"
-            for path, text in row.get("write", {}).items()
-        ]
         for arguments in row.get("run", []):
             ran = self._command(arguments).run(Prompt(""), None, deadlines, folder)
             if ran.outcome not in (DONE, EMPTY):
@@ -152,7 +126,7 @@ class Script:
             printed.append(ran.text)
         text = row.get("text")
         if text is None:
-            text = _dump(row["reply"]) if "reply" in row else "".join(printed)
+            text = _yaml(row["reply"]) if "reply" in row else "".join(printed)
         outcome = row.get("outcome", DONE if text.strip() else EMPTY)
         own = {name: row[name] for name in _OWN if name in row}
         return Answer(outcome, text, denied=tuple(row.get("denied", ())), **own)
@@ -163,33 +137,6 @@ class Script:
         command = Command(arguments, self.environment)
         command.stop = self.stop
         return command
-
-
-class Recorder:
-    """Another agent, whose answers are written down as a script file that replays them: what it
-    said and how it ended, not what it did to files."""
-
-    def __init__(self, agent: Agent, path: str) -> None:
-        self.agent, self.path = agent, path
-        self.steps: dict[str, list[dict]] = {}
-        self.lock = threading.Lock()
-
-    def interrupt(self) -> None:
-        """End every run, now and later."""
-        self.agent.interrupt()
-
-    def run(
-        self, prompt: Prompt, schema: dict | None, deadlines: Deadlines, folder: str | os.PathLike
-    ) -> Answer:
-        """Run the other agent. Raises OSError where the file cannot be written."""
-        answer = self.agent.run(prompt, schema, deadlines, folder)
-        row = {name: getattr(answer, name) for name in ("outcome", "text", *_OWN)}
-        row["denied"] = list(answer.denied)
-        with self.lock:
-            rows = self.steps.setdefault(_key(prompt), [])
-            rows.append({name: value for name, value in row.items() if value not in (None, "", [])})
-            atomic.write(self.path, _dump({"steps": self.steps}).encode())
-        return answer
 
 
 def _key(prompt: Prompt) -> str:
@@ -240,7 +187,7 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
     return value
 
 
-def _dump(value: dict) -> str:
+def _yaml(value: dict) -> str:
     import yaml
 
     text: str = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import agents
-from loopkit.engine.agents import Answer, Deadlines, Prompt, child, command
+from loopkit.engine import agents, process
+from loopkit.engine.agents import Answer, Deadlines, Prompt, command
 from tests.engine.kit import Watch
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -142,7 +142,7 @@ needs_poll = pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll"
 def test_a_deadline_ends_the_whole_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str
 ) -> None:
-    monkeypatch.setattr(child.process.end_group, "__defaults__", (0.05,))
+    monkeypatch.setattr(process.end_group, "__defaults__", (0.05,))
     watch = Watch(tmp_path / "fifo")
     line = f"{trap}exec 3>fifo; sleep 1000 & (sleep 1000 & wait) & echo x; while :; do wait; done"
     assert sh(tmp_path, line, deadlines=Deadlines(600, 0, 600)).outcome == "timed_out"
@@ -150,10 +150,7 @@ def test_a_deadline_ends_the_whole_group(
 
 
 @needs_poll
-def test_what_lingers_does_not_hold_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(child, "_LINGER", 0)
+def test_what_lingers_does_not_hold_the_answer(tmp_path: Path) -> None:
     watch = Watch(tmp_path / "fifo")
     answer = sh(tmp_path, "exec 3>fifo; echo x >&3; echo said; sleep 1000 & exit 0")
     assert (answer.outcome, answer.text) == ("done", "said\n")
@@ -198,7 +195,7 @@ def test_fifty_megabytes_are_cut_in_the_middle(tmp_path: Path) -> None:
     ],
 )
 def test_the_beginning_and_the_end_are_kept(pieces: list[str], text: str) -> None:
-    kept = command.Bounded(8)
+    kept = process.Bounded(8)
     for piece in pieces:
         kept.feed(piece.encode())
     assert kept.text() == text

@@ -10,7 +10,7 @@ import pytest
 
 from loopkit.core.journal.errors import Damaged, UsageFault
 from loopkit.engine import agents
-from loopkit.engine.agents import Answer, Deadlines, Prompt, script
+from loopkit.engine.agents import Answer, Deadlines, Prompt
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -148,22 +148,6 @@ def test_a_file_that_does_not_fit_says_where(tmp_path: Path, text: str, fault: s
     message = str(caught.value)
     assert fault in message and message.startswith(f"cannot use {tmp_path}/script.yaml: ")
     assert "\n" not in message
-
-
-def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:
-    case = Case(
-        tmp_path,
-        "steps: {plan: [{reply: {a: 1}, cost: 0.5}, {outcome: fatal, error: why}], "
-        "test: {outcome: denied, denied: [rm x], text: x}}",
-    )
-    recorder = script.Recorder(case.agent, str(tmp_path / "recorded.yaml"))
-    steps = [Prompt("", "plan"), Prompt("", "test", "T-001"), Prompt("", "plan")]
-    first = [recorder.run(step, None, Deadlines(), case.folder) for step in steps]
-    again = agents.named("script", str(tmp_path / "recorded.yaml"))
-    second = [again.run(step, None, Deadlines(), case.folder) for step in steps]
-    assert [answer._replace(started=0, ended=0) for answer in second] == [
-        answer._replace(started=0, ended=0) for answer in first
-    ]
 
 
 def test_an_agent_that_nobody_knows_is_refused() -> None:
