@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 #: Most bytes of a brief.
 LARGEST = 24_000
+#: Characters up to which a request stands in a prompt; a longer one is a file, of which the
+#: beginning is quoted.
+LONGEST_REQUEST, BEGINNING = 4000, 600
+#: That file, in the loop's folder.
+REQUEST = "request.md"
 #: (characters of a quoted text, entries of a list), tried until a brief is small enough.
 _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
 
@@ -22,13 +27,19 @@ def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
     """The brief of a step, at most LARGEST bytes.
 
     folder: the loop's folder as it is shown · extra: `form` (of the answer, "" for none), `reply`
-    (the line that submits it) and whatever else its template knows.
+    (the line that submits it), `cut` (an agent before was interrupted) and whatever else its
+    template knows.
     """
-    values = briefing.values(state, step, **{"folder": folder, "form": "", "reply": "", **extra})
-    name = f"prompts/{kinds.KINDS[step.kind].prompt}"
+    extra = {"folder": folder, "form": "", "reply": "", "cut": False, **extra}
+    return filled(kinds.KINDS[step.kind].prompt, briefing.values(state, step, **extra))
+
+
+def filled(template: str, values: dict) -> str:
+    """A template of prompts with its values, at most LARGEST bytes."""
     brief = ""
     for room in _ROOM:
-        brief = _squeezed(text(name, **values, **_Quotes(*room).helpers()))
+        helpers = _Quotes(*room, str(values["folder"])).helpers()
+        brief = _squeezed(text(f"prompts/{template}", **values, **helpers))
         if len(brief.encode("utf-8", "replace")) <= LARGEST:
             return brief
     return brief.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore")
@@ -37,21 +48,32 @@ def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
 class _Quotes:
     """How templates show somebody's words. most: characters of one text · entries: of one list."""
 
-    def __init__(self, most: int, entries: int) -> None:
-        self.most, self.entries = most, entries
+    def __init__(self, most: int, entries: int, folder: str) -> None:
+        self.most, self.entries, self.folder = most, entries, folder
         self.dropped = 0
 
     def helpers(self) -> dict:
         """The functions by the names that templates call them by."""
-        helpers = (self.quote, self.line, self.entry, self.rows, self.last, self.note)
+        helpers = (self.quote, self.whole, self.line, self.entry, self.rows, self.last, self.note)
         return {helper.__name__: helper for helper in helpers}
+
+    def whole(self, request: str) -> str:
+        """A request behind `> ` without a cut; the file that holds it where it is long."""
+        if len(request) <= LONGEST_REQUEST:
+            return self._quoted(request, LONGEST_REQUEST)
+        return (
+            f"Read all of it first, {len(request):,} characters: `{self.folder}/{REQUEST}`. It "
+            f"begins:\n\n{self._quoted(request, BEGINNING)}"
+        )
 
     def quote(self, words: object) -> str:
         """Every line behind `> `."""
-        whole = str(words).strip()
-        kept = [prose.clean(row.rstrip(), self.most) for row in whole[: self.most].splitlines()]
-        if len(whole) > self.most:
-            kept.append(f"… ({len(whole) - self.most:,} more characters left out)")
+        return self._quoted(str(words).strip(), self.most)
+
+    def _quoted(self, whole: str, most: int) -> str:
+        kept = [prose.clean(row.rstrip(), most) for row in whole[:most].splitlines()]
+        if len(whole) > most:
+            kept.append(f"… ({len(whole) - most:,} more characters left out)")
         return "\n".join(f"> {row}".rstrip() for row in kept) or "> (nothing)"
 
     def line(self, words: object, most: int) -> str:

@@ -45,7 +45,8 @@ def text(row: dict, status: str = "DECISION") -> str:
             lines.append("**Alternatives Rejected**:")
             lines += [f"- {_clean(text)}" for text in row.get(key, [])[:MOST_ALTERNATIVES]]
         else:
-            lines.append(f"**{key.replace('_', ' ').title()}**: {_line(row, key)}")
+            head = "instead" if key == "avoid" else key.replace("_", " ")
+            lines.append(f"**{head.title()}**: {_line(row, key)}")
     if row.get("supersedes") and not lesson:
         older = ", ".join(f"{number:03d}" for number in row["supersedes"])
         lines.append(f"**Supersedes**: {older}")

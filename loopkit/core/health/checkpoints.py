@@ -325,13 +325,13 @@ def _lesson(
         f"the batches were {status}" if status else "",
         "; ".join(_texts(tried, "error")[:NAMED]),
     ]
-    avoid = "the same again; take another approach"
+    instead = "another approach"
     if ways:
-        avoid = "the same way again: " + "; ".join(ways[:NAMED])
+        instead += " than: " + "; ".join(ways[:NAMED])
     texts = {
         "what": f"rolled back to checkpoint {goal.number}: {work or named(files)}",
         "why": ": ".join(filter(None, reasons)) or "it did not hold",
-        "avoid": avoid,
+        "avoid": instead,
     }
     return {
         "number": memory.next_number(state),

@@ -76,12 +76,12 @@ def is_lesson(row: dict) -> bool:
 
 
 def line(row: dict, most: int = 200) -> str:
-    """`decision 002: title: choice` or `anti-pattern 003: what; avoid: …`, on one line of at most
+    """`decision 002: title: choice` or `anti-pattern 003: avoid: what; instead: …`, on one line of at most
     so many characters."""
     if is_lesson(row):
         words = row.get("what") or row.get("title", "")
-        text = f"anti-pattern {row['number']:03d}: {words}" + (
-            f"; avoid: {row['avoid']}" if row.get("avoid") else ""
+        text = f"anti-pattern {row['number']:03d}: avoid: {words}" + (
+            f"; instead: {row['avoid']}" if row.get("avoid") else ""
         )
     else:
         title, choice = row.get("title", ""), row.get("choice", "")

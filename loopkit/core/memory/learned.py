@@ -125,6 +125,7 @@ def decision(text: str, where: str) -> Learning | None:
         found = re.match(r"\*\*([A-Za-z ]{2,30}):?\*\*:?\s*(.*)", line)
         if found:
             name = found[1].strip().lower()
+            name = "instead" if name == "avoid" else name  # as older files call it
             fields[name] = found[2].strip()
         elif name and line.strip() and not line.startswith("#"):
             fields[name] += " " + line.strip()
@@ -139,11 +140,11 @@ def decision(text: str, where: str) -> Learning | None:
     title = re.sub(r"^#\s*(?:[\w-]+\s+\d+\s*:)?\s*", "", head).strip()
     if not kind or not title:
         return None
-    told = ("avoid", "what") if kind == "anti-pattern" else ("choice", "context")
+    told = ("instead", "what") if kind == "anti-pattern" else ("choice", "context")
     said = next((fields[one] for one in told if fields.get(one)), "")
     context = f"{title} {fields.get('context', '')}".strip()
     body = " ".join(
-        filter(None, (fields.get(one, "") for one in ("choice", "what", "why", "avoid")))
+        filter(None, (fields.get(one, "") for one in ("choice", "what", "why", "instead")))
     )
     at = max(clock.epoch(fields.get("date", "")[:10] + "T00:00:00Z"), 0)
     same = "\n".join((kind, title.lower(), said.lower()))

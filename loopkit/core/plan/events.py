@@ -213,9 +213,12 @@ class TaskReopened(OfTask, EventType):
     keep_evidence: Flag = False
 
     def fold(self, state: LoopState) -> None:
+        old = self.task_in(state)
+        done = old is not None and old.status == tasks.COMPLETED
         state.change(
             self.id,
             status=tasks.PENDING,
+            **{"reopened": (self.reason or "", self.signature)} if done else {},
             block_kind=None,
             block_text="",
             fix_cycles=0,

@@ -22,22 +22,24 @@ if TYPE_CHECKING:
 
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
-#: The facts of each brief; of a verification by what is judged (rule: Scope of a verification): a
-#: subtask against its parent without the goal, a task by its own criteria, a plan without evidence,
+#: What everybody is told.
+_COMMON = "goal success must_nots reasons"
+#: The further facts of each brief; of a verification by what is judged (rule: Scope of a
+#: verification): a subtask against its parent, a task by its own criteria, a plan without evidence,
 #: the goal by what was completed.
 FACTS: dict[str, list[str]] = {
-    name: facts.split()
+    name: f"{_COMMON} {facts}".split()
     for name, facts in {
-        "plan": "goal success must_nots review answers short plan_tasks done reasons sizes",
-        "replan": "goal item parent must_nots history diagnosis advice said place reasons sizes",
-        "implementation": "goal item parent must_nots history diagnosis judged advice said reasons",
-        "fix": "item parent must_nots work cycles advice said reasons",
-        "test": "item parent must_nots work",
-        "diagnosis": "goal item parent history work counts place late",
+        "plan": "review answers short plan_tasks done sizes",
+        "replan": "item parent history diagnosis advice said place sizes",
+        "implementation": "item parent again history diagnosis judged advice said",
+        "fix": "item parent again work cycles advice said",
+        "test": "item parent work",
+        "diagnosis": "item parent history work counts place late",
         "verification subtask": "item parent work bands",
-        "verification task": "item goal work bands",
-        "verification plan": "goal success must_nots plan_tasks proposed reasons bands",
-        "verification goal": "goal success done bands",
+        "verification task": "item work bands",
+        "verification plan": "plan_tasks proposed bands",
+        "verification goal": "done bands",
     }.items()
 }
 
@@ -145,17 +147,23 @@ def check(task: Task) -> str:
 
 
 def _goal(state: LoopState, task: Task | None) -> dict:
-    """text: the request, as it was clarified · told: [(what, words)] that the person added."""
-    told = clarify.told(state)
-    return {"text": told[0][1] if told else state.text.strip(), "told": told[1:]}
+    """text: the whole request · told: [(what, words)] that made it clear."""
+    return {"text": state.text.strip(), "told": clarify.told(state)}
 
 
 def _success(state: LoopState, task: Task | None) -> list:
-    return [(one.id, one.text) for one in state.criteria.values() if not one.must_not]
+    """(name, text, the command that will be run, whether the task serves it) of each criterion."""
+    own = task.criteria if task else ()
+    return [
+        (one.id, one.text, one.command, one.id in own)
+        for one in state.criteria.values()
+        if not one.must_not
+    ]
 
 
 def _must_nots(state: LoopState, task: Task | None) -> list:
-    return [(one.id, one.text) for one in state.must_nots]
+    """(name, text, the command that will be run)."""
+    return [(one.id, one.text, one.command) for one in state.must_nots]
 
 
 def _about(state: LoopState, task: Task) -> dict:
@@ -182,11 +190,12 @@ def _parent(state: LoopState, task: Task | None) -> dict | None:
 
 
 def _plan_tasks(state: LoopState, task: Task | None) -> list[dict]:
-    """The list of tasks, without their details."""
     return [
         {
             "id": one.id,
             "subject": one.subject,
+            "description": one.description,
+            "files": list(one.files),
             "complexity": one.complexity,
             "criteria": list(one.criteria),
             "verify": one.verify,
@@ -232,6 +241,16 @@ def _history(state: LoopState, task: Task | None) -> list[dict]:
     judged."""
     rows = task.history if task else ()
     return [{"score": None, "feedback": "", **one} for one in rows]
+
+
+def _again(state: LoopState, task: Task | None) -> dict | None:
+    """Why a task that was done is open again (why), and what failed since (signature, log); None
+    for one that was never done."""
+    if task is None or not task.reopened:
+        return None
+    why, signature = task.reopened
+    log = f"evidence/{task.id}-{task.runs}.log" if signature else ""
+    return {"why": why, "signature": signature, "log": log}
 
 
 def _work(state: LoopState, task: Task | None) -> dict:
@@ -323,12 +342,12 @@ def _bands(state: LoopState, task: Task | None) -> dict | None:
 
 
 def _reasons(state: LoopState, task: Task | None) -> list[str]:
-    """Live decisions and anti-patterns that touch the files of the task, a line each; all of them
-    for a plan."""
-    if task is None:
-        rows = [*decisions.live(state), *state.decision_log.anti_patterns]
-    else:
-        rows = decisions.touching(state, task.files)
+    """The live decisions, those that touch the files of the task first, and the anti-patterns that
+    do, a line each; all of them for a plan."""
+    lessons = state.decision_log.anti_patterns
+    if task is not None:
+        lessons = [one for one in decisions.touching(state, task.files) if decisions.is_lesson(one)]
+    rows = [*decisions.in_view(state, task.files if task else ()), *lessons]
     return [decisions.line(one, LONGEST_REASON) for one in rows]
 
 
@@ -344,6 +363,7 @@ _GIVEN = {
     "success": _success,
     "must_nots": _must_nots,
     "item": _item,
+    "again": _again,
     "parent": _parent,
     "plan_tasks": _plan_tasks,
     "proposed": _proposed,
