@@ -193,6 +193,8 @@ class _Run:
         if agents:
             return self._dispatch(loop, agents)
         if not steps:
+            if not any(self.lines):
+                self.lines.append(f"nothing is due: the loop is {loop.state.session.status}")
             return self._result(loop)
         step = steps[0]
         if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:
@@ -245,15 +247,18 @@ class _Run:
         return None
 
     def _write(self, loop: Loop, step: Step) -> None:
+        fault = loop.state.supervision.invalid.get(kinds.key(step), "")
+        number = briefing.number(loop.state, step)
         if step.kind == kinds.THOROUGH_REVIEW:
             names = _views(loop.state, step)
-            text = "\n\n".join(reviews.brief(self.workspace, None, name).text for name in names)
+            text = reviews.of_experts(self.workspace, loop, None, names, fault)
         else:
-            fault = loop.state.supervision.invalid.get(kinds.key(step), "")
-            text = drive.request_of(self.workspace, loop, step, fault).prompt.text
+            known = number == 1 or answers.read(loop.folder, prompts.name(step, number - 1))
+            request = drive.request_of(self.workspace, loop, step, fault, cut=not known)
+            text = request.prompt.text
         schema = replies.accepted(KINDS[step.kind].reply)
         try:
-            prompts.write(loop.folder, step, briefing.number(loop.state, step), text, schema)
+            prompts.write(loop.folder, step, number, text, schema)
         except OSError as error:
             raise unwritable(loop.folder, error) from None
 

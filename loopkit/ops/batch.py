@@ -10,8 +10,7 @@ from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
 from ..render.words import quoted
 from ..store.loop import Loop
-from . import dispatch, memory
-from .review import reasons
+from . import dispatch, memory, review
 from .workspace import Result, Workspace
 
 PLAN_REPLY = "loopkit review --plan --file -"
@@ -91,7 +90,15 @@ def brief(workspace: Workspace, wave: int | None, scaffold: bool) -> Result:
     loop = workspace.loop()
     policies.of(loop.state).check_reviews("loopkit review")
     waiting = batch_review.check_batch(loop.state, wave, _kind(scaffold))
-    return Result(loop, "\n".join(_brief(loop.state, waiting)), steps=[])
+    return Result(loop, of_batch(workspace, loop, waiting), steps=[])
+
+
+def of_batch(workspace: Workspace, loop: Loop, waiting: list[str], fault: str = "") -> str:
+    """The prompt of the reviewer of a batch. fault: what was wrong with its last answer."""
+    number = loop.state.wave.number if loop.state.wave else 0
+    tasks = [loop.state.tasks[name] for name in waiting]
+    facts = {"form": _form(waiting), "invalid": fault}
+    return review.prompt(workspace, loop, review.BATCH, number, tasks, **facts)
 
 
 def _kind(scaffold: bool) -> str:
@@ -144,36 +151,3 @@ def _recorded(loop: Loop, data: dict, changes: list) -> list[str]:
         f"{row['id']} {row['severity']}: {prose.clean(row['issue'], 120)}"
         for row in data["findings"][:12]
     ]
-
-
-def _brief(state: LoopState, waiting: list[str]) -> list[str]:
-    """Everything that the reviewer of a batch has to know, and the form of the report."""
-    lines = [
-        "run the build, the tests and lint (and UI tests where there are any) first: what fails, "
-        "nothing is approved with it",
-        f"the request: {_one_line(state.text, 600)}",
-    ]
-    for row in state.criteria.values():
-        if not row.must_not:
-            lines.append(f"criterion {row.id}: {prose.clean(row.text, 200)}")
-    lines += [f"must not: {row.id} {prose.clean(row.text, 200)}" for row in state.must_nots]
-    tasks = [state.tasks[name] for name in waiting]
-    for task in tasks:
-        text = f": {_one_line(task.description, 400)}" if task.description.strip() else ""
-        lines.append(f"{task.id} {prose.clean(task.subject, 100)}{text}")
-        if task.files:
-            lines.append(f"  files: {prose.clean(', '.join(task.files), 400)}")
-        how = "passed" if work.proven(task) else "has not passed"
-        lines.append(f"  its check {how}: {prose.clean(task.verify, 200)}")
-        if task.history:
-            lines.append(f"  failed before: {_one_line(task.history[-1]['error'], 300)}")
-    lines += reasons(state, list(dict.fromkeys(path for task in tasks for path in task.files)))
-    lines.append(
-        "other tasks that are unfinished are no reason for changes; a BLOCKER says whose task it is"
-    )
-    lines.append("answer in this form; nothing found: findings: []\n" + _form(waiting))
-    return lines
-
-
-def _one_line(text: str, most: int) -> str:
-    return prose.clean(" ".join(text.split()), most)

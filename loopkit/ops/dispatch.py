@@ -9,7 +9,7 @@ from ..core.journal.state import LoopState
 from ..core.steps import briefing, due, kinds
 from ..core.steps.kinds import Step
 from ..render import briefs as render
-from ..store import prompts
+from ..store import atomic, prompts
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
 
@@ -62,6 +62,7 @@ def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
 def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
     """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
     over · form: another one than the reply's own."""
+    keep_request(loop)
     schema = kinds.KINDS[step.kind].reply
     if form is None:
         form = replies.form(schema)
@@ -70,6 +71,17 @@ def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | 
         number = briefing.number(loop.state, step)
         wanted = replies.accepted(schema) if schema else None
         return shown(workspace, prompts.write(loop.folder, step, number, text, wanted))
+    except OSError as error:
+        raise unwritable(loop.folder, error) from None
+
+
+def keep_request(loop: Loop) -> None:
+    """A request that is too long for a prompt lies in a file beside the loop."""
+    text, path = loop.state.text.strip(), os.path.join(loop.folder, render.REQUEST)
+    if len(text) <= render.LONGEST_REQUEST or os.path.exists(path):
+        return
+    try:
+        atomic.write(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise unwritable(loop.folder, error) from None
 

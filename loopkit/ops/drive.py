@@ -18,7 +18,20 @@ from ..engine.run import Recorded, Request
 from ..render import briefs, context
 from ..replies import records
 from ..store.loop import Loop
-from . import control, dispatch, gate, panel, reply, request, review, tasks, verify, wave, worktree
+from . import (
+    batch,
+    control,
+    dispatch,
+    gate,
+    panel,
+    reply,
+    request,
+    review,
+    tasks,
+    verify,
+    wave,
+    worktree,
+)
 from .workspace import Result, Workspace
 
 #: Kinds whose work is then looked at by the task's check.
@@ -93,19 +106,27 @@ def subject_of(step: Step) -> list:
     return [] if step.subject is None else [step.subject]
 
 
-def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") -> Request:
-    """What an agent is asked for a step. fault: what was wrong with its last answer."""
+def request_of(
+    workspace: Workspace, loop: Loop, step: Step, fault: str = "", cut: bool = False
+) -> Request:
+    """What an agent is asked for a step. fault: what was wrong with its last answer · cut: an agent
+    before was interrupted."""
     kind, form = KINDS[step.kind], FORMS.get(step.kind)
     name = kind.reply if form or step in due.awaited(loop.state) else ""
     known = name in replies.REGISTRY
+    dispatch.keep_request(loop)
     text = ""
     if form:
-        text = f"{context.render(loop.state)}\n{form.ask(workspace, *subject_of(step)).text}"
+        text = form.ask(workspace, *subject_of(step)).text
+    if form and kind.who == kinds.FORM:
+        text = f"{context.render(loop.state)}\n{text}"
     if kind.prompt:
-        shown = replies.form(name) if known else ""
-        text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)
-    if fault:
-        text += f"\nYour last answer could not be used: {fault}\n"
+        told = {"form": replies.form(name) if known else "", "cut": cut}
+        text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
+    if fault and fault not in text:
+        text += (
+            f"\nYour last answer could not be used: {fault}\nAnswer once more, with all of it.\n"
+        )
     prompt = Prompt(text, step.kind, step.subject)
     return Request(prompt, replies.schema(name) if known else None)
 
@@ -127,7 +148,7 @@ def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
         result.data["why"] = signature.line_of(result.text)
-    return result
+    return result._replace(text=verify.without_hints(result.text))
 
 
 def _next_wave(workspace: Workspace, loop: Loop, step: Step) -> Result:
@@ -155,24 +176,30 @@ def _ask_plan_review(workspace: Workspace, subject: str) -> Result:
 def _ask_batch_review(workspace: Workspace, number: int) -> Result:
     loop = workspace.own_loop()
     workspace.change(loop, batch_review.asked, number, batch_review.mode(loop.state))
-    running = ", ".join(work.running(loop.state))
-    return Result(loop, f"Review tasks {running}.\n\n{replies.form('review')}")
+    return Result(loop, batch.of_batch(workspace, loop, work.running(loop.state)))
 
 
 def _ask_thorough_review(workspace: Workspace) -> Result:
-    """All that each of its experts has to know."""
+    """All that its experts have to know."""
     review.ask_thorough(workspace)
     loop = workspace.own_loop()
-    names = (loop.state.asked or {})["experts"]
-    return Result(loop, "\n\n".join(review.brief(workspace, None, name).text for name in names))
+    names = list((loop.state.asked or {})["experts"])
+    return Result(loop, review.of_experts(workspace, loop, None, names))
 
 
 def _ask_wave_review(workspace: Workspace, number: int) -> Result:
     loop = workspace.own_loop()
-    names = [row[0].name for row in review.of_review(loop.state, review.LIGHT, number)]
-    parts = [review.brief(workspace, number, name).text for name in names]
-    form = replies.form("wave_review", "score", "experts", "findings")
-    return Result(loop, "\n\n".join([*parts, form]))
+    return Result(loop, review.of_experts(workspace, loop, number, _light(loop.state, number)))
+
+
+def _take_wave_review(workspace: Workspace, number: int, row: dict) -> Result:
+    experts = _light(workspace.own_loop().state, number)
+    return review.record_light(workspace, number, {**row, "experts": experts})
+
+
+def _light(state: LoopState, number: int) -> list[str]:
+    """The experts of a wave's review."""
+    return [row[0].name for row in review.of_review(state, review.LIGHT, number)]
 
 
 def _ask_resolution(workspace: Workspace, name: str) -> Result:
@@ -229,7 +256,7 @@ FORMS = {
     kinds.SPLIT: _Form(tasks.show, tasks.split),
     kinds.SET_CHECK: _Form(tasks.show, _set_check),
     kinds.PANEL: _Form(panel.on_task, panel.on_task),
-    kinds.WAVE_REVIEW: _Form(_ask_wave_review, review.record_light),
+    kinds.WAVE_REVIEW: _Form(_ask_wave_review, _take_wave_review),
     kinds.PLAN_REVIEW: _Form(_ask_plan_review, _decides(kinds.PLAN_REVIEW)),
     kinds.BATCH_REVIEW: _Form(_ask_batch_review, _decides(kinds.BATCH_REVIEW)),
     kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, review.record_thorough),

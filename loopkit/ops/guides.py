@@ -1,4 +1,4 @@
-"""Guidance that comes with a step: the skill's own text, once in a session."""
+"""Guidance that comes with a step: the request and the skill's own text, once in a session."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import os
 from ..core.journal.session import GUIDE
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
+from ..render import briefs
 from ..store import place
 from ..store.loop import Loop
+from . import dispatch
 from .workspace import Workspace
 
 _SHAPE, _TASKS = "plugins/hope/skills/shape", "skills/decomposition"
@@ -21,32 +23,44 @@ _SKILLS = {
     kinds.CLARIFY: ("plugins/hope/skills/intent",),
     kinds.PANEL: ("plugins/counsel/skills/panel",),
     kinds.GATE: ("plugins/hope/skills/gate",),
+    kinds.RESOLVE: ("skills/expert-review",),
 }
-
-
-#: How a session works with the loop at all.
-_RULES = "rules"
+#: How a session works with the loop at all, and what the loop is for.
+_RULES, _REQUEST = "rules", "request"
+#: Where the part of a skill begins that a printed step says itself.
+_ALONE = "**By itself.**"
 
 
 def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
     """The texts for these steps that this session has not been shown yet; "" where there are
     none."""
     told = loop.state.session.notices
-    names = [_RULES, *(name for step in steps for name in _SKILLS.get(step.kind, ()))]
-    texts = [(one, _body(one)) for one in dict.fromkeys(names) if GUIDE + one not in told]
+    names = [_RULES, _REQUEST, *(name for step in steps for name in _SKILLS.get(step.kind, ()))]
+    texts = [
+        (one, _body(workspace, loop, one))
+        for one in dict.fromkeys(names)
+        if GUIDE + one not in told
+    ]
     changes = [("notice_given", {"name": GUIDE + one}) for one, text in texts if text]
     if changes:
         workspace.change(loop, lambda state: changes)
-    return "\n\n".join(text for _, text in texts if text)
+    return "\n\n".join(f"{text}\n" for _, text in texts if text)
 
 
-def _body(skill: str) -> str:
-    """The rules, or a skill without its front matter and its example of a single command."""
-    name = "templates/rules.md" if skill == _RULES else f"{skill}/SKILL.md"
-    path = os.path.join(place.plugin_root(), name)
+def _body(workspace: Workspace, loop: Loop, name: str) -> str:
+    if name == _REQUEST:
+        dispatch.keep_request(loop)
+        text = briefs.whole(loop.state.text.strip(), dispatch.shown(workspace, loop.folder))
+        return f"# The request\n\n{text}"
+    if name == _RULES:
+        return _read("templates/rules.md")
+    text = _read(f"{name}/SKILL.md").split("---\n", 2)[-1].partition(_ALONE)[0].strip()
+    return f"# How: {name.rpartition('/')[2]}\n\n{text}" if text else ""
+
+
+def _read(name: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        with open(os.path.join(place.plugin_root(), name), encoding="utf-8") as file:
+            return file.read().strip()
     except OSError:
         return ""
-    return text.split("---\n", 2)[-1].partition("**Example.**")[0].strip()

@@ -10,7 +10,7 @@ from ..core.plan import work
 from ..core.review import panel
 from ..store import place, profiles
 from ..store.loop import Loop
-from .request import rubric
+from .request import LONGEST_REQUEST, rubric
 from .review import chosen, expert_line
 from .workspace import Result, Workspace
 
@@ -58,7 +58,7 @@ def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) 
         what = f"there is no dimension {dimension[:30]!r}"
         raise UsageFault(what, "use " + ", ".join(score.DIMENSIONS))
     lines = [
-        f"request: {prose.clean(loop.state.text.strip(), 300)}",
+        f"request: {prose.clean(' '.join(loop.state.text.split()), LONGEST_REQUEST)}",
         f"unclear: {dimension} ({rubric(dimension)})",
         f"recommendations are {panel.OPTIONS[0]} to {panel.OPTIONS[1]} readings to choose from; "
         "consensus is the likeliest, fallback what is assumed if nobody answers",
@@ -88,12 +88,11 @@ def on_wave(workspace: Workspace, row: dict | None = None) -> Result:
 
 def _brief(loop: Loop, lines: list[str], topics: list[str], about: str) -> Result:
     """What a panel has to know. about: the words of the call that records it."""
-    lines.append(
-        f"skill counsel:panel; {panel.LEAST} to {panel.MOST} experts, each with another question:"
-    )
+    lines.append(f"{panel.LEAST} to {panel.MOST} experts, each with another question:")
     for expert, question, value in chosen(loop.state, topics):
         weak = " (weak)" if panel.standing(value) == "weak" else ""
         lines.append(expert_line(expert, question, f"at most {value}{weak}"))
+        lines.append(f"    {expert.viewpoint} Trusts: {expert.evidence}.")
     text = "\n".join([*lines, "submit as block YAML:", replies.form("panel")])
     return Result(loop, text, {"topics": topics}, [f"loopkit panel {about} --file -"])
 

@@ -20,6 +20,9 @@ from .workspace import Result, Workspace, untrusted_only
 #: Commands of the project that a brief shows at the most.
 SHOWN = 8
 
+#: Characters of a request in a line of ours.
+LONGEST_REQUEST = 4000
+
 
 def rubric(dimension: str) -> str:
     """What each value of a dimension means."""
@@ -36,11 +39,11 @@ def ask_clarification(workspace: Workspace) -> Result:
     stage.running(state)
     stage.require(state, stages.INTENT, doing="clarifying")
     lines = [
-        f"request: {prose.clean(state.text.strip(), 300)}",
+        f"request: {prose.clean(' '.join(state.text.split()), LONGEST_REQUEST)}",
         "not explicit:",
         *(f"  {name}: {rubric(name)}" for name in clarify.open_dimensions(state)),
         _rounds_left(state),
-        "skill hope:intent; submit as block YAML, the order only where the request is nearly "
+        "submit as block YAML, the order only where the request is nearly "
         f"explicit (spec {clarify.ORDER_FROM} or more):",
         replies.form("clarification"),
     ]

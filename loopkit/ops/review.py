@@ -1,17 +1,21 @@
 """Expert reviews: light after a wave, thorough before the gate; whom to ask, what was found."""
 
 import os
+from typing import Any
 
 from .. import replies
 from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
+from ..core.journal.parts import BEFORE
 from ..core.journal.state import LoopState
+from ..core.journal.task import Task
 from ..core.memory import decisions
 from ..core.review import convergence, panel, review
-from ..core.steps import kinds, nextstep
+from ..core.steps import briefing, kinds, nextstep
+from ..render import briefs
 from ..store import digest, place, profiles
 from ..store.loop import Loop
-from . import memory
+from . import dispatch, memory
 from .workspace import Result, Workspace
 
 #: Files that are listed in a brief at the most.
@@ -143,14 +147,7 @@ def _context(state: LoopState) -> list[str]:
     lines = [
         f"  must not be broken by any guidance: {row.id} {row.text}" for row in state.must_nots
     ]
-    lines += [
-        f"  open from wave reviews: {_cut(finding.issue, 100)}"
-        for finding in state.findings.values()
-        if finding.severity == review.BLOCKER
-        and finding.source not in ("thorough", "decision")
-        and not finding.resolution
-        and not convergence.fixed(state, finding)
-    ]
+    lines += [f"  open from wave reviews: {_cut(issue, 100)}" for issue in _open(state)]
     return lines + reasons(state, _changed(state))
 
 
@@ -180,50 +177,117 @@ def reasons(state: LoopState, files: list[str]) -> list[str]:
     ]
 
 
+WAVE, BATCH, ALL = "wave", "batch", "all"
+
+
 def brief(workspace: Workspace, wave: int | None, name: str) -> Result:
-    """Everything that one expert of a review has to know, and the form of the report."""
+    """Everything that one expert of a review has to know, and the form of the answer; changes
+    nothing."""
     loop = workspace.loop()
+    return Result(loop, of_experts(workspace, loop, wave, [name]), steps=[])
+
+
+def of_experts(
+    workspace: Workspace, loop: Loop, wave: int | None, names: list[str], fault: str = ""
+) -> str:
+    """The prompt of an agent that carries the views of these experts. wave: of a light review ·
+    fault: what was wrong with its last answer."""
+    state, kind = loop.state, ALL if wave is None else WAVE
+    rows = {row.name: question for row, question, _ in of_review(state, _BOUNDS[kind], wave)}
+    known, views = {row.name: row for row in profiles.read(place.plugin_root())}, []
+    for name in names:
+        profile = known.get(name)
+        if profile is None:
+            raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
+        asks = list(dict.fromkeys(filter(None, [rows.get(name), *questions(profile)])))
+        views.append({**profile._asdict(), "asks": asks})
+    form = replies.form("review", "findings")
+    if wave is not None:
+        form = replies.form("wave_review", "score", "findings")
+    facts = {"views": views, "invalid": fault, "form": form}
+    return prompt(workspace, loop, kind, wave or 0, _tasks(state, wave), **facts)
+
+
+def prompt(
+    workspace: Workspace, loop: Loop, kind: str, number: int, tasks: list[Task], **facts: Any
+) -> str:
+    """What a reviewer is told. kind: WAVE, BATCH, ALL · number: of the wave or batch · facts:
+    views, invalid, form, and whatever else differs."""
     state = loop.state
-    bounds = THOROUGH if wave is None else LIGHT
-    rows = {row.name: question for row, question, _ in of_review(state, bounds, wave)}
-    known = {row.name: row for row in profiles.read(place.plugin_root())}
-    profile = known.get(name)
-    if profile is None:
-        raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
-    asks = questions(profile)
-    if name in rows:
-        asks = list(dict.fromkeys([rows[name], *asks]))
-    lines = [
-        f"{profile.title}: {profile.viewpoint}",
-        f"your question: {asks[0]}",
-        *[f"ask too: {question}" for question in asks[1:]],
-        f"evidence you trust: {profile.evidence}",
-        f"blind spots of the role: {profile.blind_spots}",
-        f"the request: {prose.clean(' '.join(state.text.split()), 1000)}",
-        *[f"criterion {row.id}: {row.text}" for row in state.criteria.values() if not row.must_not],
-        *_context(state),
-        *_work(state, wave),
-        "A BLOCKER says in breaks: which criterion or mustNot it misses.",
-        "Answer with your findings in this form, or with: findings: []",
-        replies.form("review", "findings"),
+    files = list(dict.fromkeys(path for one in tasks for path in one.files))
+    values = {
+        "kind": kind,
+        "number": number,
+        "scope": kind,
+        "loop": state.name,
+        "reply": "",
+        "cut": False,
+        "views": (),
+        "invalid": "",
+        "folder": dispatch.shown(workspace, loop.folder),
+        "runs": kind == BATCH or kind == ALL and not state.terms.check_completes,
+        "diff": _diff(state, kind, number),
+        "files": files[:MOST_FILES],
+        "tasks": [_told(one) for one in tasks],
+        "open": _open(state) if kind == ALL else [],
+        "settled": _settled(state) if kind == ALL else [],
+        "reasons": [row.strip() for row in reasons(state, files)],
+        **briefing.common(state),
+        **facts,
+    }
+    return briefs.filled("review/review.md", values)
+
+
+def _tasks(state: LoopState, wave: int | None) -> list[Task]:
+    """The completed tasks, the newest first; of a wave all that were worked on in it."""
+    if wave is None:
+        done = [row for row in state.tasks.values() if row.status == task.COMPLETED]
+        return done[::-1]
+    names = next((row.tasks for row in state.waves if row.number == wave), ())
+    return [state.tasks[name] for name in names if name in state.tasks]
+
+
+def _told(one: Task) -> dict:
+    passed = one.evidence is not None and one.evidence.passed
+    how = one.status.replace("_", " ")
+    if one.status == task.IN_PROGRESS:
+        how = "its check passed" if passed else "its check has not passed"
+    return {
+        **{name: getattr(one, name) for name in ("id", "subject", "verify", "description")},
+        "how": how,
+        "failed": one.history[-1]["error"][-300:] if one.history and how != "completed" else "",
+    }
+
+
+def _diff(state: LoopState, kind: str, number: int) -> str:
+    """The line that shows the diff between the checkpoints; "" where there are none."""
+    rows = [row for row in state.checkpoints.rows if row.label != BEFORE]
+    if not rows:
+        return ""
+    if kind == BATCH:
+        return f"git diff {rows[-1].sha[:12]}"
+    before, after = rows[0], rows[-1]
+    if kind == WAVE:
+        place = next((n for n, row in enumerate(rows) if row.wave == number), 0)
+        before, after = rows[max(0, place - 1)], rows[place]
+    return f"git diff {before.sha[:12]} {after.sha[:12]}" if before is not after else ""
+
+
+def _open(state: LoopState) -> list[str]:
+    """Blockers of wave reviews that nothing has fixed."""
+    return [
+        " ".join(filter(None, (finding.task, finding.place, finding.issue)))
+        for finding in state.findings.values()
+        if finding.severity == review.BLOCKER
+        and finding.source not in ("thorough", "decision")
+        and not finding.resolution
+        and not convergence.fixed(state, finding)
     ]
-    return Result(loop, "\n".join(lines), steps=[])
 
 
-def _work(state: LoopState, wave: int | None) -> list[str]:
-    """What was changed, and what of it was settled earlier."""
-    lines = []
-    if wave is None and not state.terms.check_completes:
-        lines.append(
-            "the build, the tests, lint and UI tests are run in this review: what fails is a "
-            "BLOCKER"
-        )
-    changed = _changed(state)
-    files = ", ".join(changed[:MOST_FILES]) or "see git diff"
-    more = f" and {len(changed) - MOST_FILES} more" if len(changed) > MOST_FILES else ""
-    lines.append(f"changed files: {files}{more}")
-    return lines + [
-        f"settled earlier: {row.id} ({row.category}) {row.place} {_cut(row.issue, 100)} "
+def _settled(state: LoopState) -> list[str]:
+    return [
+        f"{row.id} ({row.category}) {row.place} {_cut(row.issue, 100)} "
         f"({(row.resolution or {}).get('how') or 'fixed'})"
         for row in list(state.findings.values())[-12:]
         if row.source == "thorough"
@@ -235,6 +299,7 @@ def _work(state: LoopState, wave: int | None) -> list[str]:
 # -- who is chosen
 
 LIGHT, THOROUGH = review.LIGHT_EXPERTS, review.THOROUGH_EXPERTS
+_BOUNDS = {WAVE: LIGHT, ALL: THOROUGH}
 
 #: An expert, the question that nobody before it is asked, how sure it may be.
 Chosen = tuple[panel.Profile, str, int]

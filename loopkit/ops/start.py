@@ -309,5 +309,4 @@ def _told(workspace: Workspace, loop: store.Loop, first: dict, most: dict) -> li
         text = f"checks run in {state.folder}, where this session was opened; files are named from"
         lines.append(prose.clean(f"{text} {workspace.project}", 2000))
     lines += filter(None, [origin.line(origin.along(workspace.origin(loop.root)))])
-    lines.append("task: " + prose.clean(state.text.strip().splitlines()[0], 200))
     return lines

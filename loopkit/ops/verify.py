@@ -4,6 +4,7 @@ What only another branch than a task's passing check needs is imported there: ag
 """
 
 import os
+import re
 
 from ..core.evidence import tiers
 from ..core.journal import settings, stages, verdict
@@ -79,6 +80,16 @@ def evidence(loop: Loop, outcome: dict) -> str:
 
 def _row(outcome: dict, **subject: object) -> dict:
     return {**subject, **{key: outcome[key] for key in ("passed", "exit", "log", "seconds")}}
+
+
+#: How the lines begin that are for whoever runs the check.
+LOOK_WIDER = "look wider before you fix again"
+
+
+def without_hints(text: str) -> str:
+    """What came of a check, without the lines for whoever runs it by hand."""
+    hint = re.compile(rf"{LOOK_WIDER}|slow: |wave \d+: .* still to report")
+    return "\n".join(row for row in text.split("\n") if not hint.match(row))
 
 
 # -- a task
@@ -166,7 +177,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     what = f"the project's own checks {wider}" if wider else "what stands around it"
     return (
         f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n"
-        f"look wider before you fix again, in the {tier} tier: {what}"
+        f"{LOOK_WIDER}, in the {tier} tier: {what}"
     )
 
 

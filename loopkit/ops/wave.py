@@ -91,7 +91,8 @@ def _lacks_tools(workspace: Workspace, loop: Loop) -> bool:
     """Once per loop, when the first wave opens and nothing speaks for a native task list."""
     session, environment = loop.state.session, workspace.environment
     if (
-        "no_task_tools" in session.notices
+        session.unattended
+        or "no_task_tools" in session.notices
         or native.has_task_tools(environment, session.native_seen)
         or native.folder(environment, session.owner)
     ):

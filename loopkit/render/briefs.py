@@ -45,6 +45,24 @@ def filled(template: str, values: dict) -> str:
     return brief.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore")
 
 
+def whole(request: str, folder: str) -> str:
+    """A request behind `> ` without a cut; where it is long, the file that holds it. folder: the
+    loop's as it is shown."""
+    if len(request) <= LONGEST_REQUEST:
+        return _quoted(request, LONGEST_REQUEST)
+    return (
+        f"Read all of it first, {len(request):,} characters: `{folder}/{REQUEST}`. It begins:\n\n"
+        f"{_quoted(request, BEGINNING)}"
+    )
+
+
+def _quoted(text: str, most: int) -> str:
+    kept = [prose.clean(row.rstrip(), most) for row in text[:most].splitlines()]
+    if len(text) > most:
+        kept.append(f"… ({len(text) - most:,} more characters left out)")
+    return "\n".join(f"> {row}".rstrip() for row in kept) or "> (nothing)"
+
+
 class _Quotes:
     """How templates show somebody's words. most: characters of one text · entries: of one list."""
 
@@ -59,22 +77,11 @@ class _Quotes:
 
     def whole(self, request: str) -> str:
         """A request behind `> ` without a cut; the file that holds it where it is long."""
-        if len(request) <= LONGEST_REQUEST:
-            return self._quoted(request, LONGEST_REQUEST)
-        return (
-            f"Read all of it first, {len(request):,} characters: `{self.folder}/{REQUEST}`. It "
-            f"begins:\n\n{self._quoted(request, BEGINNING)}"
-        )
+        return whole(request, self.folder)
 
     def quote(self, words: object) -> str:
         """Every line behind `> `."""
-        return self._quoted(str(words).strip(), self.most)
-
-    def _quoted(self, whole: str, most: int) -> str:
-        kept = [prose.clean(row.rstrip(), most) for row in whole[:most].splitlines()]
-        if len(whole) > most:
-            kept.append(f"… ({len(whole) - most:,} more characters left out)")
-        return "\n".join(f"> {row}".rstrip() for row in kept) or "> (nothing)"
+        return _quoted(str(words).strip(), self.most)
 
     def line(self, words: object, most: int) -> str:
         """On one line, of at most `most` characters."""

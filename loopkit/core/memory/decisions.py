@@ -76,8 +76,8 @@ def is_lesson(row: dict) -> bool:
 
 
 def line(row: dict, most: int = 200) -> str:
-    """`decision 002: title: choice` or `anti-pattern 003: avoid: what; instead: …`, on one line of at most
-    so many characters."""
+    """`decision 002: title: choice` or `anti-pattern 003: avoid: what; instead: …`, on one line
+    of at most so many characters."""
     if is_lesson(row):
         words = row.get("what") or row.get("title", "")
         text = f"anti-pattern {row['number']:03d}: avoid: {words}" + (

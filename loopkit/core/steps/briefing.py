@@ -85,6 +85,11 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     return {**row, **extra}
 
 
+def common(state: LoopState) -> dict:
+    """What everybody is told, for who works on no task."""
+    return {fact: _GIVEN[fact](state, None) for fact in ("goal", "success", "must_nots")}
+
+
 # -- dispatching
 
 
