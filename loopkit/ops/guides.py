@@ -23,7 +23,6 @@ _SKILLS = {
     kinds.CLARIFY: ("plugins/hope/skills/intent",),
     kinds.PANEL: ("plugins/counsel/skills/panel",),
     kinds.GATE: ("plugins/hope/skills/gate",),
-    kinds.RESOLVE: ("skills/expert-review",),
 }
 #: How a session works with the loop at all, and what the loop is for.
 _RULES, _REQUEST = "rules", "request"
@@ -36,11 +35,8 @@ def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
     none."""
     told = loop.state.session.notices
     names = [_RULES, _REQUEST, *(name for step in steps for name in _SKILLS.get(step.kind, ()))]
-    texts = [
-        (one, _body(workspace, loop, one))
-        for one in dict.fromkeys(names)
-        if GUIDE + one not in told
-    ]
+    fresh = [one for one in dict.fromkeys(names) if GUIDE + one not in told]
+    texts = [(one, _body(workspace, loop, one)) for one in fresh]
     changes = [("notice_given", {"name": GUIDE + one}) for one, text in texts if text]
     if changes:
         workspace.change(loop, lambda state: changes)

@@ -112,7 +112,5 @@ def calls(path: Path) -> list[Call]:
     return found
 
 
-#: Tokens at most of the descriptions of all three plugins, which every session pays: so much for
-#: the first entries and a little for each that came later (as in benchmarks/context.py).
-FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
-ALWAYS_ON = FIRST + EACH_MORE * max(0, len(DOCUMENTS) - FIRST_ENTRIES)
+#: Tokens at most of the descriptions of all three plugins, which every session pays.
+ALWAYS_ON = 400

@@ -1,5 +1,5 @@
 """What comes out of the registry of schemas: forms, and examples in the Markdown in fences whose
-first line names one, as in ```yaml decision. `script/forms` writes them anew."""
+first line names one, as in ```json decision. `script/forms` writes them anew."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from loopkit import replies
 from loopkit.core.steps import kinds
 from loopkit.replies import texts
@@ -15,6 +17,8 @@ from loopkit.replies import texts
 ROOT = Path(__file__).resolve().parents[2]
 #: The schemas that agents answer.
 ANSWERED = sorted({one.reply for one in kinds.KINDS.values() if one.who == kinds.AGENT})
+#: Characters of a line of an example in JSON.
+ROOM = 100
 #: Language, schema and fields of a fence; what stands in it.
 _FENCE = re.compile(r"^```\w+ (\w+)((?: \w+)*)\n(.*?)^```$", re.S | re.M)
 _HERE = re.compile(r"(<<'EOF'\n).*?(^EOF$)", re.S | re.M)
@@ -38,14 +42,29 @@ def written(text: str) -> str:
 
     def fence(match: re.Match) -> str:
         example = replies.example(match[1], *match[2].split())
-        body = match[3]
-        if "<<'EOF'" in body:
-            body = _HERE.sub(lambda here: here[1] + example + here[2], body)
-        else:
-            body = example
-        return match[0].replace(match[3], body)
+        if "<<'EOF'" in match[3]:
+            example = _HERE.sub(lambda here: here[1] + example + here[2], match[3])
+        elif match[0].startswith("```json "):
+            example = as_json(yaml.safe_load(example)) + "\n"
+        start, end = (place - match.start() for place in match.span(3))
+        return match[0][:start] + example + match[0][end:]
 
     return _FENCE.sub(fence, text)
+
+
+def as_json(value: object, indent: str = "") -> str:
+    """A record as JSON, a row on one line where it fits."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(text) <= ROOM or not isinstance(value, (dict, list)) or not value:
+        return text
+    deeper = indent + "  "
+    if isinstance(value, list):
+        rows, ends = [as_json(one, deeper) for one in value], "[]"
+    else:
+        ends = "{}"
+        rows = [f"{json.dumps(key)}: {as_json(one, deeper)}" for key, one in value.items()]
+    inner = ",\n".join(deeper + row for row in rows)
+    return f"{ends[0]}\n{inner}\n{indent}{ends[1]}"
 
 
 def accepted(name: str) -> str:

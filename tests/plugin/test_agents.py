@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from loopkit.core.steps.kinds import KINDS, SCAFFOLD, WAVE_NEXT
+from loopkit.core.steps.kinds import AGENT, KINDS, SCAFFOLD
 from tests.plugin.bundle import DOCUMENTS, NAMES
 
 LOOK, RUN = {"Read", "Grep", "Glob"}, {"Read", "Grep", "Glob", "Bash"}
@@ -66,28 +66,24 @@ def test_each_says_what_it_gets_when_to_stop_what_to_report_with_an_example(name
     assert len(body) <= 3200
 
 
-def test_whoever_answers_a_step_reads_its_brief_and_answers_in_its_form():
-    roles = {one.agent for one in KINDS.values() if one.command == WAVE_NEXT and one.agent}
-    assert roles == {"planner", "plan-review", "coder", "scaffold", "tester", "supervisor"}
+def test_whoever_answers_a_step_has_a_whole_prompt_and_answers_in_its_form():
+    roles = {one.agent for one in KINDS.values() if one.who == AGENT}
+    assert roles == {
+        *("planner", "plan-review", "coder", "scaffold", "tester", "supervisor", "review")
+    }
     for role in roles:
         body = " ".join(AGENTS[role].body.split())
-        assert (
-            "names a brief" in body
-            and "in the form of your brief" in body
-            or "the record in its form" in body
-        )
+        assert "Your prompt is all of it" in body and "`.loop/*/prompts/<name>.md`" in body
+        assert "One JSON object in the form of your prompt" in body
+        assert "what does not fit comes back" in body
+        assert "task show" not in body and "YAML" not in body
 
 
 @pytest.mark.parametrize("name", ["coder", "scaffold"])
 def test_whoever_is_stuck_says_so_and_leaves_the_check_alone(name):
     body = " ".join(AGENTS[name].body.split())
-    assert "Stuck on one obstacle for more than five minutes" in body and "BLOCKED" in body
+    assert "Stuck on one obstacle for more than five minutes" in body and "you are blocked" in body
     assert "just to make it pass" in body or "to make it pass" in body
-
-
-def test_an_agent_that_dies_is_started_again_at_most_twice():
-    body = " ".join(NAMES["loop", "skill", "wave-execution"].body.split())
-    assert "at most twice" in body
 
 
 def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():

@@ -102,7 +102,7 @@ def test_the_clients_shell_check_lets_every_example_through(client, data, tmp_pa
         ]
         denied = [one["tool_input"]["command"] for one in run.result["permission_denials"]]
     assert denied == [refused], (
-        "if it lets JSON through by now, this test and rule 2 of /loop:start are out of date"
+        "if it lets JSON through by now, this test and the examples in YAML are out of date"
     )
     assert ["there is no loop in this project" in one for one in results] == [True] * len(
         commands

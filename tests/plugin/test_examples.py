@@ -3,6 +3,7 @@ policy."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_plan_is_taken_by_whoever_hands_it_in() -> None:
     text = (examples.ROOT / "agents/planner.md").read_text(encoding="utf-8")
     ((name, example),) = examples.found(text)
     assert name == "plan"
-    work.submit(Book().shaped().state, replies.read("tasks", example, "it"))
+    work.submit(Book().shaped().state, replies.check("tasks", json.loads(example)["tasks"]))
     roles = Roles()
     roles.ask()
     assert "task_added" in roles.kinds("plan", None, replies.parse("plan", example))
@@ -80,8 +81,10 @@ def test_a_judgement_and_a_decision_are_taken() -> None:
 
 
 def test_a_changed_example_is_found_and_written_anew() -> None:
-    text = "a\n```yaml decision\ntitle: old\n```\nb\n```sh\nls\n```\n"
-    assert f"```yaml decision\n{replies.example('decision')}```" in examples.written(text)
+    text = "a\n```json decision\n{}\n```\nb\n```sh\nls\n```\n"
+    assert '```json decision\n{\n  "title": ' in examples.written(text)
+    assert examples.written(examples.written(text)) == examples.written(text)
+    assert examples.written("```json gate\n```\n").count("confidence") == 1
     assert "```sh\nls\n```" in examples.written(text)
     here = "```sh gate\nloopkit gate --file - <<'EOF'\nkind: x\nEOF\n```\n"
     ((name, example),) = examples.found(examples.written(here))
