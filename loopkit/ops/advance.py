@@ -198,9 +198,8 @@ class _Run:
             return self._result(loop)
         step = steps[0]
         if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:
-            self.lines.append(
-                drive.FORMS[step.kind].ask(self.workspace, *drive.subject_of(step)).text
-            )
+            asked = drive.FORMS[step.kind].ask(self.workspace, *drive.subject_of(step))
+            self.lines.append(f"# To fill in: {KINDS[step.kind].reply}\n\n{asked.text}")
             return self._result(loop, [SUBMIT])
         return self._result(loop, [nextstep.line(loop.state, step)])
 

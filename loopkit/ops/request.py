@@ -206,7 +206,7 @@ def ask_request(workspace: Workspace) -> Result:
             fields.insert(3, "learnings")
         lines.append("scores, 0 to 2 each, of what the request says and nothing else:")
         lines += [f"  {name}: {rubric(name)}" for name in score.DIMENSIONS]
-        lines.append("topics: " + ", ".join(TOPICS))
+        lines.append("topics, one to three of: " + ", ".join(TOPICS))
     lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
     checks = project.checks(workspace.work_folder(state))[:SHOWN]
     if checks:

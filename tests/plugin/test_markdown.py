@@ -207,7 +207,9 @@ def test_what_a_trigger_is_about_stands_in_it(document):
     )
 
 
-@pytest.mark.parametrize("name", ["hope:shape", "loop:decomposition", "hope:intent", "hope:gate", "counsel:panel"])
+@pytest.mark.parametrize(
+    "name", ["hope:shape", "loop:decomposition", "hope:intent", "hope:gate", "counsel:panel"]
+)
 def test_what_is_printed_with_a_form_names_no_command_that_takes_another(name):
     """`loopkit next` prints this part; what does a step by hand stands below it."""
     plugin, _, skill = name.partition(":")
@@ -280,7 +282,12 @@ def test_a_start_costs_little_with_all_that_it_loads(tmp_path, data, capsys):
     guides and form are what the program prints."""
     command = get("loop", "command", "start").path.read_text(encoding="utf-8")
     printed = printed_by_start(tmp_path, data)
-    for part in ("# How this loop goes on", "# The request", "# How: shape", "# How: decomposition"):
+    for part in (
+        "# How this loop goes on",
+        "# The request",
+        "# How: shape",
+        "# How: decomposition",
+    ):
         assert printed.count(part) == 1, part
     assert "must_nots:" in printed and printed.rstrip().endswith("next: loopkit submit --file -")
     sizes = [len(text) / 4 for text in (command, printed)]
