@@ -172,9 +172,7 @@ def reasons(state: LoopState, files: list[str]) -> list[str]:
     if len(rows) > MOST_REASONS:
         lines.append(f"  +{len(rows) - MOST_REASONS} more decisions: loopkit decide --list")
     lessons = [row for row in decisions.touching(state, files) if decisions.is_lesson(row)]
-    return lines + [
-        f"  failed before: {_cut(decisions.line(row, 240), 240)}" for row in lessons[-MOST_REASONS:]
-    ]
+    return lines + [f"  {_cut(decisions.line(row, 240), 240)}" for row in lessons[-MOST_REASONS:]]
 
 
 WAVE, BATCH, ALL = "wave", "batch", "all"

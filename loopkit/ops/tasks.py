@@ -194,7 +194,7 @@ def _bounds(state: LoopState, task: Task) -> list[str]:
     lines += [f"must not: {criterion.text}" for criterion in state.must_nots]
     reasons = decisions.touching(state, task.files)
     for row in reasons[:MOST_REASONS]:
-        what = "not again: " if decisions.is_lesson(row) else "keep to "
+        what = "" if decisions.is_lesson(row) else "keep to "
         lines.append(what + decisions.line(row, 300))
     if len(reasons) > MOST_REASONS:
         lines.append(f"and {len(reasons) - MOST_REASONS} more: loopkit decide --list")

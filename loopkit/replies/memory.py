@@ -57,12 +57,19 @@ class Decision(Reply):
 class Lesson(Reply):
     """What was done, why it failed, what to do instead."""
 
+    also = {"avoid": "do_instead"}
+
     what: NeededGist = Field(description="what was done")
     why: NeededGist = Field(description="what came of it")
-    avoid: NeededGist = Field(description="what to do instead")
+    do_instead: NeededGist = Field(description="what to do in its place")
     title: _Title = Field("", description="in a few words")
     source: Annotated[str, OneOf(*decisions.SOURCES)] = "implement-fix"
     files: Paths = Field([], description="<path>")
+
+    def to_row(self) -> dict:
+        row = super().to_row()
+        row["avoid"] = row.pop("do_instead" if "do_instead" in row else "doInstead")
+        return row
 
 
 _Short = Annotated[Stripped, Field(max_length=500)]

@@ -175,7 +175,7 @@ def test_changes_are_the_error_of_the_next_attempt(project: Project) -> None:
     }
     answer = project.ok("review", "--wave", "1", "--file", "-", given=given)
     assert "T-001 completed" in answer.out and "T-002 failed, attempt 1: retry" in answer.out
-    assert "anti-pattern 001: the key is a header; avoid: use the address" in answer.out
+    assert "anti-pattern 001: avoid: the key is a header; instead: use the address" in answer.out
     assert "attempt 1 failed" in project.ok("task", "show", "T-002").out
     assert project.ok("wave", "close", "--json").json["failed"] == ["T-002"]
 

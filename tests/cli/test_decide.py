@@ -80,7 +80,7 @@ def test_block_yaml_is_read_as_people_write_it(project: Project) -> None:
         and form.steps == ["loopkit decide --file -"]
     )
     lesson = project.ok("decide", "--avoid")
-    assert "avoid:" in lesson.out and lesson.steps == ["loopkit decide --avoid --file -"]
+    assert "do_instead:" in lesson.out and lesson.steps == ["loopkit decide --avoid --file -"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_anti_patterns_count_with_decisions(project: Project) -> None:
         "**Status**: ANTI-PATTERN\n**Source**: implement-fix\n**What**: the key was a header\n"
         in text
     )
-    assert "**Why**: clients can set it\n**Avoid**: take the connection's address\n" in text
+    assert "**Why**: clients can set it\n**Instead**: take the connection's address\n" in text
     decide(project, title="third")
     assert [one["number"] for one in project.of("decision_recorded")] == [1, 3]
     project.refused(
@@ -251,7 +251,7 @@ def test_a_task_shows_what_touches_its_files(project: Project) -> None:
     shown = project.ok("task", "show", "T-001").out
     assert "keep to decision 001: Stream rows to the client: generator response" in shown
     assert (
-        "not again: anti-pattern 002: the key was a header; avoid: take the connection's address"
+        "anti-pattern 002: avoid: the key was a header; instead: take the connection's address"
         in shown
     )
     assert "003" not in shown and "decision" not in project.ok("task", "show", "T-002").out

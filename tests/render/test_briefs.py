@@ -102,9 +102,9 @@ def split() -> Book:
     return one
 
 
-def test_for_a_subtask_the_goal_is_absent_and_the_parent_is_there():
+def test_for_a_subtask_the_request_is_context_only_and_the_parent_is_there():
     text = brief(split(), "verification", "T-004")
-    assert GOAL not in text and "Goal" not in text
+    assert f"It says what the subtask is for; the subtask alone is yours.\n\n> {GOAL}" in text
     assert "First half" in text and "Alpha is the whole" in text
     assert "Second half" not in text and "Beta" not in text
     assert "No reason to reject: other tasks are unfinished; the parent is unfinished" in text
@@ -112,13 +112,10 @@ def test_for_a_subtask_the_goal_is_absent_and_the_parent_is_there():
 
 def test_for_a_task_the_goal_is_context_only_and_other_tasks_are_absent():
     text = brief(split(), "verification", "T-002")
-    assert (
-        "## Goal of the loop (context only)\n\nIt is not what you work on or judge; it only says "
-        f"what the task is for.\n\n> {GOAL}" in text
-    )
+    assert f"It says what the task is for; the task alone is yours.\n\n> {GOAL}" in text
     assert text.count(GOAL) == 1
     assert "Beta stands beside it" in text and "Gamma" not in text and "Alpha" not in text
-    assert "No reason to reject: other tasks are unfinished; the goal is unfinished" in text
+    assert "No reason to reject: other tasks are unfinished; the request is unfinished" in text
     assert "something outside of this task is missing or bad" in text
 
 
@@ -129,13 +126,12 @@ def test_for_the_plan_goal_and_list_are_there_and_no_evidence():
     one.wave()
     attempt(one, "T-001", 90)
     text = brief(one, "verification", "plan")
-    assert f"## Goal\n\n> {GOAL}" in text
+    assert f"## The whole request\n\n> {GOAL}" in text
     assert all(
         name in text for name in ("T-001", "Alpha", "T-002", "Beta", "T-003", "Gamma", "`ls`")
     )
-    assert (
-        "detail of its own" not in text and "evidence" not in text and CODED["summary"] not in text
-    )
+    assert "> with a detail of its own" in text, "plan reviews see whole descriptions"
+    assert "evidence" not in text and CODED["summary"] not in text
 
 
 def test_for_the_goal_its_criteria_and_completed_tasks_with_evidence_are_there():
@@ -186,7 +182,7 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
     )
     one.wave()
     first = brief(one, "implementation", "T-001")
-    assert "Earlier attempts" not in first and "Concrete evidence is wanted" in first
+    assert "Earlier attempts" not in first and "Say what can be looked up" in first
     attempt(one, "T-001", 20)
     diagnose(one, "T-001", "count per window", "no clock")
     one.panel("T-001")
@@ -201,11 +197,13 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
         assert words in text
     assert (
         "decision 001: Per address: the address" in text
-        and "anti-pattern 002: trusted a header" in text
+        and "anti-pattern 002: avoid: trusted a header; instead: headers" in text
     )
-    assert "Do not repeat what failed above." in text and "loopkit verify T-001 -- ls" in text
-    assert "decision 001" not in brief(one, "implementation", "T-002")
-    assert "decision 001" in brief(one, "implementation", "T-003"), (
+    assert "Do not repeat what failed above." in text and "      loopkit verify T-001\n" in text
+    other = brief(one, "implementation", "T-002")
+    assert "decision 001" in other, "a decision is everybody's"
+    assert "anti-pattern 002" not in other, "an anti-pattern is for who touches its files"
+    assert "anti-pattern 002" in brief(one, "implementation", "T-003"), (
         "who names no file may touch any"
     )
 
@@ -243,7 +241,7 @@ def test_a_tester_reads_what_the_coder_claims_and_the_check():
     assert (
         "> app/a.py:12 counts" in text
         and "Files: app/a.py" in text
-        and "      loopkit verify T-001 -- ls\n" in text
+        and "      loopkit verify T-001\n" in text
     )
 
 
@@ -485,7 +483,7 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     assert len(text.encode()) <= briefs.LARGEST
     assert "more characters left out" in text and replies.form(kind) in text
     if target and kind != "plan":
-        assert "loopkit verify T-001 -- ls" in text or kind in (
+        assert "loopkit verify T-001\n" in text or kind in (
             "replan",
             "verification",
             "diagnosis",

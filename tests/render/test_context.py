@@ -137,7 +137,9 @@ def test_context_md_says_what_an_agent_needs() -> None:
         "2027-01-15T08:00:00Z\n"
     )
     assert rows(text, "Key decisions") == ["- 001: Decision of matter 0: a generator"]
-    assert rows(text, "Anti-patterns") == ["- 002: the key was a header; avoid: use the address"]
+    assert rows(text, "Anti-patterns") == [
+        "- 002: avoid: the key was a header; instead: use the address"
+    ]
     assert rows(text, "Relevant patterns") == ["- pattern: app/cache.py:8 stores are classes"]
     assert rows(text, "Current state") == ["- 0/3 tasks completed; batches: INITIALIZING"]
     book.verify("T-001")

@@ -87,7 +87,7 @@ def test_the_form_of_an_anti_pattern() -> None:
     assert decisions.text(LESSON) == (
         "# Anti-Pattern 003: Key by header\n**Date**: 2026-12-01\n**Status**: ANTI-PATTERN\n"
         "**Source**: rollback\n"
-        "**What**: w\n**Why**: y\n**Avoid**: z\n"
+        "**What**: w\n**Why**: y\n**Instead**: z\n"
     )
     assert decisions.name({**LESSON, "title": "日本"}) == "003-task-lesson.md"
 

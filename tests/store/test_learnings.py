@@ -317,12 +317,13 @@ def test_decisions_of_earlier_loops_are_found_superseded_ones_are_not(tmp_path: 
     assert one.where == "001-export/learnings/001-stream.md"
 
 
-def test_anti_patterns_say_what_to_avoid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("head", ["Instead", "Avoid"])
+def test_anti_patterns_say_what_to_do_instead(tmp_path: Path, head: str) -> None:
     path = decide(tmp_path)
     path.write_text(
         "# Anti-pattern 002: Retry in the client\r\n**Status**: ANTI-PATTERN\r\n**What**: each "
         "call retries\r\n"
-        "**Why**: load triples\r\n**Avoid**: retry once,\r\nat the edge\r\n"
+        f"**Why**: load triples\r\n**{head}**: retry once,\r\nat the edge\r\n"
     )
     (one,) = fitting(tmp_path, "retry of client calls")
     assert (one.kind, one.title, one.text) == (

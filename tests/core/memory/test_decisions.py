@@ -169,7 +169,8 @@ def test_a_line_of_each_kind() -> None:
     assert decisions.line(row) == "decision 001: a b: a generator"
     lesson = book.do(decisions.avoided, LESSON)[0][1]
     assert (
-        decisions.line(lesson) == "anti-pattern 002: the key was a header; avoid: use the address"
+        decisions.line(lesson)
+        == "anti-pattern 002: avoid: the key was a header; instead: use the address"
     )
     assert len(decisions.line({**row, "choice": "x" * 10**6}, 50)) == 50
 

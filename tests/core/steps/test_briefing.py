@@ -34,12 +34,12 @@ def with_subtask() -> Book:
         (
             JUDGE._replace(subject="T-003"),
             {"item", "parent", "work"},
-            {"goal", "success", "plan_tasks", "done", "must_nots"},
+            {"plan_tasks", "done"},
         ),
         (
             JUDGE._replace(subject="T-002"),
-            {"item", "goal", "work"},
-            {"parent", "success", "plan_tasks", "done"},
+            {"item", "goal", "success", "must_nots", "reasons", "work"},
+            {"parent", "plan_tasks", "done"},
         ),
         (REVIEW, {"goal", "success", "plan_tasks"}, {"item", "parent", "work", "done", "history"}),
         (GOAL_REACHED, {"goal", "success", "done"}, {"item", "parent", "plan_tasks", "history"}),
@@ -63,12 +63,12 @@ def test_a_subtask_is_one_by_its_own_parent():
     assert parent["criteria"] == [("C1", state.criteria["C1"].text)]
 
 
-def test_a_plan_under_review_is_listed_without_details():
-    rows = briefing.values(book(task("Alpha", description="a secret detail")).state, REVIEW)[
-        "plan_tasks"
-    ]
+def test_a_plan_under_review_is_listed_with_whole_descriptions_and_files():
+    rows = briefing.values(
+        book(task("Alpha", description="a detail", files=["a.py"])).state, REVIEW
+    )["plan_tasks"]
     assert [one["subject"] for one in rows] == ["Alpha"]
-    assert "a secret detail" not in str(rows)
+    assert rows[0]["description"] == "a detail" and rows[0]["files"] == ["a.py"]
 
 
 def test_a_diagnosis_gets_everything_that_happened():
@@ -115,8 +115,12 @@ def test_what_was_clarified_is_part_of_the_goal():
         round=1,
     )
     goal = briefing.values(one.state, DIAGNOSE)["goal"]
-    assert goal["text"] == "429 after a hundred"
-    assert goal["told"] == [("must not", "a new header"), ("answered, scope", "the search alone")]
+    assert goal["text"] == GOAL, "the whole request, never what was made of it"
+    assert goal["told"] == [
+        ("clarified", "429 after a hundred"),
+        ("must not", "a new header"),
+        ("answered, scope", "the search alone"),
+    ]
 
 
 def test_settings_of_the_loop_reach_the_brief():
@@ -136,7 +140,7 @@ def test_an_answer_that_did_not_fit_is_told_until_a_better_one_is_in():
     assert briefing.values(one.state, REVIEW)["invalid"] == ""
 
 
-def test_reasons_are_those_that_touch_the_files_of_the_task():
+def test_reasons_are_all_decisions_and_the_anti_patterns_of_the_files_of_the_task():
     one = book(task("Alpha", files=["app/a.py"]), task("Beta", files=["app/b.py"]))
     row = {
         "title": "Per address",
@@ -151,17 +155,40 @@ def test_reasons_are_those_that_touch_the_files_of_the_task():
     )
     assert len(briefing.values(one.state, IMPLEMENT)["reasons"]) == 2
     assert "the address" in briefing.values(one.state, IMPLEMENT)["reasons"][0]
-    assert briefing.values(one.state, IMPLEMENT._replace(subject="T-002"))["reasons"] == []
+    (other,) = briefing.values(one.state, IMPLEMENT._replace(subject="T-002"))["reasons"]
+    assert other.startswith("decision 001")
     assert len(briefing.values(one.state, REVIEW)["reasons"]) == 2
 
 
-def test_the_check_is_quoted_whole_or_not_at_all():
-    long = "grep " + "x" * 2000
-    one = book(task("Alpha", verify="pytest -q"), task("Beta", verify=long))
-    assert briefing.values(one.state, TEST)["check"] == "loopkit verify T-001 -- pytest -q"
-    assert briefing.values(one.state, TEST._replace(subject="T-002"))["check"].startswith(
-        "loopkit task show T-002"
-    )
+def test_the_check_is_run_by_its_name_and_shown_as_it_will_run():
+    one = book(task("Alpha", verify="pytest -q"), task("Beta"))
+    values = briefing.values(one.state, TEST)
+    assert (values["check"], values["item"]["verify"]) == ("loopkit verify T-001", "pytest -q")
+
+
+def test_criteria_and_must_nots_come_with_the_commands_that_will_be_run():
+    one = book(task("Alpha", criteria=["C1"]), task("Beta"))
+    state = one.state
+    state.criteria["C1"] = state.criteria["C1"]._replace(command="pytest -q")
+    values = briefing.values(state, IMPLEMENT)
+    assert values["success"][0] == ("C1", state.criteria["C1"].text, "pytest -q", True)
+    assert briefing.values(state, IMPLEMENT._replace(subject="T-002"))["success"][0][3] is False
+    assert [len(row) for row in values["must_nots"]] == [3] * len(state.must_nots)
+
+
+def test_a_task_that_comes_back_is_told_that_it_was_done_and_what_fails_since():
+    one = book(task("Alpha"), task("Beta"))
+    assert briefing.values(one.state, IMPLEMENT)["again"] is None
+    one.line("task_started", id="T-001", wave=1)
+    one.line("task_reopened", id="T-001", reason="interrupted")
+    assert briefing.values(one.state, IMPLEMENT)["again"] is None, "it was not done yet"
+    one.line("task_completed", id="T-001")
+    one.line("task_reopened", id="T-001", reason="verification now exits 1", signature="boom")
+    assert briefing.values(one.state, FIX)["again"] == {
+        "why": "verification now exits 1",
+        "signature": "boom",
+        "log": "evidence/T-001-0.log",
+    }
 
 
 def test_every_step_has_a_line_for_its_agent_and_one_for_its_reply():
