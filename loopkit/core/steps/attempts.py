@@ -1,5 +1,5 @@
 """When a task may start, what follows a check that ran, and an attempt that came to nothing.
-Deciders: (state, input) → journal lines; refusals raise."""
+Deciders: (state, input) → events; refusals raise."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ NO_ERROR = "no error given"
 
 
 def startable(state: LoopState, task: Task) -> bool:
-    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
-    command."""
+    """Whether a pending task waits for nothing: no blocker, panel, split or missing command."""
     return state.is_free(task) and not _wants(state, task)
 
 
@@ -43,7 +42,7 @@ def _wants(state: LoopState, task: Task) -> tuple[str, str] | None:
 def check_start(state: LoopState, task: Task) -> None:
     """Raises Refused where a task may not start."""
     tasks.moved(task, tasks.IN_PROGRESS)
-    open_blockers = [one for one in task.blocked_by if one in state.open]
+    open_blockers = [blocker for blocker in task.blocked_by if blocker in state.open]
     if open_blockers:
         raise NotYet(f"{task.id} waits for {', '.join(open_blockers)}")
     wants = _wants(state, task)
@@ -73,22 +72,15 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
 
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
-    output (last lines).
-
-    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it
-    is merged.
+    output (last lines); worktree, if it ran in one of the task's own: nothing follows before it is
+    merged.
     """
-    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    row = {
-        "id": task.id,
-        "run": task.runs + 1,
-        "command": task.verify,
-        "tier": tiers.due(task.failing),
-        **data,
-    }
+    row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
+    row["tier"] = tiers.due(task.failing)
+    row.update({key: outcome[key] for key in tiers.OUTCOME})
     mark = {} if outcome["passed"] else {"signature": _signature(outcome)}
-    apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
-    changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
+    isolated = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
+    changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
     if task.status != tasks.COMPLETED:
@@ -113,7 +105,7 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
     stage.running(state)
     task = work.find(state, task_id)
     tasks.moved(task, tasks.FAILED)
-    return _lost(state, task, "given up", error or NO_ERROR, suggested)
+    return _failure(state, task, "given up", error or NO_ERROR, suggested)
 
 
 def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
@@ -121,20 +113,17 @@ def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Chang
     error = (
         f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
     )
-    return _lost(state, task, "began at another commit than it was given", error)
+    return _failure(state, task, "began at another commit than it was given", error)
 
 
 def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
-    """A result that contradicts what others have done meanwhile: one attempt, the paths as its
-    error."""
-    error = (
-        f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of "
-        "what is there now"
-    )
-    return _lost(state, task, "cannot be merged", error)
+    """A result that contradicts what others have done meanwhile: one attempt, its paths named."""
+    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; "
+    error += "do it again on top of what is there now"
+    return _failure(state, task, "cannot be merged", error)
 
 
-def _lost(
+def _failure(
     state: LoopState, task: Task, result: str, error: str, suggested: str | None = None
 ) -> list[Change]:
     failure = work.failure(state, task, result, error, suggested)

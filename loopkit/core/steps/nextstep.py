@@ -1,5 +1,4 @@
-"""Steps as runnable lines: every command ends with them, the hold and the announcement quote the
-first."""
+"""Steps as runnable lines: every command ends with them, hold and announcement quote the first."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..journal.state import LoopState
-    from ..journal.task import Task
     from .kinds import Step
 
 
@@ -23,13 +21,15 @@ def command(state: LoopState) -> str | None:
     return line(state, steps[0]) if steps else None
 
 
-def line(state: LoopState, one: Step) -> str:
+def line(state: LoopState, step: Step) -> str:
     """The command that does a step, or asks for it."""
-    make = _LINES.get(one.kind)
-    return make(state, one) if make else kinds.KINDS[one.kind].command.format(subject=one.subject)
+    make = _LINES.get(step.kind)
+    return (
+        make(state, step) if make else kinds.KINDS[step.kind].command.format(subject=step.subject)
+    )
 
 
-def _resume(state: LoopState, one: Step) -> str:
+def _resume(state: LoopState, step: Step) -> str:
     session = state.session
     if session.verdict in verdict.LIMITS:
         from ..journal import limits
@@ -49,14 +49,14 @@ def check(state: LoopState, name: str) -> str:
     return f"loopkit verify {name} -- {stored}"
 
 
-def _batch(state: LoopState, one: Step) -> str:
+def _batch(state: LoopState, step: Step) -> str:
     from ..review import batch_review
 
     return batch_review.line(state)
 
 
-def _resolve(state: LoopState, one: Step) -> str:
-    finding = state.findings[one.subject]
+def _resolve(state: LoopState, step: Step) -> str:
+    finding = state.findings[step.subject]
     ways = "<--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
     if finding.severity == "BLOCKER":
         ways = '--waive "<why>"' if finding.task else "<--task --verify COMMAND | --waive WHY>"
@@ -65,21 +65,10 @@ def _resolve(state: LoopState, one: Step) -> str:
 
 _LINES: dict[str, Callable[[LoopState, Step], str]] = {
     kinds.RESUME: _resume,
-    kinds.CHECK: lambda state, one: check(state, one.subject),
+    kinds.CHECK: lambda state, step: check(state, step.subject),
     kinds.BATCH_REVIEW: _batch,
     kinds.RESOLVE: _resolve,
 }
-
-
-def agent(task: Task, role: str = "coder", place: str = "") -> str:
-    """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from
-    the project's root."""
-    subject = prose.subject(task.subject, 100)
-    where = f" in `{place}`, a worktree of its own" if place else ""
-    return (
-        f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` "
-        "first."
-    )
 
 
 def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
@@ -87,23 +76,21 @@ def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[s
     the loop's, as agents are told it."""
     policy = policies.of(state)
     lines = []
-    for task in (state.tasks[one] for one in ids):
-        row = worktrees.apart(state, task.id)
-        place = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
-        lines.append(agent(task, policy.work(task).agent, place))
+    for task in (state.tasks[name] for name in ids):
+        row, role = worktrees.apart(state, task.id), policy.work(task).agent
+        path = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
+        where = f" in `{path}`, a worktree of its own" if path else ""
+        what = f"Do {task.id} ({prose.subject(task.subject, 100)}){where}"
+        lines.append(f"agent loop:{role}: {what}. Run `loopkit task show {task.id}` first.")
     after = worktrees.MERGE if worktrees.used(state) else line(state, policy.closing(state))
     return [*lines, after]
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
-    """The lines that give the thorough review to agents, and what follows when all have reported;
-    (expert, question)."""
-    number = 1 + (state.thorough or {}).get("round", 0)
-    return [
-        *[
-            f"agent loop:review: Review loop {state.name}, round {number}, as {name}: {question} "
-            f"Run `loopkit review --thorough --brief {name}` first."
-            for name, question in asked
-        ],
-        "loopkit review --thorough --file -",
-    ]
+    """The lines that give the thorough review to agents, as [(expert, question)], and what follows
+    when all have reported."""
+    head = f"agent loop:review: Review loop {state.name}, "
+    head += f"round {1 + (state.thorough or {}).get('round', 0)}, as"
+    brief = "loopkit review --thorough --brief"
+    lines = [f"{head} {name}: {question} Run `{brief} {name}` first." for name, question in asked]
+    return [*lines, "loopkit review --thorough --file -"]
