@@ -42,7 +42,7 @@ def _record(loop: Loop, snapshot: dict) -> dict:
     return {
         **row,
         "ours": loop.ours,
-        "lost": waves.lost(state),
+        "lost": waves.orphaned(state),
         "failure": state.session.failure,
         "question": state.session.question,
         "course": loopstate.record(state),
@@ -120,7 +120,7 @@ def _tasks(state: LoopState, snapshot: dict) -> list[str]:
         lines.append(line + (" (running)" if row["id"] in state.running else ""))
     lines += [line for line in [loopstate.line(state)] if line]
     lines += supervision.lines(state)
-    for task in waves.lost(state):
+    for task in waves.orphaned(state):
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(
             f"Lost: {task}, given to an agent {clock.human(seconds)} ago that never reported; "

@@ -1,5 +1,4 @@
-"""What a session is told: the hold, the pause, the announcement at its start; each of bounded
-length."""
+"""What a session is told: the hold, the pause, the announcement at its start; of bounded length."""
 
 from __future__ import annotations
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..journal import prose, stage, verdict
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
+from ..journal.state import LoopState
 from ..plan import roles, work
 from ..plan.roles import DIAGNOSIS, FIX, PLAN, REPLAN, TEST, VERIFICATION
 from . import briefing, due, kinds, policies
+from .kinds import Step
 from .policies.attempt import Misfit
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from .kinds import Step
 
 #: Characters of an invalid reply that are kept, and of one that stands for a report.
 _KEPT, _REPORT = 4000, 1000
 
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
-    """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it
-    is not awaited."""
+    """The step that a reply answers. UsageFault for an unknown one, Refused for one not awaited."""
     stage.running(state)
     target = _target(state, kind, target)
     name = roles.key(kind, target)

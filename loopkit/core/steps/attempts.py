@@ -1,21 +1,16 @@
-"""When a task may start, what follows a check that ran, and an attempt that came to nothing.
-Deciders: (state, input) → events; refusals raise."""
+"""When a task may start, what follows a check that ran or a failed attempt; refusals raise."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..evidence import command, tiers
 from ..journal import stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..plan import work, worktrees
 from . import kinds, policies
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from ..journal.task import Task
 
 #: The error of an attempt that was given up without one.
 NO_ERROR = "no error given"
@@ -27,8 +22,7 @@ def startable(state: LoopState, task: Task) -> bool:
 
 
 def _wants(state: LoopState, task: Task) -> tuple[str, str] | None:
-    """(why, kind of the step that comes first) of a task that may not start though nothing blocks
-    it."""
+    """(why a task may not start though nothing blocks it, kind of the step that comes first)."""
     held = policies.of(state).held(state, task)
     if held:
         return held, kinds.OPEN_WAVE
@@ -53,8 +47,7 @@ def check_start(state: LoopState, task: Task) -> None:
 
 
 def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
-    """The task that a verification is about. Refused unless it runs (or is looked at again) with
-    its own command."""
+    """The task that a verification is about. Refused unless it runs, with its stored command."""
     stage.running(state)
     task = work.find(state, task_id)
     late = task.id in state.interrupted  # its agent was not gone after all
@@ -78,7 +71,11 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
     row["tier"] = tiers.due(task.failing)
     row.update({key: outcome[key] for key in tiers.OUTCOME})
-    mark = {} if outcome["passed"] else {"signature": _signature(outcome)}
+    mark = {}
+    if not outcome["passed"]:
+        from ..evidence import signature  # its patterns are only paid for where something failed
+
+        mark["signature"] = outcome.get("signature") or signature.of(outcome["output"])
     isolated = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
     changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
     if task.id in state.interrupted:
@@ -92,12 +89,6 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         if state.stage == stages.REVIEW:
             changes.append(stage.move(state, stages.EXECUTING))
     return changes
-
-
-def _signature(outcome: dict) -> str:
-    from ..evidence import signature  # its patterns are only paid for where something failed
-
-    return outcome.get("signature") or signature.of(outcome["output"])
 
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:

@@ -1,26 +1,22 @@
-"""What a role is told for a step: facts by scope and none beyond. Texts are as somebody wrote them,
-uncut; whoever renders them quotes and cuts."""
+"""What a role is told for a step: facts by scope, uncut; whoever renders them quotes and cuts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..journal import parts, prose, settings
 from ..journal import task as tasks
+from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..memory import decisions
 from ..plan import roles
 from ..request import clarify
 from ..review import panel
 from . import kinds, policies
+from .kinds import Step
 from .policies import planning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..journal.events import Change
-    from ..journal.state import LoopState
-    from ..journal.task import Task
-    from .kinds import Step
 
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
@@ -200,8 +196,7 @@ def _done(state: LoopState, task: Task | None) -> list[dict]:
 
 
 def _history(state: LoopState, task: Task | None) -> list[dict]:
-    """Every failed attempt: attempt, approach, result, error, at; score and feedback where it was
-    judged."""
+    """Every failed attempt: attempt, approach, result, error, at; score, feedback where judged."""
     return [{"score": None, "feedback": "", **row} for row in (task.history if task else ())]
 
 
@@ -253,8 +248,7 @@ def _place(state: LoopState, task: Task | None) -> dict:
 
 
 def _reasons(state: LoopState, task: Task | None) -> list[str]:
-    """Live decisions and anti-patterns that touch the files of the task, a line each; all of them
-    for a plan."""
+    """Live decisions and anti-patterns about the task's files (of a plan: all), a line each."""
     if task is None:
         rows = [*decisions.live(state), *state.decision_log.anti_patterns]
     else:

@@ -37,8 +37,7 @@ def due(state: LoopState) -> list[Step]:
 
 
 def briefed(state: LoopState) -> list[Step]:
-    """The steps whose agents are asked with a prompt of their own, dispatched or not; of these also
-    what is not at the front."""
+    """The steps whose agents have a prompt of their own, dispatched or not, later ones included."""
     session = state.session
     if session.status != verdict.RUNNING or session.question is not None:
         return []
@@ -104,8 +103,7 @@ def _recovery(state: LoopState, policy: Policy) -> list[Step]:
 
 def of_play(play: Play) -> Step:
     """The step that a recovery is done by."""
-    kind = _PLAYS.get(play.kind)
-    return step(kind, play.subject) if kind else step(kinds.RECOVER)
+    return step(_PLAYS[play.kind], play.subject) if play.kind in _PLAYS else step(kinds.RECOVER)
 
 
 #: Plays that somebody else does than loopkit itself.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ..journal import prose, verdict
+from ..journal.state import LoopState
 from ..plan import worktrees
 from . import due, kinds, policies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..journal.state import LoopState
-    from .kinds import Step
+from .kinds import Step
 
 
 def command(state: LoopState) -> str | None:
@@ -30,12 +26,11 @@ def line(state: LoopState, step: Step) -> str:
 
 
 def _resume(state: LoopState, step: Step) -> str:
-    session = state.session
-    if session.verdict in verdict.LIMITS:
-        from ..journal import limits
+    if state.session.verdict not in verdict.LIMITS:
+        return "loopkit resume"
+    from ..journal import limits
 
-        return limits.raising(session.verdict, session.most)
-    return "loopkit resume"
+    return limits.raising(state.session.verdict, state.session.most)
 
 
 def check(state: LoopState, name: str) -> str:
@@ -87,8 +82,7 @@ def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[s
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
-    """The lines that give the thorough review to agents, as [(expert, question)], and what follows
-    when all have reported."""
+    """The lines that give the thorough review to agents, [(expert, question)]; what follows."""
     head = f"agent loop:review: Review loop {state.name}, "
     head += f"round {1 + (state.thorough or {}).get('round', 0)}, as"
     brief = "loopkit review --thorough --brief"

@@ -47,8 +47,7 @@ def listed(rows: list[Row]) -> str:
 
 
 def _named(rows: list[Row], message: str) -> list[Row]:
-    """Loops whose folder or number stands in the message; a number of one or two digits only where
-    it stands alone."""
+    """Loops whose folder or number the message names; one or two digits count only where alone."""
     plain = message.casefold()
     whole = r"(?<![\w-]){}(?![\w-])"
     named = [row for row in rows if re.search(whole.format(re.escape(row.name.casefold())), plain)]
@@ -67,17 +66,15 @@ def _part(rows: list[Row], message: str) -> list[Row]:
 
 
 def _parts(rows: list[Row], message: str) -> list[Row]:
-    """All loops whose name does: words that any request may have, like `add`, describe none of
-    them."""
-    pieces = {re.sub(r"[\s_]+", "-", message.casefold())}
-    pieces |= set(re.findall(r"\w+(?:-\w+)+", message.casefold()))
+    """All loops whose name does: words that any request may have, like `add`, describe none."""
+    plain = message.casefold()
+    pieces = {re.sub(r"[\s_]+", "-", plain), *re.findall(r"\w+(?:-\w+)+", plain)}
     pieces = {piece for piece in pieces if len(piece) >= SHORTEST}
     return [row for row in rows if any(piece in row.name.casefold() for piece in pieces)]
 
 
 def _described(rows: list[Row], message: str) -> list[Row]:
-    """Loops with the most words of the message; a word counts in another form too (`exports` for
-    `export`)."""
+    """Loops with the most words of the message, in any form (`exports` for `export`)."""
     wanted = set(recall.words(message)) - _MEANS_ANY
     scores = []
     for row in rows:

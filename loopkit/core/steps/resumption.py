@@ -1,22 +1,16 @@
-"""How a loop pauses, asks, ends and goes on, and what becomes of its tasks then. Deciders: (state,
-input) → events."""
+"""How a loop pauses, asks, ends and goes on, and what becomes of its tasks then."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..journal import limits, pricing, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
+from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..plan import escalation, impossible, worktrees
 from ..plan.events import INTERRUPTED
 from . import policies
-
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
-    from ..journal.task import Task
-
 
 #: Why a failed task is pending again.
 RESUMED = "resumed after its failure"

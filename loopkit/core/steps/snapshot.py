@@ -66,22 +66,14 @@ def _blocked_ids(state: LoopState) -> list:
     return list(islice(blocked, SHOWN))
 
 
-def _summary(state: LoopState) -> dict:
-    if state.thorough is None:
-        return dict(state.reviews)
-    from ..review import review
-
-    return review.summary(state)
-
-
 def _out(state: LoopState) -> list:
     """The names of the prompts that were given to agents and have no reply yet."""
-    own = state.supervision
-    if not own.out:
+    given = state.supervision
+    if not given.out:
         return []
     from . import kinds
 
-    return [kinds.name(key, own.asked[key]) for key in own.out]
+    return [kinds.name(key, given.asked[key]) for key in given.out]
 
 
 def build(state: LoopState, offset: int) -> dict:
@@ -94,6 +86,11 @@ def build(state: LoopState, offset: int) -> dict:
     confirm = stage.confirmation(state)
     asking = confirm is not None or session.question is not None
     waiting = asking and session.status == verdict.RUNNING
+    reviews = dict(state.reviews)
+    if state.thorough is not None:
+        from ..review import review
+
+        reviews = review.summary(state)
     snapshot = {
         "version": VERSION,
         "loop": state.name,
@@ -108,7 +105,7 @@ def build(state: LoopState, offset: int) -> dict:
         "started_at": session.started_at,
         "last_updated": session.last_updated,
         "recall_surfaced": state.recall_surfaced,
-        "reviews": _summary(state),
+        "reviews": reviews,
         "owner": {
             "session_id": session.owner,
             "client_pid": session.owner_pid,
@@ -167,10 +164,6 @@ def parse(raw: bytes) -> dict | None:
 def _word(value: object) -> bool:
     """Of the names of stages and states, which are shown as they are."""
     return type(value) is str and value.isascii() and value.isidentifier() and len(value) <= 20
-
-
-def _text(value: object) -> bool:
-    return type(value) is str
 
 
 def _number(value: object) -> bool:
@@ -232,7 +225,9 @@ _SESSION = {
     ),
     **dict.fromkeys(("failure", "last_stop"), (dict, _NONE)),
     **dict.fromkeys(("usage", "prices"), _figures),
-    **dict.fromkeys(("message_ids", "notices"), lambda value: _list(value, _text)),
+    **dict.fromkeys(
+        ("message_ids", "notices"), lambda value: _list(value, lambda text: type(text) is str)
+    ),
     "offsets": lambda value: _record(value, _number),
     "subagents": (dict,),
 }

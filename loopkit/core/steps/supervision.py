@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..journal import parts, settings, verdict
+from ..journal.state import LoopState
 from . import due, kinds, policies
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
 
 
 def warnings(state: LoopState) -> list[str]:
@@ -24,8 +20,7 @@ def warnings(state: LoopState) -> list[str]:
 
 
 def execution(state: LoopState) -> str:
-    """The execution state: not_started, running, completed, failed, paused, aborted (rule: States,
-    endings)."""
+    """not_started, running, completed, failed, paused or aborted (rule: States, endings)."""
     status = state.session.status
     if status in (verdict.RUNNING, verdict.AWAITING):
         return "running" if state.supervision.started else "not_started"

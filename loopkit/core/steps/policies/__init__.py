@@ -1,5 +1,4 @@
-"""Policies: what completes a task besides its check, and which steps that takes. One strategy each;
-no module outside asks which of them is in force."""
+"""Policies: what completes a task besides its check, and which steps that takes; one class each."""
 
 from __future__ import annotations
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...journal import settings
 from ...journal.errors import NotYet
+from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import work
 from .. import kinds
-from ..kinds import step
+from ..kinds import Step, step
 from .policy import Policy, brought
-
-if TYPE_CHECKING:
-    from ...journal.events import Change
-    from ...journal.state import LoopState
-    from ...journal.task import Task
-    from ..kinds import Step
 
 
 class Evidence(Policy):
-    """Tasks come from the session, and nobody judges them one by one; a light review of each wave
-    is offered."""
+    """Nobody judges the session's tasks one by one; a light review of each wave is offered."""
 
     name = settings.EVIDENCE
 

@@ -1,5 +1,4 @@
-"""What every policy answers; the answers here are those of a loop in which nothing more is
-asked for."""
+"""What every policy answers: the defaults are those of a loop that asks for nothing more."""
 
 from __future__ import annotations
 
@@ -63,20 +62,14 @@ class Policy:
         """Checks that are due once after each wave: mustNots and decisions that a command shows."""
         if not brought(state):
             return []
-        names = [
-            one.id
-            for one in state.must_nots
-            if one.command
-            and (
-                one.id not in state.criterion_evidence
-                or state.criterion_evidence[one.id].line < state.wave_closed_line
-            )
-        ]
+        rules = [row.id for row in state.must_nots if row.command]
+        seen, since = state.criterion_evidence, state.wave_closed_line
+        names = [name for name in rules if name not in seen or seen[name].line < since]
         if state.decision_log.checks:
             from ...memory import decisions
 
             names += [f"D{number}" for number, _ in decisions.due(state)]
-        return [step(kinds.CHECK, one) for one in names]
+        return [step(kinds.CHECK, name) for name in names]
 
     def briefed(self, state: LoopState) -> list[Step]:
         """Those of its steps whose agents are asked with a prompt of their own."""
@@ -104,8 +97,7 @@ class Policy:
         return self.completes(task)
 
     def at_work(self, state: LoopState) -> list[str]:
-        """Running tasks of the open wave that somebody works on; nobody does on what waits to be
-        merged, or was."""
+        """Running tasks of the open wave that somebody works on, not those waiting for a merge."""
         waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
         return [one for one in work.running(state) if one not in waiting]
 
@@ -126,11 +118,8 @@ class Policy:
 
     def check_reviews(self, command: str) -> None:
         """Raises Refused where reviews do not decide; `command` is the one that was called."""
-        raise Refused(
-            f"{command} decides in loops with approval = {settings.REVIEW}, this one has "
-            f"{self.name}",
-            "see loopkit status",
-        )
+        what = f"{command} decides in loops with approval = {settings.REVIEW}"
+        raise Refused(f"{what}, this one has {self.name}", "see loopkit status")
 
     def check_replies(self) -> None:
         """Raises Refused where no agent's reply is taken."""
@@ -138,8 +127,7 @@ class Policy:
     # -- deciding
 
     def on_verified(self, state: LoopState, task: Task, outcome: dict) -> list[Change]:
-        """What follows a check of a running task, beside its line. `outcome` as `verified` has it
-        (core/steps/attempts.py)."""
+        """What follows a check of a running task. `outcome`: as for attempts.verified."""
         if outcome["passed"] or not self.check_counts:
             return []
         fixes = task.fix_cycles
@@ -180,10 +168,9 @@ class Policy:
 
 
 def brought(state: LoopState) -> bool:
-    """The newest wave is closed, something of it stands, and no thorough review has looked at
-    that."""
+    """The newest wave is closed, something of it stands, and no thorough review looked at that."""
     if not state.waves or state.thorough is not None and state.thorough["wave"] >= len(state.waves):
         return False
     wave = state.waves[-1]
-    undone = state.history.undone  # what is no longer there is not looked at
-    return wave.closed and bool(wave.completed) and not undone
+    # what is no longer there is not looked at
+    return wave.closed and bool(wave.completed) and not state.history.undone
