@@ -113,8 +113,7 @@ class Folder:
         return f"{self.name}/{name}" if self.name else name
 
     def document(self, name: str) -> dict:
-        """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there
-        is none, or where this Python cannot read TOML."""
+        """The table in a JSON (comments allowed) or TOML file; {} where none can be read."""
         if name not in self._read:
             read = _toml if name.endswith(".toml") else _json
             self._read[name] = read(self.files.get(name, ""))
