@@ -10,7 +10,7 @@ from ..core.journal import parts, prose, verdict
 from ..core.plan import roles, work
 from ..core.steps import answers, briefing, due, kinds, policies, supervision
 from ..render.words import quoted
-from ..replies import lists
+from ..replies import reading
 from ..store.loop import Loop
 from . import dispatch
 from .workspace import Result, Workspace
@@ -33,7 +33,7 @@ def reply(workspace: Workspace, kind: str, target: str | None, text: str) -> Res
             raise replies.Invalid("score and summary: must be given")
     except replies.Invalid as fault:
         given, error = None, fault.what
-        instead = lists.fallback(name, text, _test_command(workspace))
+        instead = reading.fallback(name, text, _test_command(workspace))
     changes = workspace.change(
         loop, answers.answered, kind, step.subject, given, error, text, instead
     )

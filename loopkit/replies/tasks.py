@@ -53,26 +53,25 @@ def _blocker(value: Any) -> str:
     raise fault("must be a place in this list, counted from 1, or the id of a task")
 
 
+_Blocker = Annotated[str, BeforeValidator(_blocker), WithJsonSchema({})]
+_Subject = Annotated[Line, AfterValidator(needed), Field(max_length=drafts.LONGEST_SUBJECT)]
+_Description = Annotated[str, Field(max_length=drafts.LONGEST_TEXT), BeforeValidator(text)]
+
+
 class Task(CamelReply):
     """A task, whoever submits it."""
 
     ignored = ("dependencies",)
     instead = {"subject": ("description",)}
 
-    subject: Annotated[Line, AfterValidator(needed), Field(max_length=drafts.LONGEST_SUBJECT)] = (
-        Field(description="what it does, in one sentence")
-    )
+    subject: _Subject = Field(description="what it does, in one sentence")
     verify: Check = Field(description="command that exits 0 when it is done; runs without a shell")
-    description: Annotated[str, Field(max_length=drafts.LONGEST_TEXT), BeforeValidator(text)] = (
-        Field("", description="what the one who does it has to know")
-    )
+    description: _Description = Field("", description="what the one who does it has to know")
     verification_criteria: Texts = Field([], description="what can be seen when it is done")
     files: Paths = Field([], description="<path>")
-    blocked_by: Annotated[
-        list[Annotated[str, BeforeValidator(_blocker), WithJsonSchema({})]],
-        BeforeValidator(several),
-        Field(max_length=MOST),
-    ] = Field([], description="<1: the first of this list, or T-001>")
+    blocked_by: Annotated[list[_Blocker], BeforeValidator(several), Field(max_length=MOST)] = Field(
+        [], description="<1: the first of this list, or T-001>"
+    )
     criteria: Ids = Field([], description="<C1>")
     complexity: Annotated[str, OneOf(*task.COMPLEXITIES)] = "medium"
     active_form: Line = Field("", description="what the task list shows while it runs")
