@@ -71,23 +71,23 @@ def _indent(line: str) -> int:
 
 def _depth(line: str) -> int:
     """The indentation that what belongs to a line must exceed: of its key, or of the line."""
-    found = re.match(r" *(?:- +)?", line)
-    assert found is not None
-    return found.end() if _KEY.match(line[found.end() :]) else _indent(line)
+    mark = re.match(r" *(?:- +)?", line)
+    assert mark is not None
+    return mark.end() if _KEY.match(line[mark.end() :]) else _indent(line)
 
 
 def _value(line: str, fields: set[str], texts: set[str]) -> tuple[str, str | None, int]:
     """(what stands before a plain text, the text or None, the indentation that it must exceed)."""
-    found = re.match(r"( *)((?:- +)?)", line)
-    assert found is not None
-    head, rest = found[0], line[found.end() :]
+    mark = re.match(r"( *)((?:- +)?)", line)
+    assert mark is not None
+    head, rest = mark[0], line[mark.end() :]
     key = _KEY.match(rest)
     if key is not None and key[1] in fields:
         if key[1] not in texts or not key[2] or not (_PLAIN.match(key[2]) or _ODD.match(key[2])):
             return "", None, 0
         return f"{head}{key[1]}: ", key[2], len(head)
-    if found[2] and (_PLAIN.match(rest) or _ODD.match(rest)):
-        return head, rest, len(found[1])
+    if mark[2] and (_PLAIN.match(rest) or _ODD.match(rest)):
+        return head, rest, len(mark[1])
     return "", None, 0
 
 

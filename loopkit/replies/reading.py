@@ -53,9 +53,9 @@ def _fences(text: str) -> tuple[list[str], str]:
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if opened is None:
-            found = re.match(r"(```+|~~~+)[^`]*$", line)
-            if found:
-                opened, begun, mark = number, len(outside), found[1]
+            fence = re.match(r"(```+|~~~+)[^`]*$", line)
+            if fence:
+                opened, begun, mark = number, len(outside), fence[1]
             outside.append(line)
         elif line.rstrip() == mark:
             inside.append("\n".join(lines[opened + 1 : number]))

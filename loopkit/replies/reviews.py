@@ -134,7 +134,7 @@ class PlanReview(Reply):
 
     def to_row(self) -> dict:
         row = super().to_row()
-        issues = [_told(found) for found in row["findings"] if found["issue"] != self.summary]
+        issues = [_told(finding) for finding in row["findings"] if finding["issue"] != self.summary]
         texts = {"feedback": self.summary, "issues": issues, "missingElements": self.missing}
         return {**row, **texts}
 
@@ -190,7 +190,7 @@ class Panel(Reply):
 def _size(value: Any) -> Any:
     """A size between two of the scale counts as the larger one."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return next((one for one in gate.SIZES if 0 < value <= one), value)
+        return next((size for size in gate.SIZES if 0 < value <= size), value)
     return value
 
 
@@ -206,7 +206,7 @@ class Gate(Reply):
     points: dict[str, Text] = Field(description="<point>: PASS how you know | FAIL what is wrong")
     confidence: Score
     reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
-        description=f"<{' | '.join(f'{one} {text}' for one, text in gate.REVERSALS.items())}>"
+        description=f"<{' | '.join(f'{key} {text}' for key, text in gate.REVERSALS.items())}>"
     )
     size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)]
     alternative: _Needed = Field(description="the best other way")

@@ -85,17 +85,19 @@ class Task(CamelReply):
             row["subject"] = first if len(first) <= _SUBJECT else first[: _SUBJECT - 1] + "…"
         if "dependencies" in row:  # places in this list, counted from 0
             places = several(row.pop("dependencies"))
-            if "blocked_by" in row or not all(_is_place(one) and one >= 0 for one in places):
+            if "blocked_by" in row or not all(
+                _is_place(number) and number >= 0 for number in places
+            ):
                 raise fault("blocked_by must be given, with places counted from 1")
-            row["blocked_by"] = [one + 1 for one in places]
+            row["blocked_by"] = [number + 1 for number in places]
         return row
 
     @model_serializer(mode="wrap")
     def _row(self, whole: SerializerFunctionWrapHandler) -> dict:
         row = whole(self)
-        done = [" ".join(one.split()) for one in row.pop("verificationCriteria") if one.strip()]
+        done = [" ".join(text.split()) for text in row.pop("verificationCriteria") if text.strip()]
         if done:
-            lines = [row["description"].strip(), "Done when:", *[f"- {one}" for one in done]]
+            lines = [row["description"].strip(), "Done when:", *[f"- {text}" for text in done]]
             row["description"] = "\n".join(lines).strip()
         return {**row, "group": row["group"] or None}
 

@@ -212,9 +212,9 @@ def check_new(state: LoopState, line: str, replace: bool) -> None:
 
 def known(state: LoopState, line: str) -> dict:
     """The baseline of a command. Raises Refused where none is recorded, naming those that are."""
-    found = state.baselines.get(line)
-    if found is None:
+    baseline = state.baselines.get(line)
+    if baseline is None:
         names = "; ".join(f"`{name[:120]}`" for name in state.baselines) or "none"
         what = f"no baseline of `{line[:120]}` is recorded"
         raise Refused(what, f"recorded: {names}; loopkit baseline -- <command>")
-    return found
+    return baseline

@@ -45,7 +45,9 @@ def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
         return None
     tier = TIER.get(kind, tiers.THOROUGH)
     if kind not in KINDS:
-        kind = next((one for one, words in table["bodies"].items() if re.search(words, body)), TEST)
+        kind = next(
+            (other for other, words in table["bodies"].items() if re.search(words, body)), TEST
+        )
     if kind in (LINT, TYPES) and _CHANGES.search(body):
         return None
     return kind, tier

@@ -192,13 +192,13 @@ def find(state: LoopState, words: str) -> Checkpoint:
     if digits and int(wanted) in state.checkpoints.numbers:
         return state.checkpoints.numbers[int(wanted)]
     rows = state.checkpoints.rows if hexadecimal else ()
-    found = [row for row in rows if row.sha.startswith(wanted)]
-    if len(found) > 1:
-        count = prose.count(len(found), "checkpoint")
+    fitting = [row for row in rows if row.sha.startswith(wanted)]
+    if len(fitting) > 1:
+        count = prose.count(len(fitting), "checkpoint")
         raise Refused(f"{wanted} begins the ids of {count}", "give more digits")
-    if not found:
+    if not fitting:
         raise Refused(f"there is no checkpoint {wanted}", "see loopkit checkpoint --list")
-    return found[0]
+    return fitting[0]
 
 
 def undone(state: LoopState) -> Checkpoint:

@@ -170,21 +170,21 @@ class CheckpointMade(EventType):
     plain: Text | None = None
 
     def fold(self, state: LoopState) -> None:
-        own = state.checkpoints
-        if self.number in own.numbers:
+        known = state.checkpoints
+        if self.number in known.numbers:
             return
         made = Checkpoint(**{name: getattr(self, name) for name in Checkpoint._fields})
-        made = own.numbers[self.number] = made._replace(
+        made = known.numbers[self.number] = made._replace(
             tasks=tuple(self.tasks),
             left_out=tuple(self.left_out),
-            parent=self.parent if self.parent in own.numbers else None,
+            parent=self.parent if self.parent in known.numbers else None,
             line=state.lines if self.line is None else self.line,
         )
-        own.rows.append(made)
+        known.rows.append(made)
         if made.label != BEFORE:
-            own.head = self.number
-        elif own.begun is None:
-            own.begun = self.number
+            known.head = self.number
+        elif known.begun is None:
+            known.begun = self.number
 
 
 class RolledBack(EventType):
@@ -198,12 +198,12 @@ class RolledBack(EventType):
 
     def fold(self, state: LoopState) -> None:
         self._recover(state)
-        own = state.checkpoints
-        target = own.numbers.get(self.number)
+        known = state.checkpoints
+        target = known.numbers.get(self.number)
         if target is None:
             return
-        own.head, own.begun = target.number, None
-        own.saved = own.saved if self.saved is None else self.saved
+        known.head, known.begun = target.number, None
+        known.saved = known.saved if self.saved is None else self.saved
         if state.session.status not in verdict.FINAL:
             self._take_back(state, target.line)
 
@@ -217,7 +217,7 @@ class RolledBack(EventType):
 
     def _take_back(self, state: LoopState, line: int) -> None:
         """Nothing counts that was seen on a tree which is gone: after this line."""
-        parents = {one.parent for one in state.tasks.values()}
+        parents = {task.parent for task in state.tasks.values()}
         for task in list(state.tasks.values()):
             split = task.id in self.reopened and task.id in parents
             if split and task.status == tasks.PENDING:  # its subtasks complete it

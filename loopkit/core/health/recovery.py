@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..journal import prose
+from ..journal import parts, prose
 from ..journal import task as tasks
-from ..journal.parts import (
-    ASK,
-    BLOCKED,
-    FAILED,
-    FLIP_FLOPPING,
-    PANEL,
-    PASSED,
-    PROGRESSING,
-    REGRESSING,
-    ROLLBACK,
-    SPLIT,
-    STALLED,
-    TASK_BLOCKED,
-    WAIT,
-)
 from ..plan import graph
 from ..plan.escalation import IMPOSSIBLE, REPLAN
 from . import monitor
@@ -45,13 +30,14 @@ def due(state: LoopState) -> Play | None:
     if state.wave is not None or _is_over(state):
         return None
     if history.rolled_back:
-        return _ask(FLIP_FLOPPING, "rolled back, and only a person can say which way is right")
+        why = "rolled back, and only a person can say which way is right"
+        return _ask(parts.FLIP_FLOPPING, why)
     status = history.standing
-    if status == BLOCKED:
+    if status == parts.BLOCKED:
         return _blocked(state)
-    if status == STALLED:
+    if status == parts.STALLED:
         return _stalled(state)
-    return _back(state, status) if status in (FLIP_FLOPPING, REGRESSING) else None
+    return _back(state, status) if status in (parts.FLIP_FLOPPING, parts.REGRESSING) else None
 
 
 def _stalled(state: LoopState) -> Play | None:
@@ -59,14 +45,14 @@ def _stalled(state: LoopState) -> Play | None:
     failing = [state.tasks[name] for name in state.history.failing() if name in state.tasks]
     for task in failing:
         if task.status == tasks.FAILED or task.id in state.narrow:
-            split = Play(STALLED, SPLIT, task.id, "smaller tasks")
+            split = Play(parts.STALLED, parts.SPLIT, task.id, "smaller tasks")
             return split if task.action == REPLAN else None
     pending = [task for task in failing if task.status == tasks.PENDING]
-    used_up = _used_up(state, STALLED)
+    used_up = _used_up(state, parts.STALLED)
     if used_up or not pending:
-        return used_up or _ask(STALLED, "no failing task can be tried again")
+        return used_up or _ask(parts.STALLED, "no failing task can be tried again")
     chosen = next((task for task in pending if task.panel_due), pending[0])
-    return Play(STALLED, PANEL, chosen.id, "another approach, or smaller tasks")
+    return Play(parts.STALLED, parts.PANEL, chosen.id, "another approach, or smaller tasks")
 
 
 def _back(state: LoopState, status: str) -> Play:
@@ -76,11 +62,11 @@ def _back(state: LoopState, status: str) -> Play:
         return used_up
     if not state.checkpoints.rows:
         return _ask(status, "there is no checkpoint to go back to")
-    if status == FLIP_FLOPPING:
-        return Play(status, ROLLBACK, "~2", "back two checkpoints, then the person decides")
+    if status == parts.FLIP_FLOPPING:
+        return Play(status, parts.ROLLBACK, "~2", "back two checkpoints, then the person decides")
     if not _has_good(state):
         return _ask(status, "no checkpoint is known to be good")
-    return Play(status, ROLLBACK, "last-good", "back to the last good checkpoint")
+    return Play(status, parts.ROLLBACK, "last-good", "back to the last good checkpoint")
 
 
 def _used_up(state: LoopState, status: str) -> Play | None:
@@ -102,7 +88,7 @@ def _is_over(state: LoopState) -> bool:
 
 
 def _ask(status: str, why: str) -> Play:
-    return Play(status, ASK, None, why)
+    return Play(status, parts.ASK, None, why)
 
 
 # -- blocked tasks
@@ -111,7 +97,7 @@ def _ask(status: str, why: str) -> Play:
 def blocked(state: LoopState) -> list[str]:
     """The tasks of the last batch that wait for something outside and still do."""
     last = state.history.batches[-1].outcomes if state.history.batches else {}
-    waiting = [name for name, outcome in last.items() if outcome.result == TASK_BLOCKED]
+    waiting = [name for name, outcome in last.items() if outcome.result == parts.TASK_BLOCKED]
     known = [state.tasks[name] for name in waiting if name in state.tasks]
     return [task.id for task in known if tasks.is_blocked_outside(task)]
 
@@ -140,19 +126,19 @@ def _blocked(state: LoopState) -> Play | None:
     names = blocked(state)
     if not names:
         return None
-    if state.history.used.get(BLOCKED, 0) < monitor.MOST_RECOVERIES:
+    if state.history.used.get(parts.BLOCKED, 0) < monitor.MOST_RECOVERIES:
         for name in names:
             if _dependencies(state, name, graph.waits(state.tasks)):
-                return Play(BLOCKED, WAIT, name, "it waits for a task of this loop")
-    return None if state.workable else _ask(BLOCKED, "only a person can go on")
+                return Play(parts.BLOCKED, parts.WAIT, name, "it waits for a task of this loop")
+    return None if state.workable else _ask(parts.BLOCKED, "only a person can go on")
 
 
 def settled(state: LoopState) -> list[Change]:
     """What loopkit does itself of the due recovery: a task waits, or the person is asked."""
     play = due(state)
-    if play is None or play.kind not in (WAIT, ASK):
+    if play is None or play.kind not in (parts.WAIT, parts.ASK):
         return []
-    if play.kind == ASK:
+    if play.kind == parts.ASK:
         return _asked(state, play)
     changes: list[Change] = []
     freed = left = 0
@@ -168,7 +154,7 @@ def settled(state: LoopState) -> list[Change]:
         changes += [("task_changed", {"id": name, "blockedBy": waits}), ("task_reopened", again)]
     changes.append(_event(state, play))
     if left and not state.workable + freed:
-        changes += _asked(state, _ask(BLOCKED, "only a person can go on"))
+        changes += _asked(state, _ask(parts.BLOCKED, "only a person can go on"))
     return changes
 
 
@@ -177,7 +163,7 @@ def _asked(state: LoopState, play: Play) -> list[Change]:
 
 
 def _event(state: LoopState, play: Play) -> Change:
-    wave, counted = state.history.batches[-1].wave, play.kind != ASK
+    wave, counted = state.history.batches[-1].wave, play.kind != parts.ASK
     data = {"status": play.status, "play": play.kind, "wave": wave, "counted": counted}
     return ("recovery", data)
 
@@ -194,20 +180,21 @@ def question(state: LoopState, play: Play) -> str:
     ]
     for batch in history.batches[-SHOWN_BATCHES:]:
         passed, failed, waiting = (
-            monitor.count(batch, result) for result in (PASSED, FAILED, TASK_BLOCKED)
+            monitor.count(batch, result)
+            for result in (parts.PASSED, parts.FAILED, parts.TASK_BLOCKED)
         )
-        status = [batch.status] if batch.status not in ("", PROGRESSING) else []
+        status = [batch.status] if batch.status not in ("", parts.PROGRESSING) else []
         figures = (batch.wave, passed + failed, passed, failed, waiting, *status)
         rows.append(" | ".join(map(str, figures)))
     tried = [
         f"{row.play} after batch {row.wave} ({row.status})"
         for row in history.recoveries
-        if row.play != ASK
+        if row.play != parts.ASK
     ]
     more = len(tried) - SHOWN_RECOVERIES
     before = f"; {more} before" if more > 0 else ""
     rows.append(f"tried: {'; '.join(tried[-SHOWN_RECOVERIES:]) or 'nothing yet'}{before}")
-    about = blocked(state) if play.status == BLOCKED else _troubled(state)
+    about = blocked(state) if play.status == parts.BLOCKED else _troubled(state)
     rows += [trouble(state, name) for name in about[:SHOWN_ERRORS]]
     if len(about) > SHOWN_ERRORS:
         others = about[SHOWN_ERRORS:]
@@ -220,16 +207,16 @@ def question(state: LoopState, play: Play) -> str:
 def _options(state: LoopState, status: str, about: list[str]) -> list[str]:
     """What a person can do, the likeliest first; `about`: the tasks that the question is about."""
     first = about[0] if about else ""
-    if status == BLOCKED:
+    if status == parts.BLOCKED:
         options = [f"give what is needed, then: loopkit task unblock {first}"]
-    elif status == FLIP_FLOPPING:
+    elif status == parts.FLIP_FLOPPING:
         options = ["say which of the ways is right; the next attempt is told"]
     else:
         options = ["say how to do it; the next attempt is told"]
     if first:
         options.append(f"another check, other blockers: loopkit task set {first}")
         options.append(f"go on without it: loopkit task remove {first}")
-    if status != BLOCKED and _has_good(state):
+    if status != parts.BLOCKED and _has_good(state):
         options.append("go back first: loopkit rollback last-good")
     return [*options, "end the loop, the work stays: loopkit cancel"]
 
@@ -244,7 +231,7 @@ def _troubled(state: LoopState) -> list[str]:
 def _failed(batch: Batch) -> dict[str, str]:
     """{failed task: signature of its error}."""
     rows = batch.outcomes.items()
-    return {name: str(row.signature) for name, row in rows if row.result == FAILED}
+    return {name: str(row.signature) for name, row in rows if row.result == parts.FAILED}
 
 
 def trouble(state: LoopState, task_id: str) -> str:

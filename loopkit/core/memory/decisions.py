@@ -214,7 +214,7 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
     row = find(state, number)
     if not outcome["passed"] or row is None or number in state.decision_log.invalidated:
         return changes
-    found = {
+    finding = {
         "id": f"F-{len(state.findings) + 1:03d}",
         "severity": "BLOCKER",
         "issue": prose.clean(f"decision {number:03d} no longer holds: {row['title']}", 300),
@@ -224,7 +224,7 @@ def checked(state: LoopState, number: int, outcome: dict) -> list[Change]:
         "contradicts": [number],
         "files": list(row.get("files", ())),
     }
-    return [*changes, ("decision_invalidated", {**data, "findings": [found]})]
+    return [*changes, ("decision_invalidated", {**data, "findings": [finding]})]
 
 
 # -- input

@@ -117,7 +117,7 @@ def _by_person(state: LoopState, row: dict, old: Finding) -> bool:
     """The person has settled the earlier one, and the new one is no graver than that."""
     if row.get("reverses") or (old.resolution or {}).get("how") not in _BY_PERSON:
         return False
-    if row["severity"] == "SUGGESTION" or any(one.id in row["breaks"] for one in state.must_nots):
+    if row["severity"] == "SUGGESTION" or any(rule.id in row["breaks"] for rule in state.must_nots):
         return False
     known = row["category"] != OTHER or row["breaks"] or row.get("repeats") == old.id
     graver = old.severity not in (row["severity"], "BLOCKER")
@@ -195,8 +195,8 @@ def _reversal(state: LoopState, row: dict, old: Finding, how: str) -> dict:
 
 def _habit(state: LoopState, row: dict) -> dict:
     name = row["category"]
-    same = [one for one in state.findings.values() if one.category == name]
-    earlier = [one.id for one in same if one.source == "thorough"][-6:]
+    same = [finding for finding in state.findings.values() if finding.category == name]
+    earlier = [finding.id for finding in same if finding.source == "thorough"][-6:]
     return _made(
         CATEGORY,
         row,

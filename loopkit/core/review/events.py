@@ -73,7 +73,7 @@ class ReviewThorough(EventType):
                 "round": self.round,
                 "size": self.size,
                 "score": self.score,
-                "goals": tuple((one.id, one.text) for one in state.criteria.values()),
+                "goals": tuple((row.id, row.text) for row in state.criteria.values()),
                 "categories": {row.data.get("category") for row in rows},
             }
         )

@@ -142,7 +142,7 @@ def watched(state: LoopState) -> list:
 def _came_true(state: LoopState, name: str) -> bool:
     """A review or the gate has said once that this mustNot had come true."""
     said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
-    return said.startswith("FAIL") or any(name in one.breaks for one in state.findings.values())
+    return said.startswith("FAIL") or any(name in row.breaks for row in state.findings.values())
 
 
 def decided(

@@ -43,23 +43,23 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
     Nobody who would have to be silent; the same input gives the same panel.
     """
 
-    def fit(one: Profile, topic: str) -> float:
+    def fit(profile: Profile, topic: str) -> float:
         """3 and more: in depth, most where the profile names it first."""
-        if topic in one.depth:
-            return 4 - min(one.depth.index(topic), 2) / 2
-        return (topic in one.core) + (topic in one.current) / 2
+        if topic in profile.depth:
+            return 4 - min(profile.depth.index(topic), 2) / 2
+        return (topic in profile.core) + (topic in profile.current) / 2
 
-    def overall(one: Profile) -> tuple:
-        total = sum(fit(one, topic) / place for place, topic in enumerate(topics, 1))
-        return (-total, -confidence(one, topics), one.name)
+    def overall(profile: Profile) -> tuple:
+        total = sum(fit(profile, topic) / place for place, topic in enumerate(topics, 1))
+        return (-total, -confidence(profile, topics), profile.name)
 
-    left = [one for one in profiles if standing(confidence(one, topics)) != "silent"]
+    left = [profile for profile in profiles if standing(confidence(profile, topics)) != "silent"]
     left.sort(key=overall)
     chosen: list = []
     for least in (3, 0.5):
         for topic in topics:
-            best = max(left, key=lambda one: fit(one, topic), default=None)
-            open_yet = all(fit(one, topic) < least for one in chosen)
+            best = max(left, key=lambda profile: fit(profile, topic), default=None)
+            open_yet = all(fit(profile, topic) < least for profile in chosen)
             if best and open_yet and fit(best, topic) >= least and len(chosen) < count:
                 chosen.append(best)
                 left.remove(best)

@@ -105,10 +105,8 @@ def _allowed(finding: dict, alternative: str) -> dict:
     if not broken or not guidance:
         return {"guidance": guidance or alternative}
     if not alternative or alternative == guidance:
-        raise Refused(
-            f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}",
-            "give an alternative: that does not",
-        )
+        what = f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}"
+        raise Refused(what, "give an alternative: that does not")
     return {"guidance": alternative, "replaced": guidance}
 
 
@@ -133,7 +131,7 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
 
 def blockers_left(state: LoopState) -> int:
     """Blockers of the thorough review that neither a completed task nor a waiver has settled."""
-    return sum(one.severity == BLOCKER and unsettled(one, state) for one in state.findings.values())
+    return sum(row.severity == BLOCKER and unsettled(row, state) for row in state.findings.values())
 
 
 def passed(state: LoopState) -> bool:
@@ -150,7 +148,7 @@ def summary(state: LoopState) -> dict:
         rows["thorough"] = {
             "passed": passed(state),
             "blockers_remaining": blockers_left(state),
-            "findings_total": sum(one.source == "thorough" for one in state.findings.values()),
+            "findings_total": sum(row.source == "thorough" for row in state.findings.values()),
             "experts": state.thorough["experts"],
             "timestamp": state.thorough["timestamp"],
         }

@@ -95,9 +95,8 @@ def resume(snapshot: dict, session: Session, mine: bool) -> str:
 
 def _review(name: str, row: dict) -> str:
     if name == "thorough":
-        return "thorough " + (
-            "passed" if row["passed"] else f"{row['blockers_remaining']} blockers"
-        )
+        blockers = f"{row['blockers_remaining']} blockers"
+        return f"thorough {'passed' if row['passed'] else blockers}"
     return f"{name} {_dash(row['score'])}/10 ({row['issues']} issues, {row['blockers']} blockers)"
 
 

@@ -101,9 +101,8 @@ def failed(state: LoopState, task_id: str, error: str, suggested: str | None) ->
 
 def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
     """A result that began at another commit than it was given: one attempt, both commits named."""
-    error = (
-        f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
-    )
+    given = f"the worktree of {task.id} was given {base} to begin with"
+    error = f"{given}, its work begins at {reported}"
     return _failure(state, task, "began at another commit than it was given", error)
 
 

@@ -51,12 +51,12 @@ def is_out(state: LoopState, one: Step) -> bool:
 
 def undispatched(state: LoopState) -> list[Step]:
     """What can be dispatched now."""
-    return [one for one in briefed(state) if not is_out(state, one)]
+    return [each for each in briefed(state) if not is_out(state, each)]
 
 
 def outstanding(state: LoopState) -> list[Step]:
     """What was dispatched and has no reply yet."""
-    return [one for one in briefed(state) if is_out(state, one)]
+    return [each for each in briefed(state) if is_out(state, each)]
 
 
 # -- the rules, in the order of precedence

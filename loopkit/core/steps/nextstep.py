@@ -19,10 +19,9 @@ def command(state: LoopState) -> str | None:
 
 def line(state: LoopState, step: Step) -> str:
     """The command that does a step, or asks for it."""
-    make = _LINES.get(step.kind)
-    return (
-        make(state, step) if make else kinds.KINDS[step.kind].command.format(subject=step.subject)
-    )
+    if step.kind in _LINES:
+        return _LINES[step.kind](state, step)
+    return kinds.KINDS[step.kind].command.format(subject=step.subject)
 
 
 def _resume(state: LoopState, step: Step) -> str:

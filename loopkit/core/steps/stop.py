@@ -69,9 +69,8 @@ def last_rows(
         )
         return _end(6, record, verdict.WAITING, f"only a person can go on: {named}", snapshot)
     if session.hold_count >= session.max_idle_stops and session.hold_fingerprint == mark:
-        return _end(
-            7, record, verdict.STALLED, f"{session.hold_count} turns without any progress", snapshot
-        )
+        why = f"{session.hold_count} turns without any progress"
+        return _end(7, record, verdict.STALLED, why, snapshot)
     if forced and session.hold_quiet and not active:
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"

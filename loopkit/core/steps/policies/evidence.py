@@ -22,7 +22,7 @@ class Evidence(Policy):
         return [] if state.tasks else [step(kinds.TASKS)]
 
     def in_wave(self, state: LoopState) -> list[Step]:
-        return [self.work(state.tasks[one]) for one in work.running(state)]
+        return [self.work(state.tasks[name]) for name in work.running(state)]
 
     def work(self, task: Task) -> Step:
         return step(kinds.IMPLEMENTATION, task.id)

@@ -44,7 +44,7 @@ class Policy:
 
     def in_wave(self, state: LoopState) -> list[Step]:
         """What agents are at work on in the open wave."""
-        return [self.work(state.tasks[one]) for one in self.at_work(state)]
+        return [self.work(state.tasks[name]) for name in self.at_work(state)]
 
     def work(self, task: Task) -> Step:
         """The step that does a task."""
@@ -74,7 +74,7 @@ class Policy:
     def briefed(self, state: LoopState) -> list[Step]:
         """Those of its steps whose agents are asked with a prompt of their own."""
         asked = self.planning(state) if state.stage == stages.DECOMPOSE else []
-        return [one for one in asked if one.kind == kinds.PLAN]
+        return [planned for planned in asked if planned.kind == kinds.PLAN]
 
     def offers_review(self, state: LoopState) -> bool:
         """Whether a light review of the newest wave is offered; it never blocks."""
@@ -99,7 +99,7 @@ class Policy:
     def at_work(self, state: LoopState) -> list[str]:
         """Running tasks of the open wave that somebody works on, not those waiting for a merge."""
         waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
-        return [one for one in work.running(state) if one not in waiting]
+        return [name for name in work.running(state) if name not in waiting]
 
     def undecided(self, state: LoopState) -> list[str]:
         """Tasks that keep the open wave from being closed, since nobody has judged them."""

@@ -27,7 +27,7 @@ class Review(Policy):
         return work.proven(task)
 
     def at_work(self, state: LoopState) -> list[str]:
-        return [one for one in super().at_work(state) if not work.proven(state.tasks[one])]
+        return [name for name in super().at_work(state) if not work.proven(state.tasks[name])]
 
     def check_reviews(self, command: str) -> None:
         pass

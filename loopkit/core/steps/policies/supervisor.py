@@ -60,8 +60,8 @@ class Supervisor(Policy):
             return [step(kinds.REPLAN, task.id) for task in opened if to_replan(state, task)]
         if not state.tasks:
             return []
-        own = state.supervision
-        if roles.short(own) and own.worked < (own.goal or {}).get("line", 0):
+        known = state.supervision
+        if roles.short(known) and known.worked < (known.goal or {}).get("line", 0):
             return [step(kinds.PLAN)]
         return [] if achieved(state) else [step(kinds.GOAL_VERDICT, roles.OF_GOAL)]
 
