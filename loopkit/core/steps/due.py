@@ -6,21 +6,19 @@ Each rule imports what only it needs: a check that passes waits for none of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..journal import parts, stage, stages, verdict
 from ..journal import task as tasks
+from ..journal.state import LoopState
 from ..plan import roles, worktrees
 from . import attempts, kinds, policies
-from .kinds import step
+from .kinds import Step, step
+from .policies import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..health.recovery import Play
-    from ..journal.state import LoopState
-    from .kinds import Step
-    from .policies.policy import Policy
 
 
 def due(state: LoopState) -> list[Step]:

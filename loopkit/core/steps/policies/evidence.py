@@ -10,7 +10,7 @@ from ...journal.task import Task
 from ...plan import work
 from .. import kinds
 from ..kinds import Step, step
-from .policy import Policy, brought
+from . import Policy, brought
 
 
 class Evidence(Policy):

@@ -9,7 +9,7 @@ from ...journal.task import Task
 from ...plan import work
 from .. import kinds
 from ..kinds import Step, step
-from .policy import Policy
+from . import Policy
 
 
 class Review(Policy):

@@ -1,5 +1,4 @@
-"""The policy `supervisor`: plan and plan review; coder → tester → at most so many fixes, each
-tested again → score; a diagnosis after each failed attempt; at the end the goal is judged."""
+"""The policy `supervisor`: coder → tester → fixes → score; at the end the goal is judged."""
 
 from __future__ import annotations
 
@@ -8,17 +7,16 @@ from typing import TYPE_CHECKING
 from ...journal import parts, settings, stages
 from ...journal import task as tasks
 from ...journal.errors import NotYet
+from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import roles, work
 from .. import kinds
-from ..kinds import step
-from .policy import Policy
+from ..kinds import Step, step
+from . import Policy
 
 if TYPE_CHECKING:
     from ...health.recovery import Play
-    from ...journal.events import Change
-    from ...journal.state import LoopState
-    from ...journal.task import Task
-    from ..kinds import Step
 
 #: What the turn of a task (core/plan/roles) waits for, beside its implementation.
 _TURNS = {roles.FIX: kinds.FIX, roles.TEST: kinds.TEST, roles.VERIFICATION: kinds.VERDICT}
