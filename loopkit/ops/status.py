@@ -34,7 +34,7 @@ def status(workspace: Workspace, words: str = "") -> Result:
     row = {name: value for name, value in snapshot.items() if name not in ("session", "check")}
     row |= {
         "ours": loop.ours,
-        "lost": waves.lost(state),
+        "lost": waves.orphaned(state),
         "failure": state.session.failure,
         "question": state.session.question,
         "course": loopstate.record(state),
@@ -153,7 +153,7 @@ def _tasks(state: LoopState, snapshot: dict) -> list[str]:
         line += f" ({row['block']}: {row['text']})" if row.get("text") else ""
         lines.append(line + (" (running)" if row["id"] in state.running else ""))
     lines += [*filter(None, [loopstate.line(state)]), *supervision.lines(state)]
-    for task in waves.lost(state):
+    for task in waves.orphaned(state):
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(
             f"Lost: {task}, given to an agent {clock.human(seconds)} ago that never reported; "
