@@ -64,8 +64,8 @@ def take(
 ) -> str:
     """Keep an agent's answer, or say what it has to do: "" where it is kept.
 
-    name: of its prompt · text: None where it ended without one · by: `stop` or `handback`, how it
-    came · seen: what it looked at · last: it cannot be asked for another one.
+    name: of its prompt · text: None where it ended without one · by: how it came, `stop`,
+    `handback` or `failure` · seen: what it looked at · last: it cannot be asked for another one.
     """
     home = folder(found)
     schema = prompts.schema(home, name)
@@ -95,3 +95,14 @@ def take(
     }
     answers.write(home, name, row)
     return ""
+
+
+def ended(call: Call, found: loops.View, name: str, path: str) -> None:
+    """Note once that an agent has ended, and where its transcript is. name: of its prompt, ""
+    where it has none of the loop's."""
+    agent = str(call.given.get("agent_id"))
+    if found.session.subagents.get(agent) == path:
+        return
+    data = {"agent_id": agent, "agent_type": str(call.given.get("agent_type"))[:80]}
+    token = {"token": prompts.token(name)} if name else {}
+    project.record(found, call, ("subagent_stopped", {**data, "transcript": path, **token}))

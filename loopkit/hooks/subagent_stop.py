@@ -24,11 +24,8 @@ def handle(call: Call) -> dict | None:
     fault = _answer(call, found, name, files) if name else ""
     if fault:
         return reply.add(fault, "SubagentStop")
-    own = name or found.session.owner == project.session_id(call)
-    if own and found.session.subagents.get(agent) != path:
-        data = {"agent_id": agent, "agent_type": str(call.given["agent_type"])[:80]}
-        token = {"token": f"loop:{name}"} if name else {}
-        project.record(found, call, ("subagent_stopped", {**data, "transcript": path, **token}))
+    if name or found.session.owner == project.session_id(call):
+        agents.ended(call, found, name, path)
     return None
 
 

@@ -12,8 +12,8 @@ from .reply import Call
 
 #: How a report begins, in default and in auto mode.
 REPORTS = ("<task-notification>", "<agent-message from=")
-#: How an agent ended that has not answered.
-_ENDED = re.compile(r"<status>\s*(?!completed\b)\w")
+#: How the report of an agent reads that was killed or failed.
+_LOST = re.compile(r"<status>\s*(?!completed\b)\w")
 
 
 def handle(call: Call) -> dict | None:
@@ -28,6 +28,5 @@ def handle(call: Call) -> dict | None:
     if not given:
         return None
     waiting = sum(name not in given for name in found.snapshot["out"])
-    if _ENDED.search(words[:2000]):
-        waiting = 0
-    return reply.add(announce.report(found.name, waiting), "UserPromptSubmit")
+    lost = _LOST.search(words[:2000]) is not None
+    return reply.add(announce.report(found.name, waiting, lost), "UserPromptSubmit")

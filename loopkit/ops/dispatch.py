@@ -76,7 +76,7 @@ def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | 
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
         number = briefing.number(loop.state, step)
-        wanted = replies.accepted(schema) if schema else ""
+        wanted = replies.accepted(schema) if schema else None
         return shown(workspace, prompts.write(loop.folder, step, number, text, wanted))
     except OSError as error:
         raise unwritable(loop.folder, error) from None

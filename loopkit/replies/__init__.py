@@ -4,6 +4,7 @@ out of the model; `to_row` gives the record that core decides on."""
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -67,10 +68,10 @@ def schema(name: str) -> dict:
     return texts.schema(model(name))
 
 
-def accepted(name: str) -> str:
-    """The same as JSON, with the other names and words that are taken, as hooks check answers by
-    it. Like a form it was written out of the model by script/forms."""
-    return _text("schemas", name, "json")
+def accepted(name: str) -> dict:
+    """The same with the other names and words that are taken, as hooks check answers by it. Like a
+    form it was written out of the model by script/forms, for what agents answer alone."""
+    return json.loads(_text("schemas", name, "json"))
 
 
 def form(name: str, *fields: str, **filled: Any) -> str:

@@ -8,10 +8,12 @@ import os
 
 from . import atomic, inside
 
+#: What a token begins with; the rest is the name of the prompt.
+MARK = "loop:"
 FOLDER = "answers"
 #: Bytes of an answer's file that is read; later answers that are kept of one prompt.
 LARGEST, MOST_LATE = 4_000_000, 20
-#: Ending of the file that counts how often an agent was asked for another answer.
+#: Ending of the file whose size says how often an agent was asked for another answer.
 _HELD = ".held"
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from . import atomic, inside
+from . import answers, atomic, inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FOLDER = "prompts"
 #: Bytes of a prompt or a schema at the most.
 LARGEST = 1_000_000
-_TOKEN = re.compile(r"loop:([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
+_TOKEN = re.compile(answers.MARK + r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})")
 
 
 def name(step: Step, number: int) -> str:
@@ -30,7 +30,7 @@ def name(step: Step, number: int) -> str:
 
 def token(name: str) -> str:
     """What an agent is started with instead of the prompt of that name."""
-    return f"loop:{name}"
+    return answers.MARK + name
 
 
 def named(text: object) -> str:
@@ -41,17 +41,17 @@ def named(text: object) -> str:
     return found[1] if found else ""
 
 
-def write(folder: str, step: Step, number: int, text: str, schema: str = "") -> str:
+def write(folder: str, step: Step, number: int, text: str, schema: dict | None = None) -> str:
     """Write a prompt into a loop's folder and return its path. schema: the JSON Schema of the
-    answer, "" where none is checked. Raises OSError."""
+    answer, None where none is checked. Raises OSError."""
     own = name(step, number)
     home = os.path.join(folder, FOLDER)
     path = os.path.join(home, own + ".md")
     inside.check(folder, path)
     os.makedirs(home, exist_ok=True)
     atomic.clean_up(home)
-    if schema:
-        atomic.write(os.path.join(home, own + ".json"), schema.encode())
+    if schema is not None:
+        atomic.write(os.path.join(home, own + ".json"), json.dumps(schema).encode())
     atomic.write(path, f"{token(own)}\n\n{text}".encode("utf-8", "replace"))
     return path
 

@@ -37,7 +37,10 @@ def test_an_agent_line_names_a_brief_that_is_there_and_ends_in_its_form(
 ) -> None:
     agent, submit = supervised.ok("wave", "next").steps
     text = (supervised.folder / path_of(agent)).read_text(encoding="utf-8")
-    assert text.startswith("# Plan the work\n") and f"`{submit}`; that line is not for you." in text
+    assert (
+        text.startswith("loop:plan-1\n\n# Plan the work\n")
+        and f"`{submit}`; that line is not for you." in text
+    )
     assert supervised.of("role_asked") == [
         {"role": "planner", "kind": "plan", "task": None, "number": 1}
     ]

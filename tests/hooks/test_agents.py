@@ -341,6 +341,18 @@ def test_an_answer_that_cannot_be_kept_stops_nobody(loop: Loop, tmp_path: Path) 
     assert "symbolic link" in loop.project.log()
 
 
+def test_an_agent_that_died_of_an_error_has_no_answer(loop: Loop) -> None:
+    loop.agent("a1", prompt_of(), ("Read", {"file_path": "a.py"}))
+    died = {"error": "overloaded", "agent_id": "a1", "agent_type": "loop:coder"}
+    assert loop.project.hook("stop_failure", died).silent
+    row = loop.answer()
+    assert (row["text"], row["by"], row["seen"]["calls"]) == (None, "failure", 1)
+    assert [one["token"] for one in loop.ended] == [f"loop:{ONE}"]
+    assert loop.project.session.failure is None, "the turn goes on"
+    assert loop.project.hook("stop_failure", {**died, "agent_id": "a9"}).silent
+    assert loop.project.session.failure["error"] == "overloaded"
+
+
 # -- reports
 
 REPORT = "<task-notification>\n<task-id>a1</task-id>\n<status>completed</status>\n"
@@ -365,7 +377,12 @@ def test_a_turn_that_a_report_has_begun_hears_who_is_at_work(loop: Loop, prompt:
 def test_one_that_was_killed_is_for_next_to_find(loop: Loop) -> None:
     loop.agent("a1", prompt_of())
     loop.stops("a1", GOOD)
-    assert "loopkit next" in said(loop, REPORT.replace("completed", "killed"))
+    killed = REPORT.replace("completed", "killed")
+    line = f"Loop {NAME}: an agent has ended without an answer. next: loopkit next"
+    assert said(loop, killed) == line
+    loop.agent("a2", prompt_of(TWO))
+    loop.stops("a2", None)
+    assert "all agents have ended" in said(loop, killed)
 
 
 def test_nobody_else_hears_it(loop: Loop) -> None:

@@ -27,9 +27,7 @@ def test_each_prompt_has_a_name_of_its_own(tmp_path: Path) -> None:
         "verification-goal-1",
     ]
     assert [prompts.named(prompts.token(one)) for one in names] == names
-    path = prompts.write(
-        str(tmp_path), named("test", "T-001"), 1, "größe 漢字 \ud800\n", '{"a": 1}'
-    )
+    path = prompts.write(str(tmp_path), named("test", "T-001"), 1, "größe 漢字 \ud800\n", {"a": 1})
     assert path == str(tmp_path / "prompts" / "test-T-001-1.md")
     text = "loop:test-T-001-1\n\ngröße 漢字 ?\n"
     assert Path(path).read_bytes() == text.encode()

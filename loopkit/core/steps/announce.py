@@ -51,12 +51,14 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
 
 
-def report(name: str, waiting: int) -> str:
-    """One line for a turn that an agent's report has begun. waiting: agents that are at work."""
-    if not waiting:
-        return f"Loop {name}: all agents have ended. next: loopkit next"
-    agents = prose.count(waiting, "agent is", "agents are")
-    return f"Loop {name}: {agents} still at work. End the turn; the next report begins another."
+def report(name: str, waiting: int, lost: bool) -> str:
+    """One line for a turn that an agent's report has begun. waiting: agents without an answer ·
+    lost: the report says that one was killed or failed."""
+    if waiting and not lost:
+        agents = prose.count(waiting, "agent is", "agents are")
+        return f"Loop {name}: {agents} still at work. End the turn; the next report begins another."
+    ended = "an agent has ended without an answer" if waiting else "all agents have ended"
+    return f"Loop {name}: {ended}. next: loopkit next"
 
 
 def unpriced(models: list, limit: float) -> str:
