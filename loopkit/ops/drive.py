@@ -106,7 +106,7 @@ def _request(workspace: Workspace, loop: Loop, step: Step, fault: str) -> Reques
     known = name in replies.REGISTRY
     text = f"{context.render(loop.state)}\n{form.ask(workspace, step)}" if form else ""
     if kind.prompt:
-        shown = replies.form(name) if known else ""
+        shown = replies.asked(name) if known else ""
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)
     if fault:
         text += f"\nYour last answer could not be used: {fault}\n"
