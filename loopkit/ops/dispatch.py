@@ -62,9 +62,8 @@ def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
 def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
     """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
     over · form: another one than the reply's own."""
-    schema = kinds.KINDS[step.kind].reply
-    if form is None:
-        form = replies.form(schema)
+    schema = kinds.KINDS[step.kind].reply if form is None else ""
+    form = form if form is not None else replies.asked(schema)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
         number = briefing.number(loop.state, step)

@@ -102,7 +102,7 @@ def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") ->
     if form:
         text = f"{context.render(loop.state)}\n{form.ask(workspace, *subject_of(step)).text}"
     if kind.prompt:
-        shown = replies.form(name) if known else ""
+        shown = replies.asked(name) if known else ""
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)
     if fault:
         text += f"\nYour last answer could not be used: {fault}\n"

@@ -86,6 +86,11 @@ def form(name: str, *fields: str, **filled: Any) -> str:
     return "\n".join(blocks[field].rstrip("\n") for field in fields) if fields else text
 
 
+def asked(name: str) -> str:
+    """The form as JSON, in which agents answer; written by script/forms too."""
+    return _text("forms", name, "json").rstrip("\n")
+
+
 def _filled(field: str, value: Any) -> str:
     if not isinstance(value, dict):
         return f"{field}: {value}"

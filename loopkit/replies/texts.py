@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -111,6 +113,28 @@ def _value(field: dict, hint: str) -> str:
         least, most = field.get("minimum", 0), field.get("maximum", "")
         return f"<{least:g} to {most:g}>" if most != "" and most < 1000 else "<number>"
     return _words(hint)
+
+
+def asked(model: type[Reply]) -> str:
+    """The form of a model as JSON; numbers and truths stand without quotes, as they are to be
+    written."""
+    whole = model.model_json_schema()
+    return _json(_record(whole, whole.get("$defs", {})), "") + "\n"
+
+
+def _json(value: Any, indent: str) -> str:
+    if isinstance(value, dict):
+        inner = indent + " "
+        rows = [f"{inner}{json.dumps(name, ensure_ascii=False)}: {_json(one, inner)}"
+                for name, one in value.items() if name != _NOTE]  # fmt: skip
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_json(one, indent) for one in value)}]"
+    if value[:1] == "[":
+        return f"[{_json(value[1:-1], indent)}]"
+    if re.fullmatch(r"<(number|true \| false|[\d.]+ to [\d.]+)>", value):
+        return value
+    return json.dumps(value.strip('"'), ensure_ascii=False)
 
 
 def _lines(tree: dict) -> list[str]:
