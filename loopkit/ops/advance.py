@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import replies
 from ..core.evidence import consent as rules
-from ..core.journal import limits, pricing, prose, verdict
+from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import roles
@@ -16,9 +16,9 @@ from ..core.steps import briefing, kinds, nextstep
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine import trees
 from ..engine.agents import DONE, Answer
-from ..store import answers, place, prompts, transcript
+from ..store import answers, prompts
 from ..store.loop import unwritable
-from . import consent, drive, guides
+from . import consent, dispatch, drive, guides
 from . import review as reviews
 from .workspace import Result, Workspace
 
@@ -206,8 +206,11 @@ class _Run:
         """Agent lines for what nobody works on yet; where all is at work, that."""
         steps = [one for step in steps for one in self._agents(loop, step)]
         fresh = [one for one in steps if not roles.is_out(loop.state, kinds.key(one))]
-        used = self._used(loop) if fresh else {}
-        if used is None:
+        used = dispatch.used(self.workspace, loop) if fresh else {}
+        over = dispatch.over(loop, used) if fresh else None
+        if over is not None:
+            self.workspace.change(loop, lambda state: [over])
+            self.lines.append(f"the loop is paused: {over[1]['reason']}")
             return self._result(loop)
         for step in fresh:
             self._write(loop, step)
@@ -226,23 +229,6 @@ class _Run:
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
         return self._result(loop, [*lines, nextstep.NEXT])
-
-    def _used(self, loop: Loop) -> dict | None:
-        """What the transcripts gave since they were last looked at; None where that, or another
-        limit, ends the loop's turn."""
-        session = loop.state.session
-        used = transcript.unread(place.config_dir(self.workspace.environment), session)
-        usage = dict(session.usage)
-        for model, figures in used.get("usage", {}).items():
-            usage[model] = pricing.add(usage.get(model, ()), figures)
-        usd, _, _ = pricing.cost(usage, session.prices)
-        over = limits.reached(session.iteration, usd, session.seconds(time.time()), session.most)
-        if over is None:
-            return used
-        paused = ("paused", {"verdict": over[0], "reason": over[1]})
-        self.workspace.change(loop, lambda state: [paused])
-        self.lines.append(f"the loop is paused: {over[1]}")
-        return None
 
     def _write(self, loop: Loop, step: Step) -> None:
         if step.kind == kinds.THOROUGH_REVIEW:
@@ -289,8 +275,8 @@ def _review_asked(state: LoopState, names: list[str], count: int) -> list[Change
 
 def _reviewers(state: LoopState) -> list[Step]:
     """The agents that the thorough review was given to, while it has not been recorded."""
-    asked, since = state.asked, max((state.thorough or {}).get("line", 0), state.last_completion)
-    if asked is None or asked["line"] < since:
+    asked = state.asked
+    if asked is None or not review.with_experts(state):
         return []
     return [Step(kinds.THOROUGH_REVIEW, n, "review") for n in range(1, asked["agents"] + 1)]
 

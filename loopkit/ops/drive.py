@@ -38,10 +38,7 @@ class Driver:
     def due(self) -> list[Step]:
         """What the loop waits for; before the gate, the checks that it waits for itself."""
         workspace, loop = self._open()
-        steps = due.due(loop.state)
-        if [step.kind for step in steps] != [kinds.GATE]:
-            return steps
-        return [kinds.step(kinds.CHECK, name) for name in gate.checks(workspace, loop)] or steps
+        return gate.due(workspace, loop)
 
     def do(self, step: Step) -> Iterator[Recorded]:
         """Do what needs neither an agent nor a person. Raises Refused for what nobody can do."""

@@ -223,6 +223,12 @@ def at_work(state: LoopState) -> bool:
     return not done and (line > state.idle_at or not still_out(state))
 
 
+def with_experts(state: LoopState) -> bool:
+    """The thorough review was given to its experts and has not been recorded."""
+    since = max((state.thorough or {}).get("line", 0), state.last_completion)
+    return state.asked is not None and state.asked["line"] >= since
+
+
 def still_out(state: LoopState) -> int:
     """How many of those who were asked have not reported."""
     if state.asked is None:

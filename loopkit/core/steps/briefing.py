@@ -99,7 +99,8 @@ def asked(state: LoopState, step: Step) -> Change:
 
 def shown(step: Step) -> dict:
     """A step as journal and `--json` show it: role, kind, task."""
-    return {"role": step.agent, "kind": asked_as(step), "task": step.subject}
+    about = None if step.subject is None else str(step.subject)
+    return {"role": step.agent, "kind": asked_as(step), "task": about}
 
 
 def reply(step: Step) -> str:

@@ -27,7 +27,8 @@ class Evidence(Policy):
         """The newest closed wave, unless it is the last one: all of the work is reviewed then."""
         closed = [wave for wave in state.waves if wave.closed]
         number = closed[-1].number if closed and closed[-1].completed else 0
-        if not number or not state.open or f"wave_{number}" in state.reviews:
+        seen = (state.thorough or {}).get("wave", 0)
+        if number <= seen or not state.open or f"wave_{number}" in state.reviews:
             return []
         return [step(kinds.WAVE_REVIEW, number)]
 
