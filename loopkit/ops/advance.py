@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
 from .. import replies
 from ..core.evidence import consent as rules
 from ..core.journal import prose, verdict
-from ..core.journal.errors import LoopError, NotYet, Refused, UsageFault
+from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import roles
 from ..core.review import review
 from ..core.steps import briefing, kinds, nextstep
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine import trees
-from ..engine.agents import DONE, Answer
-from ..store import answers, prompts
+from ..engine.agents import DONE, EMPTY, Answer
+from ..store import answers, looks, place, prompts, transcript
 from ..store.loop import unwritable
 from . import consent, dispatch, drive, guides
 from . import review as reviews
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 #: Seconds after which no further check is begun, and rounds of one call.
 SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
+#: Seconds without a word in an agent's transcript after which it is taken for gone.
+QUIET = 600
 #: How often an agent is asked to correct its answer before that counts as it is.
 MOST_CORRECTIONS = 2
 #: Changed lines of one file up to which one agent carries all views of a thorough review; changed
@@ -48,12 +51,13 @@ def submit(workspace: Workspace, text: str, token: str = "") -> Result:
     loop = workspace.own_loop()
     steps = driver.due()
     if token:
-        step = _dispatched(loop.state, steps, token)
+        out = [*steps, *_reviewers(loop.state), *_late_reviews(loop.state)]
+        step = _dispatched(loop.state, out, token)
         _keep(loop, _name(loop.state, step), text)
         return advance(workspace, f"the answer to {kinds.key(step)} is submitted by hand")
     form = next((step for step in steps if KINDS[step.kind].who == FORM), None)
     if form is None:
-        raise NotYet("no form is asked for now")
+        raise Refused("no form is asked for now", f"next: {nextstep.NEXT}", code="not_yet")
     said = [record.text for record in driver.take(form, Answer(DONE, text=text))]
     return advance(workspace, "\n".join(said))
 
@@ -141,6 +145,8 @@ class _Run:
             answer = self._answer(loop, step)
             if answer is not None:
                 try:
+                    if answer.outcome == EMPTY:
+                        raise UsageFault("its agent has ended without an answer")
                     self._said(list(self.driver.take(step, answer)))
                 except (UsageFault, Refused) as fault:
                     self._unfit(loop, step, fault, answer.text)
@@ -148,14 +154,28 @@ class _Run:
         return False
 
     def _answer(self, loop: Loop, step: Step) -> Answer | None:
+        """What the agent of a step has answered; the outcome is EMPTY where it is gone."""
         if kinds.key(step) not in loop.state.supervision.out:
             return None
         name = _name(loop.state, step)
         row = answers.read(loop.folder, name)
-        if row is None or type(row.get("text")) is not str:
+        if row is None and not self._is_quiet(loop, name):
             return None
+        if row is None or type(row.get("text")) is not str:
+            return Answer(EMPTY)
         corrected = answers.held(loop.folder, name) >= MOST_CORRECTIONS
         return Answer(DONE, text=row["text"], final=corrected)
+
+    def _is_quiet(self, loop: Loop, name: str) -> bool:
+        """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
+        turn, and no hook has heard of that."""
+        main = transcript.find(
+            place.config_dir(self.workspace.environment), loop.state.session.owner
+        )
+        for path in transcript.agents(main) if main else ():
+            if prompts.named(looks.started(path)[0]) == name:
+                return time.time() - os.stat(path).st_mtime > QUIET
+        return False
 
     def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
         """The step is due once more; its next prompt says why."""
@@ -172,6 +192,10 @@ class _Run:
         """The thorough review is recorded once all of its agents have answered."""
         out = _reviewers(loop.state)
         found = [self._answer(loop, one) for one in out]
+        for one, answer in zip(out, found, strict=True):
+            if answer is not None and answer.outcome == EMPTY:
+                self._unfit(loop, one, UsageFault("its agent has ended without an answer"), "")
+                return True
         if not out or not all(found):
             return False
         try:

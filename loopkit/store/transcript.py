@@ -155,17 +155,20 @@ def key(path: str) -> str:
     return os.path.basename(path)
 
 
-def _files(path: str, extra: tuple) -> list:
-    found = [path] if path else []
+def agents(path: str) -> list:
+    """The transcripts of a session's subagents; path: its main one."""
     stem, ending = os.path.splitext(path)
-    if ending == ".jsonl":
-        folder = os.path.join(stem, "subagents")
-        try:
-            names = sorted(os.listdir(folder))
-        except (OSError, ValueError):
-            names = []
-        names = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
-        found += [os.path.join(folder, name) for name in names]
+    folder = os.path.join(stem, "subagents")
+    try:
+        names = sorted(os.listdir(folder)) if ending == ".jsonl" else []
+    except (OSError, ValueError):
+        return []
+    names = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+    return [os.path.join(folder, name) for name in names]
+
+
+def _files(path: str, extra: tuple) -> list:
+    found = [path, *agents(path)] if path else []
     known = {key(file) for file in found}
     return found + [file for file in extra if file and key(file) not in known]
 
