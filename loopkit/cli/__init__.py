@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import importlib
-import json
 import os
 import sys
 
