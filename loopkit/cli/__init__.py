@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import importlib
-import json
 import os
 import sys
 
@@ -165,8 +164,9 @@ def _own(arguments: list[str]) -> list[str]:
 def _refuse(error: LoopError, as_json: bool) -> int:
     """One line on standard error; with --json the same for programs on standard output."""
     if as_json:
-        row = {"code": error.code, "what": error.what, "todo": error.todo, **error.details()}
-        click.echo(json.dumps({"refused": row}, ensure_ascii=False))
+        from .app import refused
+
+        click.echo(refused(error))
     return _say(str(error), error.exit_code)
 
 

@@ -7,4 +7,4 @@ from . import app
 
 WORD = click.option("--asked", "word", default="", hidden=True, help="The word of an asked call.")
 
-allow = app.command("allow", "loopkit allow", WORD)(ops.allow)
+allow = app.command("allow", "loopkit allow", WORD, goes_on=True)(ops.allow)

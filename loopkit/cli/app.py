@@ -12,7 +12,7 @@ import click
 
 from .. import replies
 from ..core.journal import prose
-from ..core.journal.errors import Damaged, LoopError, UsageFault
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..ops.workspace import Result, Workspace
 from ..render.words import printable
 from ..store import inside, place
@@ -45,13 +45,16 @@ def note(text: str) -> None:
     print(printable(f"loopkit: {text}".replace("\n", " ")), file=sys.stderr)
 
 
-def command(name: str, example: str, *parameters: Callable, **settings: Any) -> Callable:
+def command(
+    name: str, example: str, *parameters: Callable, goes_on: bool = False, **settings: Any
+) -> Callable:
     """A click command with --json around a function that gets an App first and gives a Result, or
     an exit code where it has printed itself; its docstring and the `example` are the help.
 
     A use case whose arguments are called like the `parameters` needs no other function. A refusal
     is printed in place of an answer, exit 0, with --soft and where a parameter `typed` says that
-    the words came with a slash command: another exit code would abort that.
+    the words came with a slash command: another exit code would abort that. One that `goes_on`
+    does so for whatever a rule says no to: on the client's screen a refusal looks like a failure.
     """
 
     def wrap(function: Callable) -> Any:
@@ -62,8 +65,13 @@ def command(name: str, example: str, *parameters: Callable, **settings: Any) -> 
                 with app.next_comes():
                     result = function(app, **given)
             except LoopError as error:
-                if not soft and not given.get("typed"):
+                calm = soft or given.get("typed")
+                calm = calm or goes_on and isinstance(error, Refused | UsageFault)
+                if not calm or as_json and not goes_on:
                     raise
+                if as_json:
+                    click.echo(refused(error))
+                    return 0
                 line = " ".join(printable(str(error)).split())
                 click.echo("loopkit says no: " + prose.clean(line, MOST_LINE))
                 return 0
@@ -77,6 +85,12 @@ def command(name: str, example: str, *parameters: Callable, **settings: Any) -> 
         return click.command(name, **settings)(call)
 
     return wrap
+
+
+def refused(error: LoopError) -> str:
+    """A refusal for programs."""
+    row = {"code": error.code, "what": error.what, "todo": error.todo, **error.details()}
+    return json.dumps({"refused": row}, ensure_ascii=False)
 
 
 class Group(click.Group):

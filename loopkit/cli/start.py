@@ -76,5 +76,6 @@ def resume(call: app.App, words: str, typed: bool, **how: Any) -> Result:
     WHICH is its number, a part of its name, or what it is about; without it the active one goes on.
     A loop that was active until then is paused.
     """
-    words = going_on.words_given(call) if typed and not words else words
+    if typed and not words:
+        return going_on.resume_typed(call, **_with_limits(how))
     return going_on.resume(call, words, **_with_limits(how))

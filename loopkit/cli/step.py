@@ -6,7 +6,7 @@ from ..ops import advance
 from ..ops.workspace import Result
 from . import app
 
-next_step = app.command("next", "loopkit next")(advance.advance)
+next_step = app.command("next", "loopkit next", goes_on=True)(advance.advance)
 
 
 @app.command(
@@ -16,6 +16,7 @@ next_step = app.command("next", "loopkit next")(advance.advance)
     click.option(
         "--answer-of", "token", metavar="TOKEN", help="The agent whose answer is missing."
     ),
+    goes_on=True,
 )
 def submit(call: app.App, source: str, token: str | None) -> Result:
     """Submit the form that was asked for last; then go on."""

@@ -105,4 +105,15 @@ def ended(call: Call, found: loops.View, name: str, path: str) -> None:
         return
     data = {"agent_id": agent, "agent_type": str(call.given.get("agent_type"))[:80]}
     token = {"token": prompts.token(name)} if name else {}
-    project.record(found, call, ("subagent_stopped", {**data, "transcript": path, **token}))
+    used = _used(call, found) if found.session.owner == project.session_id(call) else {}
+    project.record(found, call, ("subagent_stopped", {**data, "transcript": path, **token, **used}))
+
+
+def _used(call: Call, found: loops.View) -> dict:
+    """What the transcripts of the loop's session gave since they were last looked at."""
+    path = call.given.get("transcript_path")
+    if type(path) is not str or not path:
+        return {}
+    from ..store import transcript
+
+    return transcript.since_last(found.session, path)

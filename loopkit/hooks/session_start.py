@@ -43,7 +43,12 @@ def handle(call: Call) -> dict | None:
         from . import mirror
 
         mirror.sync(found, folder, call)
-    owner = "It belongs to this session; the line after Next: is what to run now."
+    owner = "It belongs to this session"
+    session = found.session
+    if session.status != verdict.RUNNING or session.question or found.snapshot["confirm"]:
+        owner += " and waits for the person: do nothing about it unless they say so."
+    else:
+        owner += "; the line after Next: is what to run now."
     return reply.announce(text, f"{text}\n{owner}")
 
 

@@ -14,6 +14,9 @@ from .reply import Call
 #: What the client says of background work that still runs; anything else is over or unknown.
 RUNNING = ("running", "pending", "queued", "starting", None)
 
+#: Types of background work that are agents.
+AGENTS = ("subagent", "agent", None)
+
 #: Seconds between the looks at a transcript without a tool call, and how many more.
 LATE, LOOKS = 0.1, 5
 
@@ -26,7 +29,7 @@ def handle(call: Call) -> dict | None:
     if found is None:
         return _foreign(call)
     session_id = project.session_id(call)
-    decision = stop.first_rows(found.session, found.snapshot, session_id, _background(call))
+    decision = stop.first_rows(found.session, found.snapshot, session_id, _background(call, found))
     if decision is None:
         found = _synced(found, call)
         decision = _last_rows(found, call)
@@ -62,10 +65,17 @@ def _still_held(found: loops.View, session_id: str) -> bool:
     return session is not None and (session.status, session.owner) == (verdict.RUNNING, session_id)
 
 
-def _background(call: Call) -> bool:
+def _background(call: Call, found: loops.View) -> bool:
+    """Whether an agent is at work; other work, a server for one, lets a stop pass once a hold has
+    said what is waited for."""
     tasks = call.given.get("background_tasks")
     rows = [task for task in tasks if type(task) is dict] if type(tasks) is list else []
-    return any(task.get("status") in RUNNING for task in rows)
+    rows = [task for task in rows if task.get("status") in RUNNING]
+    if any(task.get("agent_type") or task.get("type") in AGENTS for task in rows):
+        return True
+    session = found.session
+    said = session.hold_count and session.hold_fingerprint == found.snapshot["tasks"]["fingerprint"]
+    return bool(rows and said)
 
 
 def _seen(found: loops.View, call: Call) -> tuple:

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 def handle(call: Call) -> dict | None:
     """Agents without a type are the client's own (compaction)."""
     agent, path = call.given.get("agent_id"), call.given.get("agent_transcript_path")
-    if not call.given.get("agent_type") or type(agent) is not str or type(path) is not str:
+    if not call.given.get("agent_type") or type(agent) is not str:
         return None
     found = project.client_view(call)
     if found is None:
         return None
-    name, files = agents.asked(found, path)
+    name, files = agents.asked(found, path) if type(path) is str else ("", [])
     fault = _answer(call, found, name, files) if name else ""
     if fault:
         return reply.add(fault, "SubagentStop")
     if name or found.session.owner == project.session_id(call):
-        agents.ended(call, found, name, path)
+        agents.ended(call, found, name, path if type(path) is str else "")
     return None
 
 

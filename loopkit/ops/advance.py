@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
 from .. import replies
 from ..core.evidence import consent as rules
-from ..core.journal import limits, pricing, prose, verdict
-from ..core.journal.errors import LoopError, NotYet, Refused, UsageFault
+from ..core.journal import prose, verdict
+from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import roles
 from ..core.review import review
 from ..core.steps import briefing, kinds, nextstep
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine import trees
-from ..engine.agents import DONE, Answer
-from ..store import answers, place, prompts, transcript
+from ..engine.agents import DONE, EMPTY, Answer
+from ..store import answers, looks, place, prompts, transcript
 from ..store.loop import unwritable
-from . import consent, drive, guides
+from . import consent, dispatch, drive, guides
 from . import review as reviews
 from .workspace import Result, Workspace
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 #: Seconds after which no further check is begun, and rounds of one call.
 SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
+#: Seconds without a word in an agent's transcript after which it is taken for gone.
+QUIET = 600
 #: How often an agent is asked to correct its answer before that counts as it is.
 MOST_CORRECTIONS = 2
 #: Changed lines of one file up to which one agent carries all views of a thorough review; changed
@@ -48,12 +51,13 @@ def submit(workspace: Workspace, text: str, token: str = "") -> Result:
     loop = workspace.own_loop()
     steps = driver.due()
     if token:
-        step = _dispatched(loop.state, steps, token)
+        out = [*steps, *_reviewers(loop.state), *_late_reviews(loop.state)]
+        step = _dispatched(loop.state, out, token)
         _keep(loop, _name(loop.state, step), text)
         return advance(workspace, f"the answer to {kinds.key(step)} is submitted by hand")
     form = next((step for step in steps if KINDS[step.kind].who == FORM), None)
     if form is None:
-        raise NotYet("no form is asked for now")
+        raise Refused("no form is asked for now", f"next: {nextstep.NEXT}", code="not_yet")
     said = [record.text for record in driver.take(form, Answer(DONE, text=text))]
     return advance(workspace, "\n".join(said))
 
@@ -141,6 +145,8 @@ class _Run:
             answer = self._answer(loop, step)
             if answer is not None:
                 try:
+                    if answer.outcome == EMPTY:
+                        raise UsageFault("its agent has ended without an answer")
                     self._said(list(self.driver.take(step, answer)))
                 except (UsageFault, Refused) as fault:
                     self._unfit(loop, step, fault, answer.text)
@@ -148,14 +154,28 @@ class _Run:
         return False
 
     def _answer(self, loop: Loop, step: Step) -> Answer | None:
+        """What the agent of a step has answered; the outcome is EMPTY where it is gone."""
         if kinds.key(step) not in loop.state.supervision.out:
             return None
         name = _name(loop.state, step)
         row = answers.read(loop.folder, name)
-        if row is None or type(row.get("text")) is not str:
+        if row is None and not self._is_quiet(loop, name):
             return None
+        if row is None or type(row.get("text")) is not str:
+            return Answer(EMPTY)
         corrected = answers.held(loop.folder, name) >= MOST_CORRECTIONS
         return Answer(DONE, text=row["text"], final=corrected)
+
+    def _is_quiet(self, loop: Loop, name: str) -> bool:
+        """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
+        turn, and no hook has heard of that."""
+        main = transcript.find(
+            place.config_dir(self.workspace.environment), loop.state.session.owner
+        )
+        for path in transcript.agents(main) if main else ():
+            if prompts.named(looks.started(path)[0]) == name:
+                return time.time() - os.stat(path).st_mtime > QUIET
+        return False
 
     def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
         """The step is due once more; its next prompt says why."""
@@ -172,6 +192,10 @@ class _Run:
         """The thorough review is recorded once all of its agents have answered."""
         out = _reviewers(loop.state)
         found = [self._answer(loop, one) for one in out]
+        for one, answer in zip(out, found, strict=True):
+            if answer is not None and answer.outcome == EMPTY:
+                self._unfit(loop, one, UsageFault("its agent has ended without an answer"), "")
+                return True
         if not out or not all(found):
             return False
         try:
@@ -207,8 +231,11 @@ class _Run:
         """Agent lines for what nobody works on yet; where all is at work, that."""
         steps = [one for step in steps for one in self._agents(loop, step)]
         fresh = [one for one in steps if not roles.is_out(loop.state, kinds.key(one))]
-        used = self._used(loop) if fresh else {}
-        if used is None:
+        used = dispatch.used(self.workspace, loop) if fresh else {}
+        over = dispatch.over(loop, used) if fresh else None
+        if over is not None:
+            self.workspace.change(loop, lambda state: [over])
+            self.lines.append(f"the loop is paused: {over[1]['reason']}")
             return self._result(loop)
         for step in fresh:
             self._write(loop, step)
@@ -227,23 +254,6 @@ class _Run:
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
         return self._result(loop, [*lines, nextstep.NEXT])
-
-    def _used(self, loop: Loop) -> dict | None:
-        """What the transcripts gave since they were last looked at; None where that, or another
-        limit, ends the loop's turn."""
-        session = loop.state.session
-        used = transcript.unread(place.config_dir(self.workspace.environment), session)
-        usage = dict(session.usage)
-        for model, figures in used.get("usage", {}).items():
-            usage[model] = pricing.add(usage.get(model, ()), figures)
-        usd, _, _ = pricing.cost(usage, session.prices)
-        over = limits.reached(session.iteration, usd, session.seconds(time.time()), session.most)
-        if over is None:
-            return used
-        paused = ("paused", {"verdict": over[0], "reason": over[1]})
-        self.workspace.change(loop, lambda state: [paused])
-        self.lines.append(f"the loop is paused: {over[1]}")
-        return None
 
     def _write(self, loop: Loop, step: Step) -> None:
         fault = loop.state.supervision.invalid.get(kinds.key(step), "")
@@ -293,8 +303,8 @@ def _review_asked(state: LoopState, names: list[str], count: int) -> list[Change
 
 def _reviewers(state: LoopState) -> list[Step]:
     """The agents that the thorough review was given to, while it has not been recorded."""
-    asked, since = state.asked, max((state.thorough or {}).get("line", 0), state.last_completion)
-    if asked is None or asked["line"] < since:
+    asked = state.asked
+    if asked is None or not review.with_experts(state):
         return []
     return [Step(kinds.THOROUGH_REVIEW, n, "review") for n in range(1, asked["agents"] + 1)]
 

@@ -14,6 +14,8 @@ from . import dispatch, memory, review
 from .workspace import Result, Workspace
 
 PLAN_REPLY = "loopkit review --plan --file -"
+#: What is asked of the reviewer of a batch.
+_ASKED = ("build", "tests", "lint", "verdicts", "findings")
 
 
 def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
@@ -97,7 +99,9 @@ def of_batch(workspace: Workspace, loop: Loop, waiting: list[str], fault: str = 
     """The prompt of the reviewer of a batch. fault: what was wrong with its last answer."""
     number = loop.state.wave.number if loop.state.wave else 0
     tasks = [loop.state.tasks[name] for name in waiting]
-    facts = {"form": _form(waiting), "invalid": fault}
+    verdicts = dict.fromkeys(waiting, f"<{' | '.join(batch_review.VERDICTS)}>")
+    form = replies.asked("review", *_ASKED, verdicts=verdicts)
+    facts = {"form": form, "invalid": fault}
     return review.prompt(workspace, loop, review.BATCH, number, tasks, **facts)
 
 
@@ -130,8 +134,7 @@ def _ask_batch(workspace: Workspace, loop: Loop, wave: int | None, kind: str) ->
 
 def _form(waiting: list[str]) -> str:
     verdicts = dict.fromkeys(waiting, f"<{' | '.join(batch_review.VERDICTS)}>")
-    asked = ("build", "tests", "lint", "verdicts", "findings")
-    return replies.form("review", *asked, verdicts=verdicts)
+    return replies.form("review", *_ASKED, verdicts=verdicts)
 
 
 def _recorded(loop: Loop, data: dict, changes: list) -> list[str]:

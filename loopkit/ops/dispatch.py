@@ -1,15 +1,17 @@
 """Dispatching steps to agents: for each a record, a prompt, an agent line and a reply line."""
 
 import os
+import time
 
 from .. import replies
-from ..core.journal import prose
+from ..core.journal import limits, pricing, prose
+from ..core.journal.errors import LimitReached
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import briefing, due, kinds
 from ..core.steps.kinds import Step
 from ..render import briefs as render
-from ..store import atomic, prompts
+from ..store import atomic, place, prompts, transcript
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
 
@@ -63,9 +65,8 @@ def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | 
     """Write the prompt of a step; the path as it is shown. reply: the line that hands the answer
     over · form: another one than the reply's own."""
     keep_request(loop)
-    schema = kinds.KINDS[step.kind].reply
-    if form is None:
-        form = replies.form(schema)
+    schema = kinds.KINDS[step.kind].reply if form is None else ""
+    form = form if form is not None else replies.asked(schema)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
         number = briefing.number(loop.state, step)
@@ -93,3 +94,30 @@ def shown(workspace: Workspace, path: str) -> str:
         if not near.startswith(os.pardir):
             return near
     return path
+
+
+# -- limits
+
+
+def used(workspace: Workspace, loop: Loop) -> dict:
+    """What the session's transcripts gave since they were last looked at, for an event."""
+    return transcript.unread(place.config_dir(workspace.environment), loop.state.session)
+
+
+def over(loop: Loop, used: dict) -> Change | None:
+    """The pause that a limit asks for now; None where each has room left."""
+    session = loop.state.session
+    usage = dict(session.usage)
+    for model, figures in used.get("usage", {}).items():
+        usage[model] = pricing.add(usage.get(model, ()), figures)
+    usd, _, _ = pricing.cost(usage, session.prices)
+    reached = limits.reached(session.iteration, usd, session.seconds(time.time()), session.most)
+    return ("paused", {"verdict": reached[0], "reason": reached[1]}) if reached else None
+
+
+def check_limits(workspace: Workspace, loop: Loop) -> None:
+    """Raises LimitReached, the loop paused, where one is used up."""
+    pause = over(loop, used(workspace, loop))
+    if pause is not None:
+        workspace.change(loop, lambda state: [pause])
+        raise LimitReached(pause[1]["reason"], "the person decides")

@@ -51,10 +51,7 @@ class Driver:
     def due(self) -> list[Step]:
         """What the loop waits for; before the gate, the checks that it waits for itself."""
         workspace, loop = self._open()
-        steps = due.due(loop.state)
-        if [step.kind for step in steps] != [kinds.GATE]:
-            return steps
-        return [kinds.step(kinds.CHECK, name) for name in gate.checks(workspace, loop)] or steps
+        return gate.due(workspace, loop)
 
     def do(self, step: Step) -> Iterator[Recorded]:
         """Do what needs neither an agent nor a person. Raises Refused for what nobody can do."""
@@ -121,7 +118,7 @@ def request_of(
     if form and kind.who == kinds.FORM:
         text = f"{context.render(loop.state)}\n{text}"
     if kind.prompt:
-        told = {"form": replies.form(name) if known else "", "cut": cut}
+        told = {"form": replies.asked(name) if known else "", "cut": cut}
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
     if fault and fault not in text:
         text += (

@@ -9,8 +9,10 @@ from ..core.journal import prose, score, stages
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
-from ..core.review import gate
-from ..core.steps import nextstep
+from ..core.review import gate, review
+from ..core.steps import due as rules
+from ..core.steps import kinds, nextstep
+from ..core.steps.kinds import Step
 from ..store import digest
 from ..store.loop import Loop
 from .workspace import Result, Workspace
@@ -47,6 +49,18 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
     waiting = {step for _, step in _missing(workspace, loop)}
     names = (*loop.state.tasks, *loop.state.criteria)
     return [name for name in names if nextstep.check(loop.state, name) in waiting]
+
+
+def due(workspace: Workspace, loop: Loop) -> list[Step]:
+    """What the loop waits for now, by its files too: a check that a change has made stale, or that
+    has not run, comes before whoever is asked for an opinion, and before the gate."""
+    state = loop.state
+    steps = rules.due(state)
+    if [step.kind for step in steps] not in ([kinds.THOROUGH_REVIEW], [kinds.GATE]):
+        return steps
+    if review.with_experts(state):
+        return steps
+    return [kinds.step(kinds.CHECK, name) for name in checks(workspace, loop)] or steps
 
 
 def ask(workspace: Workspace) -> Result:

@@ -10,7 +10,7 @@ from ..core.plan import patterns, roles, work
 from ..core.steps import answers, briefing, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render.words import quoted
-from ..replies import lists
+from ..replies import reading
 from ..store import project, reports, tables
 from ..store.loop import Loop
 from . import dispatch
@@ -34,7 +34,7 @@ def reply(
         answer, error = None, fault.what
         known = project.checks(workspace.project)
         tests = [check.command for check in known if check.kind == checks.TEST]
-        instead = lists.fallback(name, text, tests[0] if tests else None)
+        instead = reading.fallback(name, text, tests[0] if tests else None)
     changes = workspace.change(
         loop, answers.answered, kind, step.subject, answer, error, text, instead, final
     )

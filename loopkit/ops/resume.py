@@ -1,21 +1,46 @@
 """A loop is gone on with, here."""
 
 import time
+from typing import Any
 
 from ..core.journal import limits, verdict
-from ..core.journal.errors import Damaged, Refused, UsageFault
+from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
 from ..render.words import question
 from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
-from . import worktree
+from . import advance, consent, start, worktree
 from .status import figures, meant, unfinished
 from .workspace import Result, Workspace, not_ours
 
 
-def words_given(workspace: Workspace) -> str:
+def resume_typed(workspace: Workspace, **how: Any) -> Result:
+    """Go on as the words after /loop:resume say: options, then which loop, or the answer to the
+    question that the session's loop waits for."""
+    given, words = start.typed_options(_words(workspace))
+    how["most"] = {**(how.get("most") or {}), **start.limits_of(given)}
+    if words and not how.get("answer") and _asks(workspace):
+        words, how["answer"] = "", words
+    result = resume(workspace, words.strip(), **how)
+    if result.loop is None:
+        return result
+    if given.get("checks"):
+        consent.typed_patterns(result.loop, given["checks"])
+    return advance.advance(workspace, result.text)
+
+
+def _asks(workspace: Workspace) -> bool:
+    """The session's own loop waits for an answer."""
+    try:
+        session = workspace.own_loop().state.session
+    except LoopError:
+        return False
+    return session.question is not None and session.owner == workspace.session
+
+
+def _words(workspace: Workspace) -> str:
     """The words of this session's /loop:resume, taken once."""
     data = place.data_dir(workspace.environment)
     words = typed.load(data, workspace.session, typed.RESUME) or ""

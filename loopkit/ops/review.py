@@ -199,9 +199,9 @@ def of_experts(
             raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
         asks = list(dict.fromkeys(filter(None, [rows.get(name), *questions(profile)])))
         views.append({**profile._asdict(), "asks": asks})
-    form = replies.form("review", "findings")
+    form = replies.asked("review", "findings")
     if wave is not None:
-        form = replies.form("wave_review", "score", "findings")
+        form = replies.asked("wave_review", "score", "findings")
     facts = {"views": views, "invalid": fault, "form": form}
     return prompt(workspace, loop, kind, wave or 0, _tasks(state, wave), **facts)
 

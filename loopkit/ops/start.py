@@ -58,23 +58,37 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
 def _typed(options: Options, text: str) -> tuple[Options, list[str], str]:
     """(the options that stand before the request, patterns of checks, the request). Raises
     UsageFault."""
-    most, patterns = dict(options.most), []
-    while found := _OPTION.match(text):
-        name, value = found[1], found[2].strip("'\"")
-        text = text[found.end() :].lstrip(" \t")
-        if name == "checks":
-            patterns.append(value)
-        elif name in ("approval", "list"):
-            allowed = POLICIES if name == "approval" else _LISTS
+    given, text = typed_options(text)
+    most = {**options.most, **limits_of(given)}
+    for name, allowed in (("approval", POLICIES), ("list", _LISTS)):
+        for value in given.get(name, ()):
             if value not in allowed:
                 raise UsageFault(f"--{name} is {value[:30]!r}", "use " + ", ".join(allowed))
-            field = {"approval": value} if name == "approval" else {"list_mode": value}
-            options = Options(**{**options._asdict(), **field})
-        else:
-            kind = "seconds" if name == "time" else name
-            limits.amount(value, None, kind)
-            most[kind] = value
-    return options._replace(most=most), patterns, text
+    policy, mode = (given.get(name, [None])[-1] for name in ("approval", "list"))
+    options = options._replace(
+        most=most,
+        approval=options.approval or policy,
+        list_mode=options.list_mode or mode,
+    )
+    return options, given.get("checks", []), text
+
+
+def typed_options(text: str) -> tuple[dict[str, list[str]], str]:
+    """({option: its values}, the rest) of words that a person typed behind a slash command."""
+    given: dict[str, list[str]] = {}
+    while match := _OPTION.match(text):
+        given.setdefault(match[1], []).append(match[2].strip("'\""))
+        text = text[match.end() :].lstrip(" \t")
+    return given, text
+
+
+def limits_of(given: dict[str, list[str]]) -> dict[str, str]:
+    """The limits among typed options, by their kind. Raises UsageFault for no limit."""
+    kinds = {"iterations": "iterations", "usd": "usd", "time": "seconds"}
+    most = {kind: given[name][-1] for name, kind in kinds.items() if name in given}
+    for kind, value in most.items():
+        limits.amount(value, None, kind)
+    return most
 
 
 def start(workspace: Workspace, text: str, options: Options) -> Result:

@@ -6,12 +6,14 @@ import time
 from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.session import Session
 from ..core.journal.state import LoopState
+from ..core.plan import work as tasks
 from ..core.steps import resolution, supervision, waves
 from ..core.steps import snapshot as snapshots
 from ..render import loopstate
 from ..render.words import QUESTION, question, wrapped
 from ..store import loops, place, trust
 from ..store.loop import Loop
+from . import gate
 from .workspace import Result, Workspace, no_loop, not_ours
 
 #: Reviews of waves that are told one by one.
@@ -34,7 +36,7 @@ def status(workspace: Workspace, words: str = "") -> Result:
     row = {name: value for name, value in snapshot.items() if name not in ("session", "check")}
     row |= {
         "ours": loop.ours,
-        "lost": waves.lost(state),
+        "lost": waves.orphaned(state),
         "failure": state.session.failure,
         "question": state.session.question,
         "course": loopstate.record(state),
@@ -124,7 +126,7 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
         prose.clean((state.text.strip().splitlines() or [""])[0], 150),
         f"Stage: {session.stage} | Spec: {_or(snapshot['spec_score'])}/10 | Fit: "
         f"{_or(snapshot['fit_score'])} | Shape: {_or(snapshot['shape_chosen'])}",
-        *_tasks(state, snapshot),
+        *_tasks(state, snapshot, _changed(workspace, loop)),
         *_reviews(snapshot["reviews"]),
         _spent(session, snapshot),
         *_session(workspace, session),
@@ -141,19 +143,30 @@ def _lines(workspace: Workspace, loop: Loop, snapshot: dict) -> list[str]:
     return lines
 
 
-def _tasks(state: LoopState, snapshot: dict) -> list[str]:
-    work = snapshot["tasks"]
+def _changed(workspace: Workspace, loop: Loop) -> list[str]:
+    """Completed tasks whose files have changed after their evidence."""
+    if loop.state.session.status in verdict.FINAL or not loop.ours:
+        return []
+    files, _ = gate.files(workspace, loop)
+    return [task.id for task in tasks.stale(loop.state, files)]
+
+
+def _tasks(state: LoopState, snapshot: dict, changed: list[str]) -> list[str]:
+    work = dict(snapshot["tasks"])
+    work["completed"] -= len(changed)
     counts = (
         "{completed}/{total} completed, {in_progress} running, {pending} pending, {failed} failed, "
         "{blocked} blocked"
     )
     lines = [f"Tasks: {counts.format(**work)} | Wave: {snapshot['wave']['number']}"]
+    if changed:
+        lines.append(f"To verify again, since their files changed: {', '.join(changed)}")
     for row in [*work["open"], *[row for row in work["blocked_on"] if row not in work["open"]]]:
         line = f"  {row['id']} {prose.clean(row['subject'], 70)}"
         line += f" ({row['block']}: {row['text']})" if row.get("text") else ""
         lines.append(line + (" (running)" if row["id"] in state.running else ""))
     lines += [*filter(None, [loopstate.line(state)]), *supervision.lines(state)]
-    for task in waves.lost(state):
+    for task in waves.orphaned(state):
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(
             f"Lost: {task}, given to an agent {clock.human(seconds)} ago that never reported; "

@@ -26,6 +26,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     """
     loop = workspace.own_loop()
     stage.running(loop.state)
+    dispatch.check_limits(workspace, loop)
     if resumption.belated(loop.state):
         return _belated(workspace, loop)
     settled = checkpoint.settle(workspace, loop)

@@ -1,5 +1,5 @@
-"""Everything that is submitted: one model each. Its form, JSON Schema, error text and example come
-out of the model; `to_row` gives the record that core decides on."""
+"""Everything that is submitted: one model each, out of which come its form, JSON Schema, error text
+and example; `to_row` gives the record that core decides on."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ REGISTRY = {
 
 
 class Invalid(UsageFault):
-    """What was submitted does not fit its model. what: on one line the path of each field, counted
-    from 1, and what it must be."""
+    """What was submitted is invalid: the path of each field, from 1, and what it must be."""
 
     def __init__(self, what: str, todo: str = "") -> None:
         line = " ".join(what.split())
@@ -62,8 +61,7 @@ def model(name: str) -> type[Reply]:
 
 
 def schema(name: str) -> dict:
-    """The JSON Schema of what is submitted under a name, without fields that are read but not asked
-    for. Raises UsageFault for an unknown one."""
+    """The JSON Schema of what is submitted under a name. Raises UsageFault for an unknown one."""
     from . import texts
 
     return texts.schema(model(name))
@@ -76,25 +74,38 @@ def accepted(name: str) -> dict:
 
 
 def form(name: str, *fields: str, **filled: Any) -> str:
-    """What to fill in, as block YAML: required fields first, allowed words and hints as values.
+    """What to fill in, as block YAML: required fields first, allowed words and hints as values. As
+    printed it is text that script/forms has written, so that whoever shows a form pays for no
+    model.
 
     fields: these alone, in this order; all where none is named · filled: {field: {key: hint}} or
-    {field: value} of those of them that are known already. As printed it is text that script/forms
-    has written out of the model, so that whoever shows a form pays for no model.
+    {field: value} of those of them that are known already.
     """
     text = _text("forms", name).rstrip("\n")
-    blocks = {**_blocks(text), **{field: _filled(field, one) for field, one in filled.items()}}
+    blocks = {**_blocks(text), **{field: _filled(field, hints) for field, hints in filled.items()}}
     return "\n".join(blocks[field].rstrip("\n") for field in fields) if fields else text
+
+
+def asked(name: str, *fields: str, **filled: dict) -> str:
+    """The form as JSON, in which agents answer; written by script/forms too. fields, filled: as
+    above."""
+    text = _text("forms", name, "json").rstrip("\n")
+    if not fields:
+        return text
+    blocks = {
+        block.split('"')[1]: block for block in re.findall(r'^ ".*\n(?:(?: [ }]).*\n)*', text, re.M)
+    }
+    for field, hints in filled.items():
+        rows = ",\n".join(f'  "{key}": "{hint}"' for key, hint in hints.items())
+        blocks[field] = f' "{field}": {{\n{rows}\n }}'
+    return "{\n" + ",\n".join(blocks[field].rstrip(",\n") for field in fields) + "\n}"
 
 
 def _filled(field: str, value: Any) -> str:
     if not isinstance(value, dict):
         return f"{field}: {value}"
-    hints = [
-        f"  {key}: " + (hint if hint.startswith("<") else f'"<{hint}>"')
-        for key, hint in value.items()
-    ]
-    return "\n".join([f"{field}:", *hints])
+    quoted = {key: hint if hint.startswith("<") else f'"<{hint}>"' for key, hint in value.items()}
+    return "\n".join([f"{field}:", *(f"  {key}: {hint}" for key, hint in quoted.items())])
 
 
 def example(name: str, *fields: str) -> str:
@@ -112,13 +123,12 @@ def _text(folder: str, name: str, ending: str = "yaml") -> str:
 
 def _blocks(text: str) -> dict[str, str]:
     """{field: its lines} of a record as block YAML."""
-    found = re.findall(r"^((\w+):.*\n?(?:[ -].*\n?)*)", text, re.M)
-    return {field: block for block, field in found}
+    blocks = re.findall(r"^((\w+):.*\n?(?:[ -].*\n?)*)", text, re.M)
+    return {field: block for block, field in blocks}
 
 
 def check(name: str, value: object) -> Any:
-    """The row (for tasks and learnings: the rows) that core gets of a record that was read. Raises
-    Invalid."""
+    """The row (for tasks and learnings: the rows) that core gets of a record. Raises Invalid."""
     from . import texts
 
     kind = model(name)
@@ -144,5 +154,6 @@ def parse(name: str, text: str) -> Any:
 
     kind = model(name)
     fields, words = texts.names(kind)
-    own = [*kind.model_fields, *(one for one in fields if kind.name_of(one) in kind.model_fields)]
-    return check(name, reading.record(text, own, lambda one: quoting.quoted(one, fields, words)))
+    spelled = [key for key in fields if kind.name_of(key) in kind.model_fields]
+    names = [*kind.model_fields, *spelled]
+    return check(name, reading.record(text, names, lambda raw: quoting.quoted(raw, fields, words)))

@@ -62,8 +62,7 @@ def needed(value: str) -> str:
 
 
 def whole(value: Any) -> Any:
-    """82.0 is a whole number, also as the text that block YAML makes of it; 82.5 and "82" are
-    not."""
+    """82.0 is a whole number, also as the text that YAML makes of it; 82.5 and "82" are not."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,10}\.0{1,10}", value):
         return int(float(value))
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
@@ -134,17 +133,16 @@ def _number(value: Any) -> Any:
 def _numbers(value: Any) -> Any:
     """`001, 002` and `decision 2` name decisions too."""
     if isinstance(value, str) and not is_nothing(value):
-        return [one for one in value.replace(",", " ").split() if one.lower() != "decision"]
+        return [word for word in value.replace(",", " ").split() if word.lower() != "decision"]
     return several(value)
 
 
 class OneOf:
-    """A closed list of words or numbers, in any case, with `_`, `-` or blanks between words;
-    `also`: other words for them."""
+    """A closed list of words or numbers, in any case and spelling; `also`: other words for them."""
 
     def __init__(self, *values: str | int, **also: str | int) -> None:
         self.values, self.also = values, also
-        self.known = {self._plain(one): one for one in values} | also
+        self.known = {self._plain(value): value for value in values} | also
 
     @staticmethod
     def _plain(value: Any) -> str:
@@ -175,11 +173,8 @@ NeededGist = Annotated[Gist, AfterValidator(needed)]
 Reason = Annotated[NeededGist, BeforeValidator(_reason)]
 Texts = Annotated[list[Annotated[Text, BeforeValidator(_reason)]], Field(max_length=MOST)]
 Stripped = Annotated[Text, AfterValidator(str.strip)]
-Ids = Annotated[
-    list[Annotated[Stripped, AfterValidator(str.upper)]],
-    BeforeValidator(several),
-    Field(max_length=MOST),
-]
+_Id = Annotated[Stripped, AfterValidator(str.upper)]
+Ids = Annotated[list[_Id], BeforeValidator(several), Field(max_length=MOST)]
 Paths = Annotated[list[Text], AfterValidator(_inside), Field(max_length=MOST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), BeforeValidator(whole)]
 OptionalCount = Annotated[Count | None, BeforeValidator(nothing)]
@@ -187,19 +182,14 @@ Score = Annotated[int, Field(ge=0, le=100, strict=True), BeforeValidator(whole)]
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False), BeforeValidator(amount)]
 Flag = Annotated[bool, Field(strict=True), BeforeValidator(_truth)]
 OptionalFlag = Annotated[Flag | None, BeforeValidator(nothing)]
-Decisions = Annotated[
-    list[Annotated[int, BeforeValidator(_number)]],
-    BeforeValidator(_numbers),
-    Field(max_length=MOST),
-]
+_Decision = Annotated[int, BeforeValidator(_number)]
+Decisions = Annotated[list[_Decision], BeforeValidator(_numbers), Field(max_length=MOST)]
 Check = Annotated[Needed, AfterValidator(accepted)]
 
 
-def _optional_check(value: str) -> str:
-    return accepted(value) if value.strip() else ""
-
-
-OptionalCheck = Annotated[Text, AfterValidator(_optional_check)]
+OptionalCheck = Annotated[
+    Text, AfterValidator(lambda value: accepted(value) if value.strip() else "")
+]
 
 
 class Reply(BaseModel):
@@ -232,16 +222,16 @@ class Reply(BaseModel):
         if not isinstance(value, dict):
             return value
         row: dict = {}
-        for key, one in value.items():
+        for key, content in value.items():
             name = cls.name_of(key)
             field = cls.model_fields.get(name)
-            if field is not None and (one is None or one == "" and not field.is_required()):
+            if field and (content is None or content == "" and not field.is_required()):
                 continue  # what does not apply is left out
             if name in row:
                 raise fault(f"{name} must be given once, not also as {key}")
-            row[name] = one
+            row[name] = content
         row = cls.completed(row)
-        return {name: one for name, one in row.items() if name not in cls.ignored}
+        return {name: content for name, content in row.items() if name not in cls.ignored}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict:

@@ -25,6 +25,7 @@ from .fields import (
 )
 
 _Title = Annotated[Line, Field(max_length=decisions.LONGEST_TITLE)]
+_NeededTitle = Annotated[_Title, AfterValidator(needed)]
 
 
 def _condition(value: str) -> str:
@@ -37,14 +38,12 @@ def _condition(value: str) -> str:
 class Decision(Reply):
     """What was decided, why, and what was rejected."""
 
-    title: Annotated[_Title, AfterValidator(needed)] = Field(
-        description="what is decided, in a few words"
-    )
+    title: _NeededTitle = Field(description="what is decided, in a few words")
     context: NeededGist = Field(description="what it depends on, why it came up")
     choice: NeededGist = Field(description="what is done")
-    alternatives: Annotated[
-        list[Reason], Field(min_length=1, max_length=decisions.MOST_ALTERNATIVES)
-    ] = Field(description="another way: why not")
+    alternatives: list[Reason] = Field(
+        min_length=1, max_length=decisions.MOST_ALTERNATIVES, description="another way: why not"
+    )
     consequences: Gist = Field("", description="what follows from it")
     depends_on: Decisions = Field([], description="<number of a decision>")
     invalidated_if: Annotated[Gist, AfterValidator(_condition)] = Field(
@@ -78,7 +77,7 @@ _Long = Annotated[Stripped, AfterValidator(needed), Field(max_length=1000)]
 
 class _Entry(Reply):
     kind: str
-    context: Annotated[Stripped, AfterValidator(needed), Field(max_length=500)] = Field(
+    context: Annotated[_Short, AfterValidator(needed)] = Field(
         description="what was done, in words a later request would use"
     )
 
@@ -117,19 +116,16 @@ class _Delegation(_Entry):
     prevention: _Short = Field("", description="what to do differently")
 
 
+_Kinds = _Failure | _Discovery | _Constraint | _Delegation
+_Learning = Annotated[_Kinds, Field(discriminator="kind")]
+
+
 class Learnings(Reply):
     """What is kept for later loops."""
 
     bare = "learnings"
 
-    learnings: Annotated[
-        list[
-            Annotated[
-                _Failure | _Discovery | _Constraint | _Delegation, Field(discriminator="kind")
-            ]
-        ],
-        Field(min_length=1),
-    ]
+    learnings: list[_Learning] = Field(min_length=1)
 
     def to_row(self) -> dict:
         return self.model_dump(mode="json", exclude_none=True)

@@ -1,5 +1,4 @@
-"""What block YAML would misread in a model's words, quoted: a plain text with `: ` is no record,
-one with ` #` loses its end."""
+"""Quotes for what block YAML would misread in a model's words: a text with `: ` or ` #`."""
 
 from __future__ import annotations
 
@@ -22,52 +21,35 @@ def quoted(text: str, fields: set[str], texts: set[str]) -> str:
     that hold a text.
 
     Looked at are values of `texts` and entries of lists that begin with no field; what goes on over
-    further lines is put on one, as YAML reads it. Literal blocks and what is quoted already stay as
-    they are.
+    further lines is put on one, as YAML reads it. Literal blocks, paragraphs and what is quoted
+    already stay as they are.
     """
     lines = text.split("\n")
     made: list[str] = []
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        place += 1
-        if _BLOCK.search(line):
-            depth = _depth(line)
-            made.append(line)
-            while place < len(lines) and (
-                not lines[place].strip() or _indent(lines[place]) > depth
-            ):
-                made.append(lines[place])
-                place += 1
-            continue
+    start = 0
+    while start < len(lines):
+        line, end = lines[start], start + 1
         head, value, depth = _value(line, fields, texts)
-        if value is None:
-            made.append(line)
-            continue
-        words = [value.strip()]
-        while place < len(lines) and _goes_on(lines[place], depth, fields):
-            words.append(lines[place].strip())
-            place += 1
-        if (
-            place < len(lines)
-            and not lines[place].strip()
-            and _goes_on(_next(lines, place), depth, fields)
-        ):
-            made += [
-                line,
-                *lines[place - len(words) + 1 : place],
-            ]  # paragraphs: left to whoever reads it
-            continue
-        whole = " ".join(words)
-        needs = _ODD.match(whole) or ": " in whole or " #" in whole or whole.endswith(":")
-        if head.endswith(f"{COMMAND}: ") and _comment(whole):
-            needs = False  # a note behind a command is none of its arguments
-        made += (
-            [head + json.dumps(whole, ensure_ascii=False)]
-            if needs
-            else lines[place - len(words) : place]
-        )
+        if _BLOCK.search(line):
+            value, depth = None, _depth(line)
+            while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > depth):
+                end += 1
+        elif value is not None:
+            while end < len(lines) and _goes_on(lines[end], depth, fields):
+                end += 1
+            below = next((row for row in lines[end:] if row.strip()), "")
+            whole = " ".join([value.strip(), *map(str.strip, lines[start + 1 : end])])
+            if not _goes_on(below, depth, fields) and _needs_quotes(head, whole):
+                lines[start:end], end = [head + json.dumps(whole, ensure_ascii=False)], start + 1
+        made += lines[start:end]
+        start = end
     return "\n".join(made)
+
+
+def _needs_quotes(head: str, text: str) -> bool:
+    if head.endswith(f"{COMMAND}: ") and _comment(text):
+        return False  # a note behind a command is none of its arguments
+    return bool(_ODD.match(text)) or ": " in text or " #" in text or text.endswith(":")
 
 
 def _comment(command: str) -> bool:
@@ -88,32 +70,24 @@ def _indent(line: str) -> int:
 
 
 def _depth(line: str) -> int:
-    """The indentation that what belongs to a line must exceed: of its key, which may stand behind a
-    list's mark."""
-    found = re.match(r" *(?:- +)?", line)
-    assert found is not None
-    return found.end() if _KEY.match(line[found.end() :]) else _indent(line)
-
-
-def _next(lines: list[str], place: int) -> str:
-    while place < len(lines) and not lines[place].strip():
-        place += 1
-    return lines[place] if place < len(lines) else ""
+    """The indentation that what belongs to a line must exceed: of its key, or of the line."""
+    mark = re.match(r" *(?:- +)?", line)
+    assert mark is not None
+    return mark.end() if _KEY.match(line[mark.end() :]) else _indent(line)
 
 
 def _value(line: str, fields: set[str], texts: set[str]) -> tuple[str, str | None, int]:
-    """(what stands before a plain text, the text, the indentation that what goes on must exceed);
-    no text: None."""
-    found = re.match(r"( *)((?:- +)?)", line)
-    assert found is not None
-    head, rest = found[0], line[found.end() :]
+    """(what stands before a plain text, the text or None, the indentation that it must exceed)."""
+    mark = re.match(r"( *)((?:- +)?)", line)
+    assert mark is not None
+    head, rest = mark[0], line[mark.end() :]
     key = _KEY.match(rest)
     if key is not None and key[1] in fields:
         if key[1] not in texts or not key[2] or not (_PLAIN.match(key[2]) or _ODD.match(key[2])):
             return "", None, 0
         return f"{head}{key[1]}: ", key[2], len(head)
-    if found[2] and (_PLAIN.match(rest) or _ODD.match(rest)):
-        return head, rest, len(found[1])
+    if mark[2] and (_PLAIN.match(rest) or _ODD.match(rest)):
+        return head, rest, len(mark[1])
     return "", None, 0
 
 

@@ -1,5 +1,4 @@
-"""One record out of what an agent wrote: alone, in a fence, between prose; as block YAML or JSON.
-Nothing is guessed."""
+"""One record out of what an agent wrote: alone, in a fence, between prose. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -9,59 +8,54 @@ import re
 from collections.abc import Callable
 
 from ..core.journal.errors import UsageFault
-from . import Invalid, records
+from . import Invalid, check, records
 
 #: Characters of a reply at the most.
 LARGEST = 100_000
 #: Records that are looked for in a reply with prose around them.
 _TRIES = 20
-#: More brackets in a row than any reply has; the reader of records would take seconds over
-#: thousands.
+#: More brackets in a row than any reply has; the reader would take seconds over thousands.
 _DEEP = re.compile(r"(?:[\[{]\s*){30}")
 
 
 def record(text: str, names: list[str], prepare: Callable[[str], str] = str) -> dict:
     """The one record with these fields in a text. Raises Invalid for none, several, or one that
-    cannot be read.
-
-    prepare: what is done to block YAML first; where that cannot be read, it is read as it stands.
+    cannot be read. prepare: what is done to block YAML first; where that cannot be read, it is read
+    as it stands.
     """
     if len(text) > LARGEST:
-        raise Invalid(
-            f"the reply has {len(text):,} characters, at most {LARGEST:,}; put long output into a "
-            "file"
-        )
+        size = f"{len(text):,} characters, at most {LARGEST:,}"
+        raise Invalid(f"the reply has {size}; put long output into a file")
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if not text.strip():
         raise Invalid(f"the reply is empty; its fields: {', '.join(names)}")
     if _DEEP.search(text):
         raise Invalid("the reply is nested too deep")
     fenced, rest = _fences(text)
-    found: list[dict | str] = [one for one in fenced if _opens(one, names)]
     objects, rest = _objects(rest, names)
     block = _block(rest, names)
-    found += [*objects, *([block] if block else [])]
-    if len(found) > 1:
-        raise Invalid(f"the reply holds {len(found)} records; answer with one and nothing else")
-    one = found[0] if found else text
-    value = _read(one, prepare) if isinstance(one, str) else one
-    if not set(value) & set(names):
+    fenced = [inner for inner in fenced if _opens(inner, names)]
+    rows: list[dict | str] = [*fenced, *objects, *filter(None, [block])]
+    if len(rows) > 1:
+        raise Invalid(f"the reply holds {len(rows)} records; answer with one and nothing else")
+    value = rows[0] if rows else text
+    row = _read(value, prepare) if isinstance(value, str) else value
+    if not set(row) & set(names):
         raise Invalid(f"the reply holds none of the fields {', '.join(names)}{_hint(text)}")
-    return value
+    return row
 
 
 def _fences(text: str) -> tuple[list[str], str]:
-    """What stands between fences that begin a line, and the text without them; a fence that never
-    ends is none."""
+    """What stands between fences that begin a line, and the text without them; each must end."""
     inside: list[str] = []
     outside: list[str] = []
     opened, begun, mark = None, 0, ""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if opened is None:
-            found = re.match(r"(```+|~~~+)[^`]*$", line)
-            if found:
-                opened, begun, mark = number, len(outside), found[1]
+            fence = re.match(r"(```+|~~~+)[^`]*$", line)
+            if fence:
+                opened, begun, mark = number, len(outside), fence[1]
             outside.append(line)
         elif line.rstrip() == mark:
             inside.append("\n".join(lines[opened + 1 : number]))
@@ -79,74 +73,62 @@ def _opens(text: str, names: list[str]) -> bool:
 
 
 def _objects(text: str, names: list[str]) -> tuple[list[dict | str], str]:
-    """Records in braces that begin a line, and the text without them; one that is no JSON comes as
-    a text."""
-    found: list[dict | str] = []
-    place, decoder = 0, json.JSONDecoder(object_pairs_hook=records.once)
+    """Records in braces that begin a line (no JSON: as text), and the text without them."""
+    objects: list[dict | str] = []
+    start, decoder = 0, json.JSONDecoder(object_pairs_hook=records.once)
     for _ in range(_TRIES):
-        start = re.compile(r"^[ \t]*\{", re.M).search(text, place)
-        if start is None:
+        brace = re.compile(r"^[ \t]*\{", re.M).search(text, start)
+        if brace is None:
             break
-        place = first = start.end() - 1
+        start = brace.end() - 1
         value: dict | str
         try:
-            value, last = decoder.raw_decode(text, first)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            last = text.rindex("}") + 1 if text.rfind("}") > first else len(text)
-            value = text[first:last]
+            end = text.rindex("}") + 1 if text.rfind("}") > start else len(text)
+            value = text[start:end]
         if _opens(value, names) if isinstance(value, str) else set(value) & set(names):
-            found.append(value)
-            text = text[:first] + text[last:]
+            objects.append(value)
+            text = text[:start] + text[end:]
         else:
-            place += 1
-    return found, text
+            start += 1
+    return objects, text
 
 
 _KEY = re.compile(r"""["']?([A-Za-z_][\w-]*)["']?[ \t]*:(?:[ \t]|$)""")
 
 
-def _top(text: str, names: list[str]) -> tuple[int | None, list[str]]:
-    """The number of the first line that begins with one of these fields, or None; all lines."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        found = _KEY.match(line)
-        if found and found[1] in names:
-            return number, lines
-    return None, lines
-
-
 def _block(text: str, names: list[str]) -> str:
     """The lines of a YAML record between prose, "" for none: from its first field to the first line
-    that is none of it.
-
-    A key that nobody knows belongs to it, and is refused with its name, unless an empty line parts
-    it off.
+    that is none of it. A key that nobody knows belongs to it, and is refused with its name, unless
+    an empty line parts it off.
     """
-    first, lines = _top(text, names)
+    lines = text.split("\n")
+    keys = [match[1] if (match := _KEY.match(line)) else "" for line in lines]
+    first = next((number for number, key in enumerate(keys) if key in names), None)
     if first is None:
         return ""
-    last, blank = first, False
+    end, blank = first, False
     for number in range(first, len(lines)):
-        line = lines[number]
-        if not line.strip():
+        if not lines[number].strip():
             blank = True
             continue
-        found = _KEY.match(line)
-        inner = (
-            line[0] in " \t-#"
-            and not line.startswith("---")
-            and (not blank or line[0] in " \t" or line[:2] == "- ")
-        )
-        if not inner and not (found and (found[1] in names or not blank)):
+        known = keys[number] in names or bool(keys[number]) and not blank
+        if not known and not _is_inner(lines[number], blank):
             break
-        last, blank = number, False
-    rest = [line for line in lines[last + 1 :] if (key := _KEY.match(line)) and key[1] in names]
-    if rest:
-        raise Invalid(
-            f"after prose the record goes on with {rest[0].strip()[:60]!r}; answer with one "
-            "record and nothing else"
-        )
-    return "\n".join(lines[first : last + 1]) + "\n"
+        end, blank = number + 1, False
+    for line, key in zip(lines[end:], keys[end:], strict=True):
+        if key in names:
+            what = f"after prose the record goes on with {line.strip()[:60]!r}"
+            raise Invalid(f"{what}; answer with one record and nothing else")
+    return "\n".join(lines[first:end]) + "\n"
+
+
+def _is_inner(line: str, blank: bool) -> bool:
+    """Whether a line goes on with the value above it; blank: behind an empty line."""
+    if line.startswith((" ", "\t", "- ")):
+        return True
+    return not blank and line[0] in "-#" and not line.startswith("---")
 
 
 def _read(text: str, prepare: Callable[[str], str]) -> dict:
@@ -154,12 +136,52 @@ def _read(text: str, prepare: Callable[[str], str]) -> dict:
         with contextlib.suppress(UsageFault):
             return records.parse(prepare(text), "the reply", dict)
     try:
-        value = records.parse(text, "the reply", dict)
+        return records.parse(text, "the reply", dict)
     except UsageFault as error:
         hint = "; indent with blanks" if "\\t" in error.what else _hint(text)
         raise Invalid(f"{error.what}{hint}") from None
-    return value
 
 
 def _hint(text: str) -> str:
     return "; write straight quotes" if re.search("[“”„]", text) else ""
+
+
+# -- a plan read from a numbered list, where a planner gives no record
+
+
+#: Entries that such a list may have.
+MOST = 15
+_ITEM = re.compile(r"^[ ]{0,3}(\d{1,3})[.)][ \t]+(\S.*)$")
+
+
+def fallback(name: str, text: str, test_command: str | None) -> dict | None:
+    """A plan or replan, or None: no such list, two of them, too long, no test command known.
+
+    An entry is `description | complexity`; without a complexity that we know it is medium.
+    """
+    if name not in ("plan", "replan") or not test_command:
+        return None
+    tasks: list[dict] = []
+    for line in text[:LARGEST].splitlines():
+        item = _ITEM.match(line)
+        if item:
+            if int(item[1]) != len(tasks) + 1:
+                return None
+            tasks.append({**_task(item[2]), "verify": test_command})
+        elif tasks and line[:2] in ("  ", "\t") and line.strip():
+            tasks[-1]["description"] += "\n" + line.strip()
+    if not tasks or len(tasks) > MOST:
+        return None
+    analysis = {} if name == "plan" else {"analysis": "read from a numbered list"}
+    try:
+        return check(name, {**analysis, "tasks": tasks})
+    except Invalid:
+        return None
+
+
+def _task(text: str) -> dict:
+    words, _, grade = text.rpartition("|")
+    grade = grade.strip(" *_.`").lower()
+    if not words or grade not in ("simple", "medium", "complex"):
+        words, grade = text, "medium"
+    return {"description": " ".join(words.replace("**", "").split()), "complexity": grade}

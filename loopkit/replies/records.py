@@ -16,9 +16,12 @@ import yaml
 from ..core.journal.errors import UsageFault
 
 
+def _fault(what: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, what, at.start_mark)
+
+
 class _Loader(yaml.SafeLoader):
-    """Safe, without aliases (a few of them can stand for gigabytes) and without the many words that
-    YAML takes for booleans."""
+    """Safe, without aliases (a few can stand for gigabytes), tags and YAML's words for booleans."""
 
     yaml_implicit_resolvers: dict = {}
     _in_plain = False
@@ -31,33 +34,25 @@ class _Loader(yaml.SafeLoader):
             self._in_plain = False
 
     def peek(self, index: int = 0) -> str:
-        """The letter there; within a plain text a question mark is one like any other: `[Which
-        one?, And when?]`."""
+        """In a plain text a question mark is a letter like any other: `[Which one?, And when?]`."""
         letter = super().peek(index)
         return "." if letter == "?" and self._in_plain else letter
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.constructor.ConstructorError(
-                None, None, "aliases are not used here", self.peek_event().start_mark
-            )
-        if getattr(self.peek_event(), "tag", None) is not None:
-            raise yaml.constructor.ConstructorError(
-                None, None, "tags are not used here", self.peek_event().start_mark
-            )
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise _fault("aliases are not used here", event)
+        if getattr(event, "tag", None) is not None:
+            raise _fault("tags are not used here", event)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict:
         seen: set = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key is no word", key.start_mark
-                )
+                raise _fault("a key is no word", key)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{key.value} stands twice", key.start_mark
-                )
+                raise _fault(f"{key.value} stands twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -70,8 +65,7 @@ for _tag, _form, _first in (
 
 
 def once(pairs: list) -> dict:
-    """The record of these pairs. Raises ValueError where a key stands twice: the reader of YAML
-    names the line."""
+    """The record of these pairs. Raises ValueError where a key stands twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
         raise ValueError("a key stands twice")
@@ -79,8 +73,7 @@ def once(pairs: list) -> dict:
 
 
 def _json(text: str) -> Any:
-    """What a text means as JSON (YAML reads its escapes of characters beyond 16 bits otherwise), or
-    None."""
+    """What a text means as JSON, or None; YAML reads its escapes beyond 16 bits otherwise."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -90,24 +83,20 @@ def _json(text: str) -> Any:
 
 
 def parse(text: str, source: str, kind: type) -> Any:
-    """The record (kind dict) or list of records (kind list) in a text. Raises UsageFault naming
-    source, line and reason."""
+    """The record or list (`kind`) in a text. Raises UsageFault naming source, line and reason."""
+    todo = "write block YAML"
     try:
         value = _json(text) or yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{source} line {mark.line + 1}" if mark else source
-        raise UsageFault(
-            f"{where}: {error.problem or error}",
-            "write block YAML; put a text with ': ' or ' #' in quotes",
-        ) from None
+        todo += "; put a text with ': ' or ' #' in quotes"
+        raise UsageFault(f"{where}: {error.problem or error}", todo) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageFault(
-            f"{source} cannot be read: {str(error)[:200]}", "write block YAML"
-        ) from None
+        raise UsageFault(f"{source} cannot be read: {str(error)[:200]}", todo) from None
     if not isinstance(value, kind):
-        wanted = "a list: each entry begins with `- `" if kind is list else "key: value lines"
-        raise UsageFault(
-            f"{source} is no {'list' if kind is list else 'record'}", f"write {wanted}; see --help"
-        )
+        what, todo = "record", "key: value lines"
+        if kind is list:
+            what, todo = "list", "a list: each entry begins with `- `"
+        raise UsageFault(f"{source} is no {what}", f"write {todo}; see --help")
     return value

@@ -32,9 +32,12 @@ from .fields import (
     whole,
 )
 
-_Name = Annotated[Line, AfterValidator(needed)]
+_Needed = Annotated[Line, AfterValidator(needed)]
 _Said = Annotated[Stripped, AfterValidator(needed)]
 _Summary = Annotated[Line, Field(max_length=2000)]
+
+
+_SEVERITY = OneOf(*review.SEVERITIES, critical="BLOCKER", major="BLOCKER", minor="WARNING")
 
 
 class Finding(Reply):
@@ -42,9 +45,7 @@ class Finding(Reply):
 
     ignored = ("expert",)
 
-    severity: Annotated[
-        str, OneOf(*review.SEVERITIES, critical="BLOCKER", major="BLOCKER", minor="WARNING")
-    ]
+    severity: Annotated[str, _SEVERITY]
     issue: _Said = Field(description="what is wrong, as seen")
     task: Line = Field("", description="<T-001 that it is about>")
     place: Line = Field("", description="<file:line>")
@@ -82,7 +83,7 @@ _Ten = Annotated[int, Field(ge=0, le=10, strict=True), BeforeValidator(whole)]
 class Review(Reply):
     """A review of work: of a wave, of a batch, or of all of it."""
 
-    experts: Annotated[list[_Name], BeforeValidator(several)] = Field([], description="<name>")
+    experts: Annotated[list[_Needed], BeforeValidator(several)] = Field([], description="<name>")
     build: _Result = None
     tests: _Result = None
     lint: _Result = None
@@ -122,29 +123,25 @@ class PlanReview(Reply):
     @classmethod
     def completed(cls, row: dict) -> dict:
         issues = row.get("issues")
-        judged = "findings" not in row and {"approved", "recommendation"} & row.keys()
-        if judged or isinstance(issues, list) and "findings" not in row:
+        judged = isinstance(issues, list) or {"approved", "recommendation"} & row.keys()
+        if judged and "findings" not in row:
             refused = str(row.get("recommendation", "")).strip().lower() in ("revise", "reject")
             refused = refused or str(row.get("approved", "")).strip().lower() in ("false", "no")
             severity = review.BLOCKER if refused else review.WARNING
-            found = issues or ([row.get("summary")] if refused else [])
-            row["findings"] = [{"severity": severity, "issue": one} for one in found]
+            issues = issues or ([row.get("summary")] if refused else [])
+            row["findings"] = [{"severity": severity, "issue": text} for text in issues]
         return row
 
     def to_row(self) -> dict:
         row = super().to_row()
-        told = [_told(one) for one in row["findings"] if one["issue"] != self.summary]
-        return {
-            **row,
-            "feedback": self.summary,
-            "issues": told,
-            "missingElements": self.missing,
-        }
+        issues = [_told(finding) for finding in row["findings"] if finding["issue"] != self.summary]
+        texts = {"feedback": self.summary, "issues": issues, "missingElements": self.missing}
+        return {**row, **texts}
 
 
 def _told(finding: dict) -> str:
     """`T-002 app/x.py:3: the key is a header; do: …`."""
-    about = " ".join(one for one in (finding["task"], finding["place"]) if one)
+    about = " ".join(filter(None, (finding["task"], finding["place"])))
     do = f"; do: {finding['guidance']}" if finding["guidance"] else ""
     return (f"{about}: " if about else "") + finding["issue"] + do
 
@@ -177,14 +174,13 @@ class Panel(Reply):
     @model_validator(mode="after")
     def _fits_together(self) -> Panel:
         for field in ("question", "name"):
-            if len({panel.plain(getattr(one, field)) for one in self.experts}) < len(self.experts):
+            if len({panel.plain(getattr(row, field)) for row in self.experts}) < len(self.experts):
                 raise fault(f"experts must each have a {field} of their own")
-        names = [one.name for one in self.experts]
-        for place, row in enumerate(self.recommendations, 1):
+        names = [expert.name for expert in self.experts]
+        for number, row in enumerate(self.recommendations, 1):
             if row.by and row.by not in names:
-                raise fault(
-                    f"recommendations.{place}.by must be one of {', '.join(names)}, or left out"
-                )
+                known = ", ".join(names)
+                raise fault(f"recommendations.{number}.by must be one of {known}, or left out")
         return self
 
 
@@ -194,16 +190,13 @@ class Panel(Reply):
 def _size(value: Any) -> Any:
     """A size between two of the scale counts as the larger one."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return next((one for one in gate.SIZES if 0 < value <= one), value)
+        return next((size for size in gate.SIZES if 0 < value <= size), value)
     return value
 
 
 def _reversal(value: Any) -> Any:
     """`2A` of `2A undone in under a minute`."""
     return value.split()[0] if isinstance(value, str) and value.split() else value
-
-
-_Sentence = Annotated[Line, AfterValidator(needed)]
 
 
 class Gate(Reply):
@@ -213,15 +206,14 @@ class Gate(Reply):
     points: dict[str, Text] = Field(description="<point>: PASS how you know | FAIL what is wrong")
     confidence: Score
     reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
-        description=f"<{' | '.join(f'{one} {text}' for one, text in gate.REVERSALS.items())}>"
+        description=f"<{' | '.join(f'{key} {text}' for key, text in gate.REVERSALS.items())}>"
     )
     size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)]
-    alternative: _Sentence = Field(description="the best other way")
-    risk: _Sentence = Field(description="what could still go wrong")
+    alternative: _Needed = Field(description="the best other way")
+    risk: _Needed = Field(description="what could still go wrong")
     criteria: dict[str, Text] = Field(
         {}, description="<C2>: PASS what was seen | FAIL what is wrong"
     )
     verify: dict[str, Check] = Field(
-        {},
-        description="<what fails>: command that exits 0 once it is fixed",
+        {}, description="<what fails>: command that exits 0 once it is fixed"
     )

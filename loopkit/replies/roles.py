@@ -48,6 +48,9 @@ class Fix(CamelReply):
     block_reason: Text = Field("", description=_BLOCKED)
 
 
+_SEVERITY = OneOf("critical", "major", "minor", "suggestion", warning="minor", none="major")
+
+
 class Failure(CamelReply):
     """One failed test."""
 
@@ -55,9 +58,7 @@ class Failure(CamelReply):
     error: Needed = Field(description="what it printed")
     file: Text = Field("", description="<file:line>")
     stack_trace: Text = Field("", description="the lines that matter")
-    severity: Annotated[
-        str, OneOf("critical", "major", "minor", "suggestion", warning="minor", none="major")
-    ] = "major"
+    severity: Annotated[str, _SEVERITY] = "major"
 
 
 class Test(CamelReply):
@@ -78,12 +79,14 @@ class Test(CamelReply):
     def _adds_up(self) -> Test:
         if self.status == "passed" and self.tests_failed:
             raise fault(f"status must not be passed where tests_failed is {self.tests_failed}")
-        if self.tests_passed + self.tests_failed > self.tests_run:
-            raise fault(
-                f"tests_run must be at least {self.tests_passed + self.tests_failed}, what passed "
-                f"and failed, not {self.tests_run}"
-            )
+        least = self.tests_passed + self.tests_failed
+        if least > self.tests_run:
+            what = f"must be at least {least}, what passed and failed, not {self.tests_run}"
+            raise fault(f"tests_run {what}")
         return self
+
+
+_Completeness = Annotated[str, OneOf("complete", "partial", "insufficient")]
 
 
 class Verification(CamelReply):
@@ -95,10 +98,7 @@ class Verification(CamelReply):
     feedback: Needed = Field(description="which file, what is wrong, what is wanted")
     issues: Texts = Field([], description="one fault, with its place")
     missing_elements: Texts = Field([], description="what is not there")
-    completeness: Annotated[
-        Annotated[str, OneOf("complete", "partial", "insufficient")] | None,
-        BeforeValidator(nothing),
-    ] = None
+    completeness: Annotated[_Completeness | None, BeforeValidator(nothing)] = None
     risks: Texts = Field([], description="what may go wrong")
 
 

@@ -53,26 +53,25 @@ def _blocker(value: Any) -> str:
     raise fault("must be a place in this list, counted from 1, or the id of a task")
 
 
+_Blocker = Annotated[str, BeforeValidator(_blocker), WithJsonSchema({})]
+_Subject = Annotated[Line, AfterValidator(needed), Field(max_length=drafts.LONGEST_SUBJECT)]
+_Description = Annotated[str, Field(max_length=drafts.LONGEST_TEXT), BeforeValidator(text)]
+
+
 class Task(CamelReply):
     """A task, whoever submits it."""
 
     ignored = ("dependencies",)
     instead = {"subject": ("description",)}
 
-    subject: Annotated[Line, AfterValidator(needed), Field(max_length=drafts.LONGEST_SUBJECT)] = (
-        Field(description="what it does, in one sentence")
-    )
+    subject: _Subject = Field(description="what it does, in one sentence")
     verify: Check = Field(description="command that exits 0 when it is done; runs without a shell")
-    description: Annotated[str, Field(max_length=drafts.LONGEST_TEXT), BeforeValidator(text)] = (
-        Field("", description="what the one who does it has to know")
-    )
+    description: _Description = Field("", description="what the one who does it has to know")
     verification_criteria: Texts = Field([], description="what can be seen when it is done")
     files: Paths = Field([], description="<path>")
-    blocked_by: Annotated[
-        list[Annotated[str, BeforeValidator(_blocker), WithJsonSchema({})]],
-        BeforeValidator(several),
-        Field(max_length=MOST),
-    ] = Field([], description="<1: the first of this list, or T-001>")
+    blocked_by: Annotated[list[_Blocker], BeforeValidator(several), Field(max_length=MOST)] = Field(
+        [], description="<1: the first of this list, or T-001>"
+    )
     criteria: Ids = Field([], description="<C1>")
     complexity: Annotated[str, OneOf(*task.COMPLEXITIES)] = "medium"
     active_form: Line = Field("", description="what the task list shows while it runs")
@@ -86,17 +85,19 @@ class Task(CamelReply):
             row["subject"] = first if len(first) <= _SUBJECT else first[: _SUBJECT - 1] + "…"
         if "dependencies" in row:  # places in this list, counted from 0
             places = several(row.pop("dependencies"))
-            if "blocked_by" in row or not all(_is_place(one) and one >= 0 for one in places):
+            if "blocked_by" in row or not all(
+                _is_place(number) and number >= 0 for number in places
+            ):
                 raise fault("blocked_by must be given, with places counted from 1")
-            row["blocked_by"] = [one + 1 for one in places]
+            row["blocked_by"] = [number + 1 for number in places]
         return row
 
     @model_serializer(mode="wrap")
     def _row(self, whole: SerializerFunctionWrapHandler) -> dict:
         row = whole(self)
-        done = [" ".join(one.split()) for one in row.pop("verificationCriteria") if one.strip()]
+        done = [" ".join(text.split()) for text in row.pop("verificationCriteria") if text.strip()]
         if done:
-            lines = [row["description"].strip(), "Done when:", *[f"- {one}" for one in done]]
+            lines = [row["description"].strip(), "Done when:", *[f"- {text}" for text in done]]
             row["description"] = "\n".join(lines).strip()
         return {**row, "group": row["group"] or None}
 

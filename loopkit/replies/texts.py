@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
+from ..core.journal import prose
 from . import Invalid
 from .fields import Reply
 
@@ -40,15 +43,14 @@ def _without(schema: Any, words: tuple) -> Any:
 
 
 def names(model: type[Reply]) -> tuple[set[str], set[str]]:
-    """Every field's name at whatever depth, in each spelling that is taken, and those that hold
-    somebody's words."""
+    """Every field's name at any depth, in each accepted spelling; those that hold words."""
     whole = model.model_json_schema()
     fields, words = {*model.also, *model.ignored}, set()
     for row in (whole, *whole.get("$defs", {}).values()):
-        for name, one in row.get("properties", {}).items():
+        for name, field in row.get("properties", {}).items():
             spelled = {name, to_camel(name)}
             fields |= spelled
-            if one.get("type") == "string" and "enum" not in one:
+            if field.get("type") == "string" and "enum" not in field:
                 words |= spelled
     return fields, words
 
@@ -57,8 +59,7 @@ def names(model: type[Reply]) -> tuple[set[str], set[str]]:
 
 
 def form(model: type[Reply]) -> str:
-    """The form of a model as block YAML: required fields first, allowed words and hints as
-    values."""
+    """The form of a model as block YAML: required fields first, allowed words, hints."""
     whole = schema(model)
     defs = whole.get("$defs", {})
     lines = _entries(_leaf(whole, defs)) if model.bare else _lines(_record(whole, defs))
@@ -66,18 +67,17 @@ def form(model: type[Reply]) -> str:
 
 
 def _record(schema: dict, defs: dict) -> dict:
-    fields, needed = schema["properties"], schema.get("required", ())
-    tree = {name: _leaf(one, defs) for name, one in fields.items()}
-    first = {name: one for name, one in tree.items() if name in needed}
-    rest = {name: one for name, one in tree.items() if name not in needed}
-    return {**first, **({_NOTE: "may be left out:"} if first and rest else {}), **rest}
+    tree = {name: _leaf(field, defs) for name, field in schema["properties"].items()}
+    first = {name: tree[name] for name in tree if name in schema.get("required", ())}
+    note = {_NOTE: "may be left out:"} if first and len(first) < len(tree) else {}
+    return {**first, **note, **{name: tree[name] for name in tree if name not in first}}
 
 
 def _leaf(field: dict, defs: dict) -> Any:
     """What stands for a field: a record, a list of records, or the text of its value."""
     hint = field.get("description", "")
     if "anyOf" in field:
-        field = next(one for one in field["anyOf"] if one.get("type") != "null")
+        field = next(choice for choice in field["anyOf"] if choice.get("type") != "null")
     if "$ref" in field:
         return _record(defs[field["$ref"].rpartition("/")[2]], defs)
     kind = field.get("type")
@@ -90,7 +90,7 @@ def _leaf(field: dict, defs: dict) -> Any:
 
 
 def _list(items: dict, hint: str, defs: dict) -> Any:
-    rows = [_leaf(one, defs) for one in items.get("oneOf", (items,))]
+    rows = [_leaf(item, defs) for item in items.get("oneOf", (items,))]
     if isinstance(rows[0], dict):
         return rows
     return hint if hint.startswith("[") else f"[{_words(hint)}]"
@@ -113,6 +113,29 @@ def _value(field: dict, hint: str) -> str:
         least, most = field.get("minimum", 0), field.get("maximum", "")
         return f"<{least:g} to {most:g}>" if most != "" and most < 1000 else "<number>"
     return _words(hint)
+
+
+def asked(model: type[Reply]) -> str:
+    """The form of a model as JSON; numbers and truths stand without quotes, as they are to be
+    written."""
+    whole = model.model_json_schema()
+    return _json(_record(whole, whole.get("$defs", {})), "") + "\n"
+
+
+def _json(value: Any, indent: str) -> str:
+    if isinstance(value, dict):
+        inner = indent + " "
+        rows = [f"{inner}// {one}\n" if name == _NOTE else
+                f"{inner}{json.dumps(name, ensure_ascii=False)}: {_json(one, inner)},\n"
+                for name, one in value.items()]  # fmt: skip
+        return "{\n" + "".join(rows).removesuffix(",\n") + f"\n{indent}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_json(one, indent) for one in value)}]"
+    if value[:1] == "[":
+        return f"[{_json(value[1:-1], indent)}]"
+    if re.fullmatch(r"<(number|true \| false|[\d.]+ to [\d.]+)>", value):
+        return value
+    return json.dumps(value.strip('"'), ensure_ascii=False)
 
 
 def _lines(tree: dict) -> list[str]:
@@ -147,20 +170,20 @@ def validated(model: type[One], value: object) -> One:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        faults = error.errors(include_url=False)
-        said = [_fault(dict(one)) for one in faults[:FAULTS]]
-        more = f"; {len(faults) - FAULTS} more" if len(faults) > FAULTS else ""
-        raise Invalid("; ".join(said) + more, _way_out(model, dict(faults[0]))) from None
+        faults = [dict(row) for row in error.errors(include_url=False)]
+        texts = [_fault(fault) for fault in faults[:FAULTS]]
+        texts += [f"{len(faults) - FAULTS} more"] if len(faults) > FAULTS else []
+        raise Invalid("; ".join(texts), _way_out(model, faults[0])) from None
 
 
 def _path(where: tuple) -> list:
     """The fields on the way to a fault; entries of lists count from 1, kinds are left out."""
     path: list = []
-    for place, one in enumerate(where):
-        if isinstance(one, int):
-            path.append(one + 1)
-        elif not (place and isinstance(where[place - 1], int) and one in _KINDS):
-            path.append(one)
+    for before, part in zip((None, *where), where, strict=False):
+        if isinstance(part, int):
+            path.append(part + 1)
+        elif not (isinstance(before, int) and part in _KINDS):
+            path.append(part)
     return path
 
 
@@ -191,7 +214,9 @@ def _must(fault: dict) -> str:
         allowed = str(expected).replace(" or ", ", ").replace("'", "")
         return f"{field}must be one of {allowed}, not {given}"
     number = "a whole number" if isinstance(value, int) else "a number"
-    quotes = ", without quotes" if isinstance(value, str) and value.strip().isdigit() else ""
+    record = f"must be a record of `name: value` lines{shown}"
+    least, most = context.get("min_length", 0), context.get("max_length", 0)
+    unit = "characters" if isinstance(value, str) else "entries"
     texts = {
         "missing": "must be given",
         "extra_forbidden": "must be left out, there is no such field",
@@ -199,45 +224,34 @@ def _must(fault: dict) -> str:
         "less_than_equal": f"must be at most {context.get('le', 0):g}{shown}",
         "string_type": f"must be a text{shown}",
         "list_type": f"must be a list, like [a, b]{shown}",
-        "bool_type": f"must be true or false{shown}",
-        "dict_type": f"must be a record of `name: value` lines{shown}",
-        "model_type": f"must be a record of `name: value` lines{shown}",
-        "model_attributes_type": f"must be a record of `name: value` lines{shown}",
-        "string_too_long": f"must have at most {context.get('max_length', 0):,} characters",
-        "too_long": f"must have at most {context.get('max_length', 0):,} {_unit(value)}",
-        "too_short": f"must have at least {_entry(context.get('min_length', 0))}",
+        **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), record),
+        "string_too_long": f"must have at most {most:,} characters",
+        "too_long": f"must have at most {most:,} {unit}",
+        "too_short": f"must have at least {prose.count(least, 'entry', 'entries')}",
     }
     if kind in texts:
         return texts[kind]
-    if kind.startswith(("int", "float")) or kind == "finite_number":
-        what = (
-            "a number" if kind.startswith("float") or kind == "finite_number" else "a whole number"
-        )
-        return f"must be {what}{shown}{quotes}"
-    return f"must be true or false{shown}" if kind.startswith("bool") else str(fault["msg"])
-
-
-def _unit(value: object) -> str:
-    return "characters" if isinstance(value, str) else "entries"
-
-
-def _entry(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count} entries"
+    if kind.startswith("bool"):
+        return f"must be true or false{shown}"
+    if kind.startswith(("int", "float", "finite")):
+        number = "a whole number" if kind.startswith("int") else "a number"
+        digits = isinstance(value, str) and value.strip().isdigit()
+        return f"must be {number}{shown}{', without quotes' if digits else ''}"
+    return str(fault["msg"])
 
 
 def _way_out(model: type[Reply], fault: dict) -> str:
-    """The line of the form for a field that is missing or of another kind; the known fields, where
-    there is none of that name."""
-    whole = model.model_json_schema()
-    defs = whole.get("$defs", {})
-    *above, name = [one for one in fault["loc"] if isinstance(one, str)] or [""]
-    record = whole
-    for one in above:
-        field = record.get("properties", {}).get(one, {})
+    """The line of the form for the faulty field; the known fields, where there is none such."""
+    record = model.model_json_schema()
+    defs = record.get("$defs", {})
+    *above, name = [part for part in fault["loc"] if isinstance(part, str)] or [""]
+    for part in above:
+        field = record.get("properties", {}).get(part, {})
         record = defs.get(str(field.get("items", field).get("$ref")).rpartition("/")[2], {})
     fields = record.get("properties", {})
     if fault["type"] == "extra_forbidden":
         return f"known: {', '.join(fields)}" if fields else ""
-    leaf = _leaf(fields[name], defs) if name in fields else None
-    said = fault["type"] in ("own", "literal_error")
-    return f"write {name}: {leaf}" if isinstance(leaf, str) and not said else ""
+    if fault["type"] in ("own", "literal_error") or name not in fields:
+        return ""
+    leaf = _leaf(fields[name], defs)
+    return f"write {name}: {leaf}" if isinstance(leaf, str) else ""

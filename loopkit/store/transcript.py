@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections import namedtuple
 
@@ -107,6 +108,8 @@ def read(
     for file in _files(path, extra):
         name = key(file)
         before = offsets.get(name, 0)
+        if not before and since:
+            before = _older(file, since[:19])
         after, read_bytes = _read_file(file, before, most, count)
         most -= read_bytes
         if after != before:
@@ -136,9 +139,14 @@ def unread(config: str, session: Session) -> dict:
     it go. A session that was killed or cleared in the middle of a turn never comes to the stop that
     would count it."""
     path = find(config, session.owner) if session.owner else ""
-    reading = of(session, path) if path else None
-    if reading is None or not reading.usage:
-        return {}
+    return since_last(session, path) if path else {}
+
+
+def since_last(session: Session, path: str) -> dict:
+    """The same of a main transcript: fields for an event; none where nothing was used."""
+    reading = of(session, path)
+    if not reading.usage:
+        return {"offsets": reading.offsets} if reading.offsets else {}
     return {"usage": reading.usage, "offsets": reading.offsets, "message_ids": reading.message_ids}
 
 
@@ -147,19 +155,54 @@ def key(path: str) -> str:
     return os.path.basename(path)
 
 
-def _files(path: str, extra: tuple) -> list:
-    found = [path] if path else []
+def agents(path: str) -> list:
+    """The transcripts of a session's subagents; path: its main one."""
     stem, ending = os.path.splitext(path)
-    if ending == ".jsonl":
-        folder = os.path.join(stem, "subagents")
-        try:
-            names = sorted(os.listdir(folder))
-        except (OSError, ValueError):
-            names = []
-        names = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
-        found += [os.path.join(folder, name) for name in names]
+    folder = os.path.join(stem, "subagents")
+    try:
+        names = sorted(os.listdir(folder)) if ending == ".jsonl" else []
+    except (OSError, ValueError):
+        return []
+    names = [name for name in names if name.startswith("agent-") and name.endswith(".jsonl")]
+    return [os.path.join(folder, name) for name in names]
+
+
+def _files(path: str, extra: tuple) -> list:
+    found = [path, *agents(path)] if path else []
     known = {key(file) for file in found}
     return found + [file for file in extra if file and key(file) not in known]
+
+
+#: Bytes that are looked at for a line with a time, and bytes of a file that is read whole at once.
+_LOOK, _WHOLE = 1 << 20, 4 << 20
+_TIME = re.compile(rb'"timestamp": ?"([0-9T:-]{19})')
+
+
+def _older(path: str, since: str) -> int:
+    """Where to begin reading a long file: its lines before that offset are older than `since`, or
+    0. Lines are in the order of their time, so that this takes few looks whatever the size."""
+    low = 0
+    try:
+        with open(path, "rb", buffering=0) as file:
+            high = os.fstat(file.fileno()).st_size
+            while high - low > _WHOLE:
+                middle = (low + high) // 2
+                file.seek(middle)
+                begin, found, piece = 0, None, b""
+                while found is None and len(piece) < 2 * LONGEST_LINE:
+                    more = file.read(_LOOK)
+                    piece += more
+                    begin = piece.find(b"\n") + 1
+                    found = _TIME.search(piece, begin) if begin else None
+                    if not more:
+                        break
+                if found is None or found[1].decode() >= since:
+                    high = middle
+                else:
+                    low = middle + begin
+    except (OSError, ValueError):
+        return 0
+    return low
 
 
 def _read_file(path: str, offset: int, most: int, count: _Count) -> tuple:

@@ -105,13 +105,19 @@ def test_idle_turns_end_stalled_before_the_client_s_own_cap(project: Project) ->
     assert project.stop().silent
 
 
-def test_background_work_is_let_go_and_the_loop_stays_armed(project: Project) -> None:
+def test_an_agent_at_work_lets_stops_pass_and_the_loop_stays_armed(project: Project) -> None:
     project.start()
-    before = project.ledger.read_bytes()
+    before, agent = project.ledger.read_bytes(), {**RUNNING, "type": "subagent"}
     for _ in range(3):
-        assert project.stop(background=[RUNNING]).silent
+        assert project.stop(background=[agent]).silent
     assert project.ledger.read_bytes() == before
-    assert project.stop(background=[{**RUNNING, "status": "completed"}]).held
+    assert project.stop(background=[{**agent, "status": "completed"}]).held
+
+
+def test_a_server_lets_stops_pass_once_a_hold_has_said_what_is_open(project: Project) -> None:
+    project.start()
+    assert project.stop(background=[RUNNING]).held
+    assert project.stop(background=[RUNNING]).silent
 
 
 def test_another_session_is_never_held_and_leaves_no_trace(project: Project) -> None:

@@ -77,6 +77,8 @@ def main() -> None:
         form = texts.form(replies.model(name))
         (ROOT / "templates" / "forms" / f"{name}.yaml").write_text(form, encoding="utf-8")
     for name in ANSWERED:
+        form = texts.asked(replies.model(name))
+        (ROOT / "templates" / "forms" / f"{name}.json").write_text(form, encoding="utf-8")
         path = ROOT / "templates" / "schemas" / f"{name}.json"
         path.write_text(accepted(name), encoding="utf-8")
     for path in files():

@@ -84,7 +84,7 @@ def diagnose(one: Book, task_id: str, reasoning: str, *blockers: str) -> None:
 
 def brief(one: Book, kind: str, target: str | None = None, **extra) -> str:
     step = named(kind, target)
-    extra = {"form": replies.form(kinds.KINDS[step.kind].reply), **extra}
+    extra = {"form": replies.asked(kinds.KINDS[step.kind].reply), **extra}
     return briefs.render(one.state, step, FOLDER, **extra)
 
 
@@ -318,7 +318,7 @@ def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
         None if kind == "plan" else "T-001",
         reply=f"loopkit reply {kind} T-001 --file -",
     )
-    assert f"```yaml\n{replies.form(kind)}\n```" in text
+    assert f"```json\n{replies.asked(kind)}\n```" in text
     assert text.rstrip().endswith(
         f"`loopkit reply {kind} T-001 --file -`; that line is not for you."
     )
@@ -331,7 +331,7 @@ def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
         one, "verification", "plan", form="findings: []", reply="loopkit review --plan --file -"
     )
     assert (
-        "```yaml\nfindings: []\n```" in text
+        "```json\nfindings: []\n```" in text
         and "score" not in text
         and "`loopkit review --plan --file -`" in text
     )
@@ -481,7 +481,7 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     target = None if kind == "plan" else "T-001"
     text = brief(one, kind, target)
     assert len(text.encode()) <= briefs.LARGEST
-    assert "more characters left out" in text and replies.form(kind) in text
+    assert "more characters left out" in text and replies.asked(kind) in text
     if target and kind != "plan":
         assert "loopkit verify T-001\n" in text or kind in (
             "replan",

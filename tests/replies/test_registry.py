@@ -117,6 +117,7 @@ def test_a_form_shows_every_field_and_can_be_read_and_typed(name: str) -> None:
 @pytest.mark.parametrize("name", examples.ANSWERED)
 def test_the_schema_that_hooks_check_by_is_the_model_s(name: str) -> None:
     assert replies.accepted(name) == json.loads(examples.accepted(name)), "run script/forms"
+    assert replies.asked(name) + "\n" == texts.asked(replies.model(name)), "run script/forms"
     assert "instead" not in json.dumps(replies.schema(name)), "no other program knows it"
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from loopkit import replies
-from loopkit.replies import lists, quoting, texts
+from loopkit.replies import quoting, reading, texts
 
 GOOD = {
     "score": 82,
@@ -380,13 +380,13 @@ def test_a_numbered_list_is_read_as_a_plan():
         "Here is my plan:\n\n1. Add the **store** | simple\n   beside app/cache.py\n2) Call it | "
         "Complex\n3. Test it\n"
     )
-    plan = lists.fallback("plan", text, "pytest -q")
+    plan = reading.fallback("plan", text, "pytest -q")
     assert [(one["description"], one["complexity"], one["verify"]) for one in plan["tasks"]] == [
         ("Add the store\nbeside app/cache.py", "simple", "pytest -q"),
         ("Call it", "complex", "pytest -q"),
         ("Test it", "medium", "pytest -q"),
     ]
-    replan = lists.fallback("replan", text, "pytest -q")
+    replan = reading.fallback("replan", text, "pytest -q")
     assert len(replan["subtasks"]) == 3 and replan["analysis"]
     assert set(plan) == set(replies.parse("plan", replies.example("plan")))
 
@@ -405,9 +405,9 @@ def test_a_numbered_list_is_read_as_a_plan():
     ],
 )
 def test_no_plan_is_read_where_it_would_be_a_guess(kind, text, command):
-    assert lists.fallback(kind, text, command) is None
+    assert reading.fallback(kind, text, command) is None
 
 
 def test_fifteen_items_are_read_and_an_unknown_word_stays_in_the_text():
-    plan = lists.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "ls")
+    plan = reading.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "ls")
     assert len(plan["tasks"]) == 15 and plan["tasks"][0]["description"] == "a | b"

@@ -272,3 +272,24 @@ def test_an_hour_s_cache_searches_and_fast_mode_are_told_apart(tmp_path: Path) -
         "claude-opus-5": [3, 6, 20, 12, 70, 3],
         "claude-opus-5 fast": [1, 2, 10, 4, 20, 3],
     }
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 3_000_000], ids=["many lines", "long lines"])
+def test_what_is_older_than_the_loop_is_not_read_however_long_it_is(
+    main: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """Nor is it found by reading it: the newest lines are, at once, with a tool's call in them."""
+    old = line("old", {"type": "text", "text": text}, at="2026-12-01T09:00:00.000Z")
+    main.write_text(old * max(8, 20_000_000 // len(old)) + line("new", TOOL))
+    looked: list[int] = []
+    whole = transcript._read_file
+
+    def counted(path: str, offset: int, *more: Any) -> tuple:
+        looked.append(main.stat().st_size - offset)
+        return whole(path, offset, *more)
+
+    monkeypatch.setattr(transcript, "_read_file", counted)
+    reading = read(main, since="2026-12-01T10:00:00Z", most=12_000_000)
+    assert reading.active and list(reading.usage) == ["claude-sonnet-5"]
+    assert reading.offsets == {main.name: main.stat().st_size}
+    assert looked[0] < 12_000_000

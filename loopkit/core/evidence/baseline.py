@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from typing import TYPE_CHECKING
 
 from ..journal import prose, stage
 from ..journal.errors import Refused
+from ..journal.events import Change
+from ..journal.state import LoopState
 from . import command
-
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
 
 #: Most names of a baseline; characters of a line, and of a name, that are looked at.
 MOST_NAMES, LONGEST_LINE, LONGEST_NAME = 2000, 1000, 300
@@ -192,8 +189,7 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
 def recorded(
     state: LoopState, line: str, outcome: dict, failing: list[str], replace: bool
 ) -> list[Change]:
-    """How the check stands now. Raises Refused where one is recorded, it did not run, or too much
-    fails."""
+    """How the check stands now. Refused where it is recorded, did not run, or too much fails."""
     check_new(state, line, replace)
     if outcome["exit"] in (CUT_SHORT, 126, 127):
         why = outcome["note"] or "it did not run to its end"
@@ -216,9 +212,9 @@ def check_new(state: LoopState, line: str, replace: bool) -> None:
 
 def known(state: LoopState, line: str) -> dict:
     """The baseline of a command. Raises Refused where none is recorded, naming those that are."""
-    found = state.baselines.get(line)
-    if found is None:
+    baseline = state.baselines.get(line)
+    if baseline is None:
         names = "; ".join(f"`{name[:120]}`" for name in state.baselines) or "none"
         what = f"no baseline of `{line[:120]}` is recorded"
         raise Refused(what, f"recorded: {names}; loopkit baseline -- <command>")
-    return found
+    return baseline

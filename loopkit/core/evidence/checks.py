@@ -45,7 +45,9 @@ def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
         return None
     tier = TIER.get(kind, tiers.THOROUGH)
     if kind not in KINDS:
-        kind = next((one for one, words in table["bodies"].items() if re.search(words, body)), TEST)
+        kind = next(
+            (other for other, words in table["bodies"].items() if re.search(words, body)), TEST
+        )
     if kind in (LINT, TYPES) and _CHANGES.search(body):
         return None
     return kind, tier
@@ -113,8 +115,7 @@ class Folder:
         return f"{self.name}/{name}" if self.name else name
 
     def document(self, name: str) -> dict:
-        """The table in a JSON (comments and trailing commas allowed) or TOML file; {} where there
-        is none, or where this Python cannot read TOML."""
+        """The table in a JSON (comments allowed) or TOML file; {} where none can be read."""
         if name not in self._read:
             read = _toml if name.endswith(".toml") else _json
             self._read[name] = read(self.files.get(name, ""))

@@ -97,7 +97,7 @@ def unwrapped(arguments: list[str]) -> list[str]:
 
 def is_idle_script(text: str) -> bool:
     """Whether no command of a shell's line (or its last `||` branch) can fail; `exit 1` can."""
-    found = False
+    any_word = False
     last = re.split(r"\|\|", text)[-1] if "||" in text else ""
     for part in re.split(r"[&|;\n]+", last or text):
         try:
@@ -107,8 +107,8 @@ def is_idle_script(text: str) -> bool:
         fails = words[:1] == ["exit"] and not re.fullmatch("0*", "".join(words[1:2]))
         if words and (fails or not idle(words)):
             return False
-        found = found or bool(words)
-    return found
+        any_word = any_word or bool(words)
+    return any_word
 
 
 def _is_hidden(letter: str) -> bool:

@@ -7,9 +7,7 @@ from fnmatch import fnmatchcase
 
 from ..journal.errors import UsageFault
 from . import command, scripts, tiers, toolchains
-from .checks import BUILD, KINDS, LINT, TEST, TYPES, Check, Folder
-
-__all__ = ["BUILD", "KINDS", "LINT", "TEST", "TYPES", "Catalog", "Check", "wider"]
+from .checks import KINDS, Check, Folder
 
 
 class Catalog:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 #: Commands that run a line which Claude wrote, and that record the person's word.
 RUNNING = ("verify", "baseline")
@@ -29,8 +30,8 @@ def too_wide(rule: str) -> str:
     A `*` stands for any words, others in the middle of a line included. A rule that gives
     everything (`Bash`, `Bash(*)`) is none of ours, nor is one without a `*`: it fits a single call.
     """
-    found = _RULE.fullmatch(rule)
-    body = re.sub(r":\*$", " *", found[1].strip()[:_LONGEST]) if found else ""
+    match = _RULE.fullmatch(rule)
+    body = re.sub(r":\*$", " *", match[1].strip()[:_LONGEST]) if match else ""
     if "*" not in body or not body.strip("* \t") or _OTHERS.match(body):
         return ""
     program, names = _PROGRAM.search(body), (*RUNNING, *DECIDING)
@@ -45,15 +46,4 @@ def too_wide(rule: str) -> str:
 
 def fits(pattern: str, text: str) -> bool:
     """Whether a rule's words, in which `*` stands for any text, fit a text."""
-    parts = re.split(r"\*+", pattern)
-    if len(parts) == 1:
-        return pattern == text
-    at, end = len(parts[0]), len(text) - len(parts[-1])
-    if at > end or not text.startswith(parts[0]) or not text.endswith(parts[-1]):
-        return False
-    for part in parts[1:-1]:
-        at = text.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
+    return fnmatchcase(text, re.sub(r"[?\[]", r"[\g<0>]", pattern))

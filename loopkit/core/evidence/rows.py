@@ -58,16 +58,16 @@ def _checks(here: Folder, chain: dict) -> Iterator[Check]:
         (kind, line), group = command(row), row.get("group")
         if not (re.search(r"{in}|{here\[|{folder}", line) if here.name else "{folder}" not in line):
             continue
-        found = match(here, row, chain.get("files", ()))
+        matched = match(here, row, chain.get("files", ()))
         if (
-            not found
+            not matched
             or group in groups
             or any(match(here, inner) for inner in row.get("unless", ()))
         ):
             continue
         groups |= {group} - {None}
-        words = _words(here, chain, found)
-        yield check(kind, line.format_map(words), found.why.format_map(words), row.get("tier"))
+        words = _words(here, chain, matched)
+        yield check(kind, line.format_map(words), matched.why.format_map(words), row.get("tier"))
 
 
 def _words(here: Folder, chain: dict, found: Match) -> dict:
@@ -93,5 +93,5 @@ def command(row: dict) -> tuple[str, str]:
 
 def why(here: Folder, row: dict) -> str | None:
     """What tells that a row's condition holds, or None."""
-    found = match(here, row)
-    return found and found.why.format_map(_files(here, found))
+    matched = match(here, row)
+    return matched and matched.why.format_map(_files(here, matched))

@@ -122,9 +122,9 @@ def line_of(text: str) -> str:
 
 
 def _told(row: str, below: list[str]) -> str:
-    found = _PANIC.match(row)
-    if found:
-        return "panic: " + found[1]
+    panic = _PANIC.match(row)
+    if panic:
+        return "panic: " + panic[1]
     if _PANIC_BELOW.match(row):
         return "panic: " + "".join(below)
     return row.removeprefix("E ").lstrip() if row.startswith("E  ") else row

@@ -1,4 +1,4 @@
-"""Tiers of a verification: how long a check may take, and when a wider one is due."""
+"""Tiers of a verification: how long a check may take, when a wider one is due."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ QUICK, STANDARD, THOROUGH = "quick", "standard", "thorough"
 SECONDS = {QUICK: 5, STANDARD: 30, THOROUGH: 120}
 #: Failures of the standard tier, one after the other, after which the thorough one is due.
 STANDARD_FAILURES = 3
+#: What the journal keeps of a check that ran.
+OUTCOME = ("passed", "exit", "log", "seconds", "head", "files")
 
 
 def due(failures: int) -> str:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ..journal import prose, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
 from ..journal.parts import BATCH, BEFORE, SCAFFOLD, START, Checkpoint
+from ..journal.state import LoopState
 from ..memory import decisions
 from ..memory import events as memory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..journal.state import LoopState
 
 #: The label of one made by hand, unless another is given.
 BY_HAND = "manual"
@@ -126,21 +122,21 @@ def made(
     return [("checkpoint_made", data)]
 
 
-# -- the line
+# -- the branch
 
 
 def ancestors(state: LoopState, newest: int | None = None) -> list[Checkpoint]:
     """The branch from its newest checkpoint back to its first, without what rollbacks saved."""
-    found: list[Checkpoint] = []
+    branch: list[Checkpoint] = []
     seen: set[int] = set()
     numbers = state.checkpoints.numbers
     current = numbers.get((state.checkpoints.head if newest is None else newest) or 0)
     while current is not None and current.number not in seen:
         seen.add(current.number)
         if current.label != BEFORE:
-            found.append(current)
+            branch.append(current)
         current = numbers.get(current.parent or 0)
-    return found
+    return branch
 
 
 def is_good(state: LoopState, checkpoint: Checkpoint) -> bool:
@@ -159,10 +155,10 @@ def is_good(state: LoopState, checkpoint: Checkpoint) -> bool:
 
 def last_good(state: LoopState) -> Checkpoint:
     """The newest good checkpoint of the branch. Raises Refused where there is none."""
-    for checkpoint in ancestors(state):
-        if is_good(state, checkpoint):
-            return checkpoint
-    raise Refused("no checkpoint of this line is good", "choose one: loopkit checkpoint --list")
+    good = next((row for row in ancestors(state) if is_good(state, row)), None)
+    if good is None:
+        raise Refused("no checkpoint of this line is good", "choose one: loopkit checkpoint --list")
+    return good
 
 
 def back(state: LoopState, steps: int) -> Checkpoint:
@@ -196,28 +192,28 @@ def find(state: LoopState, words: str) -> Checkpoint:
     if digits and int(wanted) in state.checkpoints.numbers:
         return state.checkpoints.numbers[int(wanted)]
     rows = state.checkpoints.rows if hexadecimal else ()
-    found = [row for row in rows if row.sha.startswith(wanted)]
-    if len(found) > 1:
-        count = prose.count(len(found), "checkpoint")
+    fitting = [row for row in rows if row.sha.startswith(wanted)]
+    if len(fitting) > 1:
+        count = prose.count(len(fitting), "checkpoint")
         raise Refused(f"{wanted} begins the ids of {count}", "give more digits")
-    if not found:
+    if not fitting:
         raise Refused(f"there is no checkpoint {wanted}", "see loopkit checkpoint --list")
-    return found[0]
+    return fitting[0]
 
 
 def undone(state: LoopState) -> Checkpoint:
     """Where `rollback --undo` leads: to what the newest rollback saved; an undo that broke off goes
     on. Raises Refused where no rollback was made."""
-    line = state.checkpoints
-    begun = line.numbers.get(line.begun or 0)
-    if begun is not None and begun.undo and begun.target in line.numbers:
-        return line.numbers[begun.target]
-    found = begun or line.numbers.get(line.saved or 0)
-    if found is None:
-        if not line.rows:
-            raise Refused(NONE, "there is nothing to undo")
+    known = state.checkpoints
+    begun = known.numbers.get(known.begun or 0)
+    if begun is not None and begun.undo and begun.target in known.numbers:
+        return known.numbers[begun.target]
+    saved = begun or known.numbers.get(known.saved or 0)
+    if saved is None and not known.rows:
+        raise Refused(NONE, "there is nothing to undo")
+    if saved is None:
         raise Refused("no rollback was made", "see loopkit checkpoint --list")
-    return found
+    return saved
 
 
 # -- rolling back
@@ -320,14 +316,9 @@ def _lesson(
     tried = [entry for task in rows for entry in task.history[-1:]]
     ways = [way for way in dict.fromkeys(_texts(tried, "approach")) if way != tasks.AS_DESCRIBED]
     status = state.history.standing
-    reasons = [
-        why.strip(),
-        f"the batches were {status}" if status else "",
-        "; ".join(_texts(tried, "error")[:NAMED]),
-    ]
-    instead = "another approach"
-    if ways:
-        instead += " than: " + "; ".join(ways[:NAMED])
+    errors = "; ".join(_texts(tried, "error")[:NAMED])
+    reasons = (why.strip(), f"the batches were {status}" if status else "", errors)
+    instead = "another approach" + (f" than: {'; '.join(ways[:NAMED])}" if ways else "")
     texts = {
         "what": f"rolled back to checkpoint {goal.number}: {work or named(files)}",
         "why": ": ".join(filter(None, reasons)) or "it did not hold",

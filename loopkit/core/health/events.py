@@ -1,9 +1,9 @@
 """How a loop goes: batches and what the detectors say of them, recoveries, checkpoints and
 rollbacks.
 
-A checkpoint's parent is the one before it on the line; a rollback takes the line back to its
+A checkpoint's parent is the one before it on the branch; a rollback takes the branch back to its
 target, where the next checkpoint continues it. What a rollback saves first (BEFORE) is a checkpoint
-beside the line.
+beside the branch.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @on(plan.WaveOpened)
 def _opened(event: plan.WaveOpened, state: LoopState) -> None:
-    course = state.history
-    course.failed, course.struck, course.broken = set(), {}, {}
+    history = state.history
+    history.failed, history.struck, history.broken = set(), {}, {}
 
 
 @on(plan.TaskCompleted)
@@ -48,18 +48,16 @@ def _verified(event: plan.TaskVerified, state: LoopState) -> None:
 @on(plan.TaskFailed)
 def _failed(event: plan.TaskFailed, state: LoopState) -> None:
     state.history.failed.add(event.id)
-    if event.action == "replan":
-        state.history._replans.add(event.id)
-    else:
-        state.history._replans.discard(event.id)
+    change = set.add if event.action == "replan" else set.discard
+    change(state.history._replans, event.id)
 
 
 @on(plan.TaskReopened)
 def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
-    course = state.history
-    if event.id in course._done:
-        course._done.discard(event.id)
-        course.broken[event.id] = event.signature
+    history = state.history
+    if event.id in history._done:
+        history._done.discard(event.id)
+        history.broken[event.id] = event.signature
 
 
 # -- batches and recoveries
@@ -67,25 +65,20 @@ def _reopened(event: plan.TaskReopened, state: LoopState) -> None:
 
 @on(plan.WaveClosed)
 def _closed(event: plan.WaveClosed, state: LoopState) -> None:
-    course = state.history
+    history = state.history
     if event.outcomes is None:  # older than outcomes
-        outcomes = {one: Outcome(PASSED) for one in event.completed}
-        outcomes.update((one, Outcome(FAILED)) for one in event.failed)
+        outcomes = {name: Outcome(PASSED) for name in event.completed}
+        outcomes.update((name, Outcome(FAILED)) for name in event.failed)
     else:
         rows = event.outcomes.items()
-        outcomes = {one: Outcome(row.result, row.signature) for one, row in rows}
-    status, confidence, trend = [
-        word if word in words else ""
-        for word, words in (
-            (event.status, parts.STATUSES),
-            (event.confidence, parts.CONFIDENCES),
-            (event.trend, parts.TRENDS),
-        )
-    ]
+        outcomes = {name: Outcome(row.result, row.signature) for name, row in rows}
+    status = event.status if event.status in parts.STATUSES else ""
+    confidence = event.confidence if event.confidence in parts.CONFIDENCES else ""
+    trend = event.trend if event.trend in parts.TRENDS else ""
     batch = Batch(event.wave, outcomes, status, confidence, trend, event.recommendation)
-    course.batches.append(batch)
-    course.standing = "" if course.status == parts.PROGRESSING else course.status
-    course.rolled_back = False
+    history.batches.append(batch)
+    history.standing = "" if history.status == parts.PROGRESSING else history.status
+    history.rolled_back = False
 
 
 class Recovery(EventType):
@@ -96,64 +89,62 @@ class Recovery(EventType):
     also = {"Text": "status", "Count | None": "wave"}
 
     def fold(self, state: LoopState) -> None:
-        course = state.history
+        history = state.history
         if self.play not in (parts.WAIT, parts.ASK):
             return
-        if course.standing or course.rolled_back:
-            course.recovered(self.play, self.counted)
-        course.rolled_back = False
-        course.asking = self.play == parts.ASK
+        if history.standing or history.rolled_back:
+            history.recovered(self.play, self.counted)
+        history.rolled_back = False
+        history.asking = self.play == parts.ASK
 
 
 @on(plan.TaskSplit)
 def _split(event: plan.TaskSplit, state: LoopState) -> None:
-    """A replan of the clamp table starts the window anew and is not counted; another split counts
-    where one was due."""
-    course = state.history
-    if event.id in course._replans:
-        course._replans.discard(event.id)
-        if course.standing in ("", parts.STALLED):
-            course.recovered(parts.SPLIT, False)
-    elif course.standing == parts.STALLED and event.id in course.failing():
-        course.recovered(parts.SPLIT, True)
+    """A replan of the clamp table starts the window anew; another split counts where it was due."""
+    history = state.history
+    if event.id in history._replans:
+        history._replans.discard(event.id)
+        if history.standing in ("", parts.STALLED):
+            history.recovered(parts.SPLIT, False)
+    elif history.standing == parts.STALLED and event.id in history.failing():
+        history.recovered(parts.SPLIT, True)
 
 
 def looked_at(state: LoopState, task_id: str | None) -> None:
-    """A panel has looked at a task's failure."""
-    course = state.history
-    if course.standing == parts.STALLED and task_id in course.failing():
-        course.recovered(parts.PANEL, True)
+    """A panel, or in a supervised loop a diagnosis, has looked at a task's failure."""
+    history = state.history
+    if history.standing == parts.STALLED and task_id in history.failing():
+        history.recovered(parts.PANEL, True)
 
 
 @on(TaskDiagnosed)
 def _diagnosed(event: TaskDiagnosed, state: LoopState) -> None:
-    """In a supervised loop it takes the place of a panel."""
     looked_at(state, event.id)
 
 
 @on(QuestionAsked)
 def _asked(event: QuestionAsked, state: LoopState) -> None:
     """Whoever asked: the person is at it now."""
-    course = state.history
-    if course.standing:
-        course.recovered(parts.ASK, False)
-    course.rolled_back = False
+    history = state.history
+    if history.standing:
+        history.recovered(parts.ASK, False)
+    history.rolled_back = False
 
 
 @on(AttemptsReset)
 def _reset(event: AttemptsReset, state: LoopState) -> None:
     """A failed loop goes on, as a person has decided anew."""
-    course = state.history
-    course.used, course.since = {}, len(course.batches)
-    course.standing, course.rolled_back = "", False
+    history = state.history
+    history.used, history.since = {}, len(history.batches)
+    history.standing, history.rolled_back = "", False
 
 
 @on(QuestionAnswered)
 def _answered(event: QuestionAnswered, state: LoopState) -> None:
-    course = state.history
-    course.used = {}
-    if course.asking:
-        course.asking, course.answer = False, event.text
+    history = state.history
+    history.used = {}
+    if history.asking:
+        history.asking, history.answer = False, event.text
 
 
 # -- checkpoints
@@ -179,21 +170,21 @@ class CheckpointMade(EventType):
     plain: Text | None = None
 
     def fold(self, state: LoopState) -> None:
-        own = state.checkpoints
-        if self.number in own.numbers:
+        known = state.checkpoints
+        if self.number in known.numbers:
             return
         made = Checkpoint(**{name: getattr(self, name) for name in Checkpoint._fields})
-        made = own.numbers[self.number] = made._replace(
+        made = known.numbers[self.number] = made._replace(
             tasks=tuple(self.tasks),
             left_out=tuple(self.left_out),
-            parent=self.parent if self.parent in own.numbers else None,
+            parent=self.parent if self.parent in known.numbers else None,
             line=state.lines if self.line is None else self.line,
         )
-        own.rows.append(made)
+        known.rows.append(made)
         if made.label != BEFORE:
-            own.head = self.number
-        elif own.begun is None:
-            own.begun = self.number
+            known.head = self.number
+        elif known.begun is None:
+            known.begun = self.number
 
 
 class RolledBack(EventType):
@@ -207,27 +198,26 @@ class RolledBack(EventType):
 
     def fold(self, state: LoopState) -> None:
         self._recover(state)
-        own = state.checkpoints
-        target = own.numbers.get(self.number)
+        known = state.checkpoints
+        target = known.numbers.get(self.number)
         if target is None:
             return
-        own.head, own.begun = target.number, None
-        own.saved = own.saved if self.saved is None else self.saved
+        known.head, known.begun = target.number, None
+        known.saved = known.saved if self.saved is None else self.saved
         if state.session.status not in verdict.FINAL:
             self._take_back(state, target.line)
 
     def _recover(self, state: LoopState) -> None:
-        course = state.history
+        history = state.history
         if not self.undo:
-            course.rolled_back = course.standing == parts.FLIP_FLOPPING
-            course.recovered(
-                parts.ROLLBACK, course.standing in (parts.FLIP_FLOPPING, parts.REGRESSING)
-            )
-            course.broken.clear()
+            history.rolled_back = history.standing == parts.FLIP_FLOPPING
+            counted = history.standing in (parts.FLIP_FLOPPING, parts.REGRESSING)
+            history.recovered(parts.ROLLBACK, counted)
+            history.broken.clear()
 
     def _take_back(self, state: LoopState, line: int) -> None:
         """Nothing counts that was seen on a tree which is gone: after this line."""
-        parents = {one.parent for one in state.tasks.values()}
+        parents = {task.parent for task in state.tasks.values()}
         for task in list(state.tasks.values()):
             split = task.id in self.reopened and task.id in parents
             if split and task.status == tasks.PENDING:  # its subtasks complete it

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from itertools import takewhile
 
-from ..journal.parts import (
-    BLOCKED,
-    FAILED,
-    FLIP_FLOPPING,
-    PASSED,
-    PROGRESSING,
-    REGRESSING,
-    STALLED,
-    TASK_BLOCKED,
-    Batch,
-)
+from ..journal import parts
+from ..journal.parts import Batch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +23,7 @@ Verdict = namedtuple("Verdict", "status confidence trend recommendation")
 
 def rate(batch: Batch) -> float | None:
     """Passed / (passed + failed); None where nothing was tried to its end."""
-    passed, failed = count(batch, PASSED), count(batch, FAILED)
+    passed, failed = count(batch, parts.PASSED), count(batch, parts.FAILED)
     return passed / (passed + failed) if passed + failed else None
 
 
@@ -56,39 +47,39 @@ def judge(batches: Sequence[Batch], used: Mapping[str, int] | None = None) -> Ve
 
 def _status(batches: Sequence[Batch]) -> str:
     if not batches:
-        return PROGRESSING
+        return parts.PROGRESSING
     last = batches[-1]
-    if count(last, TASK_BLOCKED):
-        return BLOCKED
-    if any(row[-3:] == [FAILED, PASSED, FAILED] for row in _histories(batches).values()):
-        return FLIP_FLOPPING
+    if count(last, parts.TASK_BLOCKED):
+        return parts.BLOCKED
+    flips = [parts.FAILED, parts.PASSED, parts.FAILED]
+    if any(row[-3:] == flips for row in _histories(batches).values()):
+        return parts.FLIP_FLOPPING
     rates = _rates(batches)[-3:]
     if rate(last) is not None and len(rates) == 3 and rates[0] > rates[1] > rates[2]:
-        return REGRESSING
+        return parts.REGRESSING
     newest = batches[-STALL:]
-    idle = not any(count(batch, PASSED) for batch in newest)
+    idle = not any(count(batch, parts.PASSED) for batch in newest)
     same = set.intersection(*map(_signatures, newest))
-    return STALLED if len(newest) == STALL and (idle or same) else PROGRESSING
+    return parts.STALLED if len(newest) == STALL and (idle or same) else parts.PROGRESSING
 
 
 def _histories(batches: Sequence[Batch]) -> dict[str, list]:
     """{task: results of its attempts}; a batch in which it was blocked was none."""
-    found: dict[str, list] = {}
-    for batch in batches:
-        for name, one in batch.outcomes.items():
-            if one.result != TASK_BLOCKED:
-                found.setdefault(name, []).append(one.result)
-    return found
+    histories: dict[str, list] = {}
+    for name, outcome in (pair for batch in batches for pair in batch.outcomes.items()):
+        if outcome.result != parts.TASK_BLOCKED:
+            histories.setdefault(name, []).append(outcome.result)
+    return histories
 
 
 def _signatures(batch: Batch) -> set[str]:
-    failed = (outcome for outcome in batch.outcomes.values() if outcome.result == FAILED)
+    failed = (outcome for outcome in batch.outcomes.values() if outcome.result == parts.FAILED)
     return {outcome.signature for outcome in failed if outcome.signature}
 
 
 def failures(batches: Sequence[Batch]) -> int:
     """Batches in a row, up to the last, in which something failed."""
-    return len(list(takewhile(lambda batch: count(batch, FAILED), reversed(batches))))
+    return len(list(takewhile(lambda batch: count(batch, parts.FAILED), reversed(batches))))
 
 
 def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
@@ -96,10 +87,10 @@ def same_error(batches: Sequence[Batch]) -> tuple[int, str]:
     left: set[str] = set()
     number = 0
     for batch in reversed(batches):
-        found = _signatures(batch) & left if number else _signatures(batch)
-        if not found:
+        common = _signatures(batch) & left if number else _signatures(batch)
+        if not common:
             break
-        left, number = found, number + 1
+        left, number = common, number + 1
     return number, min(left, default="")
 
 
@@ -113,18 +104,18 @@ def trend(batches: Sequence[Batch]) -> str:
 
 def _confidence(batches: Sequence[Batch], status: str) -> str:
     last = rate(batches[-1]) if batches else None
-    if status != PROGRESSING or last is not None and last < HALF:
+    if status != parts.PROGRESSING or last is not None and last < HALF:
         return "low"
-    whole = [count(batch, PASSED) == len(batch.outcomes) > 0 for batch in batches[-2:]]
+    whole = [count(batch, parts.PASSED) == len(batch.outcomes) > 0 for batch in batches[-2:]]
     return "high" if whole == [True, True] else "medium"
 
 
 def _recommendation(status: str, batches: Sequence[Batch], used: Mapping[str, int]) -> str:
-    if status == PROGRESSING:
-        return "continue"
-    if used.get(status, 0) >= MOST_RECOVERIES:
+    if status != parts.PROGRESSING and used.get(status, 0) >= MOST_RECOVERIES:
         return "escalate"
-    if status == BLOCKED:
-        outcomes = batches[-1].outcomes.items()
-        return "unblock:" + ",".join(name for name, row in outcomes if row.result == TASK_BLOCKED)
-    return "retry-with-change" if status == STALLED else "rollback"
+    if status == parts.BLOCKED:
+        rows = batches[-1].outcomes.items()
+        names = [name for name, row in rows if row.result == parts.TASK_BLOCKED]
+        return "unblock:" + ",".join(names)
+    advice = {parts.PROGRESSING: "continue", parts.STALLED: "retry-with-change"}
+    return advice.get(status, "rollback")

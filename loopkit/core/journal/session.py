@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
 #: row 7).
 MAX_IDLE_STOPS = 3
-#: Seconds by which a journal line may be older than the one before it, since two were being written
-#: at once.
-OVERLAP = 60
+#: Seconds between two lines of a journal that count at the most: in a longer gap nobody was at
+#: work, the machine slept, or its clock was set.
+MOST_GAP = 1800
 
 
 class Session:
@@ -69,10 +69,10 @@ class Session:
 
     def seconds(self, now: float) -> int:
         """Running time in seconds at `now` (POSIX seconds); a clock that went back counts as no
-        time."""
+        time, a longer gap as MOST_GAP."""
         if not self.running_since:  # 0: its stamp in the journal was damaged
             return self.spent_seconds
-        return self.spent_seconds + max(0, int(now) - self.running_since)
+        return self.spent_seconds + min(MOST_GAP, max(0, int(now) - self.running_since))
 
     @property
     def most(self) -> tuple:
@@ -93,8 +93,9 @@ class Session:
 
     def before(self, event: Event) -> None:
         """Whatever is written counts as activity, and tells the time."""
-        if self.running_since and event.at < self.last_updated:
-            _turn_back(self, event.at)
+        now = clock.epoch(event.at) if self.running_since is not None else 0
+        if now:
+            self.spent_seconds, self.running_since = self.seconds(now), now
         self.last_updated = event.at
         if event.by != "hook" and event.type != IterationEnded.type:
             self.hold_quiet = False
@@ -107,16 +108,6 @@ def _halt(session: Session, at: str) -> None:
     if session.running_since is not None:
         session.spent_seconds = session.seconds(clock.epoch(at))
         session.running_since = None
-
-
-def _turn_back(session: Session, at: str) -> None:
-    """A line is older than the one before it. By seconds: written by two at once. By more: the
-    clock was set back, and time counts on from there, or a limit would not bind until the clock has
-    caught up."""
-    last, now = clock.epoch(session.last_updated), clock.epoch(at)
-    if now and last - now > OVERLAP:
-        session.spent_seconds = session.seconds(last)
-        session.running_since = now
 
 
 def _go_on(session: Session, at: str) -> None:
@@ -350,7 +341,9 @@ class StopFailed(EventType):
         session.failure = {"error": self.error, "text": self.text, "at": self.at}
 
 
-class SubagentStopped(EventType):
+class SubagentStopped(OfTranscripts, EventType):
+    """With what the transcripts gave by then."""
+
     alone = True
     agent_id: Text | None = None
     transcript: Text | None = None
@@ -358,6 +351,7 @@ class SubagentStopped(EventType):
 
     def fold(self, session: Session) -> None:
         session.subagents[str(self.agent_id)] = self.transcript
+        self.add(session)
 
 
 #: Notices of guidance that was shown, and that what was shown is no longer in the conversation.

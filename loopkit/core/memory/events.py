@@ -1,5 +1,4 @@
-"""Decisions and anti-patterns of a loop: the events that record them and what becomes of them. Both
-count with one number."""
+"""Events of decisions and anti-patterns; both count with one number."""
 
 from __future__ import annotations
 

@@ -1,17 +1,13 @@
-"""What was learnt: entries of four kinds and decisions of earlier loops, as they are read and as
-they are kept."""
+"""What was learnt, as it is read and kept: entries of four kinds, decisions of earlier loops."""
 
 from __future__ import annotations
 
 import re
 from collections import namedtuple
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ..journal import clock, prose
 from . import recall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FAILURE, DISCOVERY, CONSTRAINT, DELEGATION = "failure", "discovery", "constraint", "delegation"
 #: What is told of an entry of each kind: the first of these fields that says something.
@@ -28,17 +24,8 @@ _SAME = {
     CONSTRAINT: ("constraint",),
     DELEGATION: ("loop", "shape_chosen", "outcome", "prevention"),
 }
-#: Fields that say what happened; words in them count, but less than those of context and
-#: applies_to.
-_BODY = (
-    "failure",
-    "root_cause",
-    "prevention",
-    "discovery",
-    "constraint",
-    "source",
-    "failure_pattern",
-)
+#: Fields that say what happened; words in them count less than those of context and applies_to.
+_BODY = "failure root_cause prevention discovery constraint source failure_pattern".split()
 #: Characters of a title, of a text as it is told, of one field as far as it is searched.
 TITLE, TEXT, SEARCHED = 120, 300, 20_000
 
@@ -49,7 +36,7 @@ TITLE, TEXT, SEARCHED = 120, 300, 20_000
 Learning = namedtuple(
     "Learning",
     "kind title text context applies_to body at sure seen key where taken",
-    defaults=(False,),
+    defaults=("", "", 0, False, 0, "", "", False),
 )
 #: How such a one is told.
 CAME = "(came with the repository)"
@@ -59,115 +46,98 @@ CAME = "(came with the repository)"
 
 
 def entry(row: object, where: str) -> Learning | None:
-    """The learning of a JSON line, or None where it is none: no object, another kind, nothing said.
-    Odd fields are passed over, never an error."""
-    if (
-        not isinstance(row, dict)
-        or not isinstance(row.get("kind"), str)
-        or row["kind"] not in _TOLD
-    ):
+    """The learning of a JSON line, or None where it is none; odd fields are passed over."""
+    kind = row.get("kind") if isinstance(row, dict) else None
+    if not isinstance(row, dict) or not isinstance(kind, str) or kind not in _TOLD:
         return None
-    kind = row["kind"]
     context = _text(row.get("context"))
-    told = next((text for text in (_text(row.get(name)) for name in _TOLD[kind]) if text), "")
+    told = next(filter(None, (_text(row.get(name)) for name in _TOLD[kind])), "")
     if not context and not told:
         return None
-    body = " ".join(filter(None, (_text(row.get(name)) for name in _BODY)))
     return Learning(
         kind,
         context[:TITLE] or told[:TITLE],
         told[:TEXT],
         context,
         _text(row.get("applies_to")),
-        body,
-        max(clock.epoch(_text(row.get("ts"))), 0),
-        number(row.get("confidence")) >= recall.SURE,
-        number(row.get("seen")) if kind == FAILURE else 0,
-        key(row),
-        where,
+        body=" ".join(filter(None, (_text(row.get(name)) for name in _BODY))),
+        at=max(clock.epoch(_text(row.get("ts"))), 0),
+        sure=number(row.get("confidence")) >= recall.SURE,
+        seen=number(row.get("seen")) if kind == FAILURE else 0,
+        key=key(row),
+        where=where,
     )
 
 
 def key(row: dict) -> str:
     """The same for two rows of one kind, one context and one main text."""
-    said = [
-        _text(row.get("kind")),
-        _text(row.get("context")),
-        *(_text(row.get(one)) for one in _SAME[row["kind"]][:1]),
-    ]
-    if not said[-1] or row["kind"] == DELEGATION:
-        said += [_text(row.get(name)) for name in _SAME[row["kind"]][1:]]
-    return "\n".join(" ".join(one.lower().split()) for one in said)
+    main, *others = _SAME[row["kind"]]
+    texts = [_text(row.get(name)) for name in ("kind", "context", main)]
+    if not texts[-1] or row["kind"] == DELEGATION:
+        texts += [_text(row.get(name)) for name in others]
+    return "\n".join(" ".join(text.lower().split()) for text in texts)
 
 
 def unlike(rows: Iterable[Learning]) -> list[Learning]:
     """Those that say different things, in their order: of two that say the same the later one
     stands, in its place; but one of an earlier source (`where`) before one of a later one, and the
     person's own before one that was taken over."""
-    stand: dict[str, tuple[int, Learning]] = {}
-    for place, one in enumerate(rows):
-        known = stand.get(one.key)
-        if known is None or (
-            known[1].where == one.where if known[1].taken == one.taken else known[1].taken
-        ):
-            stand[one.key] = (place, one)
-    return [one for _, one in sorted(stand.values(), key=lambda pair: pair[0])]
+    stand: dict[str, Learning] = {}
+    for row in rows:
+        known = stand.get(row.key)
+        if known is not None:
+            if not (known.where == row.where if known.taken == row.taken else known.taken):
+                continue
+            del stand[row.key]
+        stand[row.key] = row
+    return list(stand.values())
 
 
 def decision(text: str, where: str) -> Learning | None:
-    """The learning of a decision's or an anti-pattern's file, or None where it is none or was
-    superseded."""
+    """The learning of a file of a decision or an anti-pattern; None if none, or superseded."""
     lines = prose.untagged(text).replace("\r\n", "\n").split("\n")
     head = next((line for line in lines if line.startswith("# ")), "")
-    fields: dict[str, str] = {}
-    name = ""
-    for line in lines:
-        found = re.match(r"\*\*([A-Za-z ]{2,30}):?\*\*:?\s*(.*)", line)
-        if found:
-            name = found[1].strip().lower()
-            name = "instead" if name == "avoid" else name  # as older files call it
-            fields[name] = found[2].strip()
-        elif name and line.strip() and not line.startswith("#"):
-            fields[name] += " " + line.strip()
+    fields = _fields(lines)
     status = fields.get("status", "").upper()
-    kind = (
-        "anti-pattern"
-        if status.startswith("ANTI-PATTERN")
-        else "decision"
-        if status.startswith("DECISION")
-        else ""
-    )
+    kinds = {"ANTI-PATTERN": ("instead", "what"), "DECISION": ("choice", "context")}
+    kind = next((kind for kind in kinds if status.startswith(kind)), "")
     title = re.sub(r"^#\s*(?:[\w-]+\s+\d+\s*:)?\s*", "", head).strip()
     if not kind or not title:
         return None
-    told = ("instead", "what") if kind == "anti-pattern" else ("choice", "context")
-    said = next((fields[one] for one in told if fields.get(one)), "")
-    context = f"{title} {fields.get('context', '')}".strip()
-    body = " ".join(
-        filter(None, (fields.get(one, "") for one in ("choice", "what", "why", "instead")))
-    )
-    at = max(clock.epoch(fields.get("date", "")[:10] + "T00:00:00Z"), 0)
-    same = "\n".join((kind, title.lower(), said.lower()))
+    told = next((fields[name] for name in kinds[kind] if fields.get(name)), "")
+    texts = (fields.get(name, "") for name in ("choice", "what", "why", "instead"))
+    kind = kind.lower()
     return Learning(
         kind,
         title[:TITLE],
-        said[:TEXT],
-        context,
-        "",
-        body,
-        at,
-        False,
-        0,
-        same,
-        prose.untagged(where),
+        told[:TEXT],
+        context=f"{title} {fields.get('context', '')}".strip(),
+        body=" ".join(filter(None, texts)),
+        at=max(clock.epoch(fields.get("date", "")[:10] + "T00:00:00Z"), 0),
+        key="\n".join((kind, title.lower(), told.lower())),
+        where=prose.untagged(where),
     )
 
 
+def _fields(lines: list[str]) -> dict[str, str]:
+    """{name in small letters: text} of lines like `**Status:** text` and what goes on below."""
+    fields: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        field = re.match(r"\*\*([A-Za-z ]{2,30}):?\*\*:?\s*(.*)", line)
+        if field:
+            name = field[1].strip().lower()
+            name = "instead" if name == "avoid" else name  # as older files call it
+            fields[name] = field[2].strip()
+        elif name and line.strip() and not line.startswith("#"):
+            fields[name] += " " + line.strip()
+    return fields
+
+
 def _text(value: object) -> str:
-    """A field as text that can be stored and told: lists joined, lone surrogates replaced, without
-    tags, bounded."""
+    """A field as text that can be stored and told: one text, without tags and lone surrogates."""
     if isinstance(value, (list, tuple)):
-        value = " ".join(str(one)[:SEARCHED] for one in value[:100])
+        value = " ".join(str(entry)[:SEARCHED] for entry in value[:100])
     if value is None or isinstance(value, (dict, bool)):
         return ""
     text = prose.untagged(str(value)[:SEARCHED])
@@ -186,12 +156,10 @@ def number(value: object) -> float:
 
 def again(row: dict, known: list[dict]) -> dict | None:
     """The line to write for a learning that is to be kept, or None where it stands already; known:
-    the lines so far.
-
-    A failure that another loop has met before is written with one more in `seen`; the newer line
-    takes the older's place.
+    the lines so far. A failure that another loop has met before is written with one more in `seen`;
+    the newer line takes the older's place.
     """
-    same = [one for one in known if key(one) == key(row)]
+    same = [line for line in known if key(line) == key(row)]
     if not same:
         return row
     last = same[-1]
@@ -199,8 +167,5 @@ def again(row: dict, known: list[dict]) -> dict | None:
         return {**last, **row, "seen": int(max(number(last.get("seen")), 1)) + 1}
     if row["kind"] == FAILURE and "seen" in last:
         row = {**row, "seen": last["seen"]}
-    return (
-        row
-        if any(row[name] != last.get(name) for name in row if name not in ("ts", "loop"))
-        else None
-    )
+    told = row.keys() - {"ts", "loop"}
+    return row if any(row[name] != last.get(name) for name in told) else None

@@ -1,5 +1,4 @@
-"""Finding what was learnt: the words of a text, which of them to look for, and the order of what
-was found."""
+"""Finding what was learnt: the words of a text, which to look for, the order of what fits."""
 
 from __future__ import annotations
 
@@ -40,18 +39,14 @@ Match = namedtuple("Match", "relevance at sure again place what")
 
 _STOP = frozenset(
     "a an the to of in on at for and or not no nor but with without by from into onto as is are "
-    "was were be been being "
-    "it its this that these those there here then than so if else when where which who what how "
-    "why we i you he she they "
-    "our my your their his her us me them please can could should would will shall may might must "
-    "do does did done has "
-    "have had make makes made let use uses used using get gets set add adds added new change "
-    "changes changed need needs "
-    "want also all any each every some such only very just more most other up out about after "
-    "before over under".split()
+    "was were be been being it its this that these those there here then than so if else when "
+    "where which who what how why we i you he she they our my your their his her us me them "
+    "please can could should would will shall may might must do does did done has have had make "
+    "makes made let use uses used using get gets set add adds added new change changes changed "
+    "need needs want also all any each every some such only very just more most other up out "
+    "about after before over under".split()
 )
-# Patterns as texts: compiling them costs more than a short text, and most texts need only the
-# first.
+# Patterns as texts: compiling them costs more than a short text; most texts need only the first.
 _ASCII_WORD = "[a-z0-9]+"
 _ACCENTS = "[\u0300-\u036f]+"
 #: Marks that belong to a word though no letter: vowel signs of Hebrew, Arabic, the scripts of
@@ -74,21 +69,17 @@ def words(text: str) -> list[str]:
     words and single letters left out; where a script has no blanks between words, the pairs of
     neighbouring letters."""
     if text.isascii():
-        return [
-            word
-            for word in re.findall(_ASCII_WORD, text.lower())
-            if len(word) > 1 and word not in _STOP
-        ]
-    found = []
+        return list(filter(_tells, re.findall(_ASCII_WORD, text.lower())))
+    parts: list[str] = []
     for word in re.findall(_WORD, _plain(text)):
         last = 0
         for run in () if word.isascii() else re.finditer(_UNSPACED, word):
-            found += _spaced(word[last : run.start()])
+            parts += filter(_tells, [word[last : run.start()]])
             letters = run[0]
-            found += [letters[at : at + 2] for at in range(max(1, len(letters) - 1))]
+            parts += [letters[at : at + 2] for at in range(max(1, len(letters) - 1))]
             last = run.end()
-        found += _spaced(word[last:])
-    return found
+        parts += filter(_tells, [word[last:]])
+    return parts
 
 
 def _plain(text: str) -> str:
@@ -96,30 +87,26 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", re.sub(_ACCENTS, "", decomposed))
 
 
-def _spaced(word: str) -> list[str]:
-    return [word] if len(word) > 1 and word not in _STOP else []
+def _tells(word: str) -> bool:
+    return len(word) > 1 and word not in _STOP
 
 
 def wanted(text: str) -> list[str]:
-    """The different words of a text, the most frequent first, at most 4 times those that are looked
-    for in the end."""
+    """The words of a text, the most frequent first, at most 4 times those looked for in the end."""
     return [word for word, _ in Counter(words(text[:100_000])).most_common(4 * MOST_WORDS)]
 
 
 def chosen(candidates: list[str], known: dict[str, int]) -> list[str]:
-    """The words to look for: the rarest of those that learnings have (`known`: how many have it),
-    and those that may stand there in another form."""
-    there: list[str] = []
+    """The rarest words of those that learnings have (`known`: how many), and forms of others."""
+    rarest: list[str] = []
     total = 0
-    for word in sorted(
-        (word for word in candidates if word in known), key=lambda word: known[word]
-    ):
+    for word in sorted((word for word in candidates if word in known), key=known.__getitem__):
         total += known[word]
-        if there and (total > OCCURRENCES or len(there) == MOST_WORDS):
+        if rarest and (total > OCCURRENCES or len(rarest) == MOST_WORDS):
             break
-        there.append(word)
+        rarest.append(word)
     forms = [word for word in candidates if word not in known and word.isascii()]
-    return [*there, *forms[:MOST_WORDS]]
+    return [*rarest, *forms[:MOST_WORDS]]
 
 
 def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
@@ -127,31 +114,28 @@ def relevant(rows: Sequence[Learning], request: str) -> list[Match]:
     relevant first by BM25, of two alike the later one. A match's place is that in `rows`."""
     candidates = wanted(request)
     stems = {stem(word) for word in candidates}
-    lengths, counts = [], []
-    for row in rows:
-        fields = [words(text) for text in (row.context, row.applies_to, row.body)]
-        lengths.append(sum(map(len, fields)))
-        counts.append(_counted(fields, stems))
-    looked_for = [
-        stem(word)
-        for word in chosen(candidates, Counter(word for count in counts for word in count))
-    ]
+    fields = [[words(text) for text in (row.context, row.applies_to, row.body)] for row in rows]
+    lengths = [sum(map(len, texts)) for texts in fields]
+    counts = [_counted(texts, stems) for texts in fields]
+    known = Counter(word for count in counts for word in count)
+    looked_for = [stem(word) for word in chosen(candidates, known)]
     counts = [_of_stems(count, looked_for) for count in counts]
     having = Counter(word for count in counts for word in count)
     rarity = {
         word: max(math.log((len(rows) - n + 0.5) / (n + 0.5)), _LEAST) for word, n in having.items()
     }
     average = sum(lengths) / max(len(rows), 1)
-    found = []
+    matches = []
     for place, (row, count, length) in enumerate(zip(rows, counts, lengths)):
         if count:
             damped = _DAMPED * (1 - _LENGTH + _LENGTH * length / average)
-            said = [word for word in looked_for if word in count]
             relevance = sum(
-                rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped) for word in said
+                rarity[word] * count[word] * (_DAMPED + 1) / (count[word] + damped)
+                for word in looked_for
+                if word in count
             )
-            found.append(Match(relevance, row.at, row.sure, row.seen >= AGAIN, place, row))
-    return sorted(found, key=lambda match: (-match.relevance, -match.place))[:CONSIDERED]
+            matches.append(Match(relevance, row.at, row.sure, row.seen >= AGAIN, place, row))
+    return sorted(matches, key=lambda match: (-match.relevance, -match.place))[:CONSIDERED]
 
 
 def _counted(fields: list[list[str]], stems: set[str]) -> dict[str, float]:
@@ -166,24 +150,22 @@ def _counted(fields: list[list[str]], stems: set[str]) -> dict[str, float]:
 
 def _of_stems(count: dict[str, float], stems: list[str]) -> dict[str, float]:
     """The same by their stems, as far as these are looked for."""
-    found: dict[str, float] = {}
-    for word, counts in count.items():
+    counts: dict[str, float] = {}
+    for word, weight in count.items():
         if stem(word) in stems:
-            found[stem(word)] = found.get(stem(word), 0) + counts
-    return found
+            counts[stem(word)] = counts.get(stem(word), 0) + weight
+    return counts
 
 
-def ordered(found: list[Match], now: float) -> list[Match]:
+def ordered(matches: list[Match], now: float) -> list[Match]:
     """The matches, best first: those close to the most relevant one by how many of fresh, sure and
     repeated they are, then the others; each group by relevance, the newest first where all is the
     same (rule: Recall). `now`: POSIX seconds."""
-    if not found:
-        return []
-    bound = max(one.relevance for one in found) * CLOSE
+    bound = max((match.relevance for match in matches), default=0) * CLOSE
 
-    def key(one: Match) -> tuple:
-        close = one.relevance >= bound
-        boosts = (now - one.at < FRESH) + one.sure + one.again if close else 0
-        return (not close, -boosts, -one.relevance, -one.at, -one.place)
+    def key(match: Match) -> tuple:
+        close = match.relevance >= bound
+        boosts = (now - match.at < FRESH) + match.sure + match.again if close else 0
+        return (not close, -boosts, -match.relevance, -match.at, -match.place)
 
-    return sorted(found, key=key)
+    return sorted(matches, key=key)

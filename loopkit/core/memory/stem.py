@@ -1,23 +1,17 @@
-"""The stem of an English word, after M. F. Porter (1980): limit, limits, limited, limiting and
-limiter have the same."""
+"""The stem of an English word (Porter, 1980): limit, limits, limited, limiter have the same."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Container
 
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-#: Endings that are replaced, in two steps, where a syllable is left before them; endings that fall
-#: where two are.
+#: Endings that are replaced, in two steps, where a syllable is left; those that fall where two are.
 _REPLACED = tuple(
     dict(pair.split(":") for pair in step.split())
     for step in (
         "ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e "
-        "ousli:ous ization:ize "
-        "ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive "
-        "biliti:ble logi:log",
+        "ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous "
+        "aliti:al iviti:ive biliti:ble logi:log",
         "icate:ic ative: alize:al iciti:ic ical:ic ful: ness:",
     )
 )
@@ -31,8 +25,7 @@ _FEWEST, _MOST, _REMEMBERED = 3, 64, 1 << 16
 
 @functools.lru_cache(_REMEMBERED)
 def stem(word: str) -> str:
-    """The stem of a word in small letters; a word of another script, or one of an odd length, is
-    its own."""
+    """The stem of a word in small letters; one of another script or of an odd length is its own."""
     if not _FEWEST <= len(word) <= _MOST:
         return word
     word = _without_inflection(word)
@@ -50,8 +43,7 @@ def stem(word: str) -> str:
 
 
 def _without_inflection(word: str) -> str:
-    """Without the ending of a plural, a past or an -ing form; a last y after a vowel's syllable is
-    an i."""
+    """Without a plural's, past's or -ing's ending; a last y after a vowel is an i."""
     if word.endswith(("sses", "ies")):
         word = word[:-2]
     elif word[-1] == "s" and word[-2] != "s":

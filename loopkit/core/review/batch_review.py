@@ -1,24 +1,23 @@
-"""Reviews that decide: of the plan, of the scaffold batch, of every batch.
+"""Reviews that decide: of the plan, of the scaffold batch, of every batch. Deciders: (state, what
+was submitted) → events.
 
-Deciders: (state, what was submitted) → journal lines. Nothing is completed but by a verdict here,
-and nothing is approved without a passing check, with a failed build or tests, or against a blocker.
+Nothing is completed but by a verdict here, and nothing is approved without a passing check, with a
+failed build or tests, or against a blocker.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ..evidence import signature
 from ..journal import parts, prose, settings, stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
+from ..journal.events import Change
+from ..journal.state import LoopState
 from ..memory import decisions
 from ..plan import roles, work
 from . import review
-
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
 
 PLAN, SCAFFOLD, BATCH = "plan", "scaffold", "batch"
 APPROVED, CHANGES = "approved", "changes"
@@ -37,12 +36,13 @@ def check_plan(state: LoopState) -> None:
     """Raises Refused unless the plan waits for its review."""
     stage.running(state)
     stage.require(state, stages.DECOMPOSE, doing="the review of the plan")
-    if not state.tasks:
-        raise NotYet("there is no plan yet")
-    if stage.planned(state):
-        raise NotYet("the plan is approved")
-    if state.supervision.standing == parts.REVISE:
-        raise NotYet("the plan is to be revised first")
+    for wrong, why in (
+        (not state.tasks, "there is no plan yet"),
+        (stage.planned(state), "the plan is approved"),
+        (state.supervision.standing == parts.REVISE, "the plan is to be revised first"),
+    ):
+        if wrong:
+            raise NotYet(why)
 
 
 def planned(state: LoopState, given: dict) -> list[Change]:
@@ -51,27 +51,30 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     elements and the summary."""
     check_plan(state)
     rows = review.findings(state, given["findings"])
-    missing = [" ".join(one.split()) for one in given["missing"] if one.strip()]
-    blocking = [row for row in rows if row["severity"] == review.BLOCKER]
+    blocking = _blocking(rows)
     done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
-    outcome = parts.REVISE if done < most else roles.ASKED
-    data = {
-        "revision": done,
-        "approved": not blocking,
-        "score": None,
-        "level": "",
-        "feedback": given["summary"],
-        "issues": [_told(row) for row in rows],
-        "missing": missing,
-        "outcome": outcome if blocking else roles.APPROVED,
-    }
-    changes: list[Change] = [
-        ("plan_reviewed", data),
-        *decisions.lessons(state, rows, "plan-review"),
-    ]
-    if data["outcome"] == roles.ASKED:
+    outcome = roles.APPROVED
+    if blocking:
+        outcome = parts.REVISE if done < most else roles.ASKED
+    missing = [" ".join(text.split()) for text in given["missing"] if text.strip()]
+    issues = [_told(row) for row in rows]
+    data = _reviewed(done, outcome, given["summary"], issues, missing, approved=not blocking)
+    changes = [data, *decisions.lessons(state, rows, "plan-review")]
+    if outcome == roles.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes
+
+
+def _reviewed(
+    revision: int, outcome: str, feedback: str, issues: list, missing: list, approved: bool
+) -> Change:
+    data = {"revision": revision, "approved": approved, "score": None, "level": ""}
+    texts = {"feedback": feedback, "issues": issues, "missing": missing, "outcome": outcome}
+    return ("plan_reviewed", {**data, **texts})
+
+
+def _blocking(rows: list[dict]) -> list[dict]:
+    return [row for row in rows if row["severity"] == review.BLOCKER]
 
 
 def claimed(given: dict) -> str:
@@ -80,36 +83,29 @@ def claimed(given: dict) -> str:
 
 
 def _question(done: int, blocking: list[dict]) -> str:
-    lines = [
-        f"The plan is not approved after {prose.count(done, 'revision')}. What still blocks it:"
-    ]
+    revisions = prose.count(done, "revision")
+    lines = [f"The plan is not approved after {revisions}. What still blocks it:"]
     lines += [f"- {prose.clean(_told(row), 300)}" for row in blocking[:8]]
-    if len(blocking) > 8:
-        lines.append(f"- and {len(blocking) - 8} more")
-    lines.append("Say what to change (it is planned again with that), or let it pass as it is: ")
-    return "\n".join(lines).rstrip() + ' loopkit review --plan --waive "<why>"'
+    lines += [f"- and {len(blocking) - 8} more"] if len(blocking) > 8 else []
+    lines.append(
+        "Say what to change (it is planned again with that), or let it pass as it is: "
+        'loopkit review --plan --waive "<why>"'
+    )
+    return "\n".join(lines)
 
 
 def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
-    own = state.supervision
-    asked = state.session.question is not None and (own.review or {}).get("outcome") == roles.ASKED
+    last, why = state.supervision.review or {}, why.strip()
+    asked = state.session.question is not None and last.get("outcome") == roles.ASKED
     if not asked:
         check_plan(state)
-    if not why.strip():
+    if not why:
         raise Refused("no reason given", 'loopkit review --plan --waive "<why>"', code="unanswered")
-    row = {
-        "revision": own.revisions,
-        "approved": False,
-        "score": None,
-        "level": "",
-        "feedback": f"the person lets it pass: {why.strip()}",
-        "issues": list((own.review or {}).get("issues") or ()),
-        "missing": [],
-        "outcome": roles.CONTINUE,
-    }
-    answered: list[Change] = [("question_answered", {"text": why.strip()})] if asked else []
-    return [*answered, ("plan_reviewed", row)]
+    text, issues = f"the person lets it pass: {why}", list(last.get("issues") or ())
+    revision = state.supervision.revisions
+    data = _reviewed(revision, roles.CONTINUE, text, issues, [], approved=False)
+    return [("question_answered", {"text": why}), data] if asked else [data]
 
 
 # -- a batch
@@ -117,9 +113,12 @@ def waived(state: LoopState, why: str) -> list[Change]:
 
 def mode(state: LoopState) -> str:
     """What the open wave's review is called: scaffold where its tasks are, else batch."""
-    wave = state.wave
-    own = [state.tasks[one] for one in (wave.tasks if wave else ()) if one in state.tasks]
-    return SCAFFOLD if any(one.scaffold for one in own) else BATCH
+    batch = [state.tasks[name] for name in _wave_tasks(state) if name in state.tasks]
+    return SCAFFOLD if any(task.scaffold for task in batch) else BATCH
+
+
+def _wave_tasks(state: LoopState) -> Sequence[str]:
+    return state.wave.tasks if state.wave else ()
 
 
 def line(state: LoopState) -> str:
@@ -131,10 +130,7 @@ def line(state: LoopState) -> str:
 
 def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
     """The tasks that wait for a verdict. Raises Refused unless the open wave is the one that is
-    meant.
-
-    number: the wave as named, None where it is not · kind: SCAFFOLD or BATCH.
-    """
+    meant: `number` as named, None where it is not; `kind`: SCAFFOLD or BATCH."""
     stage.running(state)
     wave = state.wave
     if wave is None:
@@ -151,27 +147,22 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
 
 
 def at_review(state: LoopState) -> bool:
-    """Somebody reviews the batch as it is: asked, not lost, and no check has run since."""
+    """Somebody reviews the batch as it is: asked, not orphaned, and no check has run since."""
     if not roles.is_out(state, roles.REVIEWING):
         return False
     asked = state.supervision.out[roles.REVIEWING]
-    own = [state.tasks[one].evidence for one in work.running(state)]
-    return all(one is None or one.line < asked for one in own)
+    evidence = [state.tasks[name].evidence for name in work.running(state)]
+    return all(seen is None or seen.line < asked for seen in evidence)
 
 
 def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
-    """`review --wave N` without a file: the batch is given to its reviewer; no line while one is at
-    it."""
+    """`review --wave N` without a file: the batch is given to its reviewer, unless one is at it."""
     check_batch(state, number, kind)
     if at_review(state):
         return []
     count = state.supervision.asked.get(roles.REVIEWING, 0) + 1
-    return [
-        (
-            "role_asked",
-            {"role": "review", "kind": roles.REVIEWING, "task": None, "number": count},
-        )
-    ]
+    row = {"role": "review", "kind": roles.REVIEWING, "task": None, "number": count}
+    return [("role_asked", row)]
 
 
 def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list[Change]:
@@ -189,199 +180,160 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
     rows, about = _findings(state, given["findings"], broken)
     if broken:
         verdicts = dict.fromkeys(waiting, CHANGES)
-    _check(state, verdicts, rows, about)
     again = _again(state, rows, about)
-    for row in rows:
-        named = [one for one in about[row["id"]] if verdicts.get(one) == CHANGES or one in again]
-        if row["severity"] == review.BLOCKER and len(named) == 1:
+    to_change = {name for name, verdict in verdicts.items() if verdict == CHANGES} | again.keys()
+    _check(state, verdicts, rows, about, to_change)
+    blocking = _blocking(rows)
+    for row in blocking:
+        named = [name for name in about[row["id"]] if name in to_change]
+        if len(named) == 1:
             row["task"] = named[0]  # its next attempt fixes it
-    blocking = sum(row["severity"] == review.BLOCKER for row in rows)
     data = {
         "wave": state.wave.number if state.wave else 0,
         "mode": kind,
         "verdicts": verdicts,
         "score": given["score"],
-        "issues": len(rows) - blocking,
-        "blockers": blocking,
+        "issues": len(rows) - len(blocking),
+        "blockers": len(blocking),
         "experts": ["review"],
         "findings": rows,
         "checks": {name: result for name, result in checks.items() if result != "none"},
         "summary": given["summary"],
     }
     changes: list[Change] = [("review_light", data), *decisions.lessons(state, rows, "review")]
-    for task_id, mark in again.items():
-        changes.append(
-            (
-                "task_reopened",
-                {"id": task_id, "reason": "the review finds it broken", "signature": mark},
-            )
-        )
+    reason = "the review finds it broken"
+    for name, mark in again.items():
+        changes.append(("task_reopened", {"id": name, "reason": reason, "signature": mark}))
     changes += work.waiting_again(state, again)
     done: set[str] = set()
-    for task_id in waiting:
-        if verdicts[task_id] == APPROVED:
-            changes += work.completed(state, state.tasks[task_id], done, again)
-            done.add(task_id)
-    for task_id in waiting:
-        if verdicts[task_id] == CHANGES:
-            error = _error(rows, about, task_id, broken)
-            result = f"the {kind} review wants changes"
-            failure = work.failure(state, state.tasks[task_id], result, error)
-            end = work.end(state, state.tasks[task_id], failure)
-            changes += [failure, *end]
-            if end:
-                return changes
+    for name in waiting:
+        if verdicts[name] == APPROVED:
+            changes += work.completed(state, state.tasks[name], done, again)
+            done.add(name)
+    for task in (state.tasks[name] for name in waiting if verdicts[name] == CHANGES):
+        error = _error(rows, about, task.id, broken)
+        failure = work.failure(state, task, f"the {kind} review wants changes", error)
+        end = work.end(state, task, failure)
+        changes += [failure, *end]
+        if end:
+            return changes
     return changes + review.breach(state, rows)
 
 
 def _again(state: LoopState, rows: list[dict], about: dict) -> dict[str, str]:
     """{completed task that a BLOCKER is about: signature of the finding}."""
     return {
-        one: signature.of(_told(row))
-        for row in rows
-        if row["severity"] == review.BLOCKER
-        for one in about[row["id"]]
-        if state.tasks[one].status == tasks.COMPLETED
+        name: signature.of(_told(row))
+        for row in _blocking(rows)
+        for name in about[row["id"]]
+        if state.tasks[name].status == tasks.COMPLETED
     }
 
 
-def _check(state: LoopState, verdicts: dict, rows: list[dict], about: dict) -> None:
+def _check(
+    state: LoopState, verdicts: dict, rows: list[dict], about: dict, to_change: set[str]
+) -> None:
     """Raises Refused where a verdict and what else is known contradict each other."""
-    for task_id, verdict in verdicts.items():
-        own = [row for row in rows if task_id in about[row["id"]]]
+    for name, verdict in verdicts.items():
         if verdict == APPROVED:
-            if not work.proven(state.tasks[task_id]):
-                command = state.tasks[task_id].verify
-                raise Refused(
-                    f"{task_id} has no passing check",
-                    f"next: loopkit verify {task_id} -- {command}, or ask for changes",
-                    code="not_proven",
-                )
-            for row in own:
-                if row["severity"] == review.BLOCKER and len(about[row["id"]]) == 1:
-                    raise Refused(
-                        f"{task_id} is approved, yet a BLOCKER is about it: {row['issue'][:80]}",
-                        "say changes, or lower the severity",
-                        code="contradiction",
-                    )
-        elif not own:
-            raise Refused(
-                f"{task_id} is to be changed and no finding says how",
-                f"add one with task: {task_id}",
-                code="unanswered",
-            )
-    again = _again(state, rows, about)
-    for row in rows:
-        if row["severity"] == review.BLOCKER and not any(
-            verdicts.get(one) == CHANGES or one in again for one in about[row["id"]]
-        ):
-            raise Refused(
-                f"a BLOCKER and nothing to be changed for it: {row['issue'][:80]}",
-                "say changes for its task, or lower it",
-                code="contradiction",
-            )
+            _check_approved(state, name, rows, about)
+        elif not any(name in about[row["id"]] for row in rows):
+            what = f"{name} is to be changed and no finding says how"
+            raise Refused(what, f"add one with task: {name}", code="unanswered")
+    for row in _blocking(rows):
+        if to_change.isdisjoint(about[row["id"]]):
+            what = f"a BLOCKER and nothing to be changed for it: {row['issue'][:80]}"
+            raise Refused(what, "say changes for its task, or lower it", code="contradiction")
+
+
+def _check_approved(state: LoopState, name: str, rows: list[dict], about: dict) -> None:
+    if not work.proven(state.tasks[name]):
+        todo = f"next: loopkit verify {name} -- {state.tasks[name].verify}, or ask for changes"
+        raise Refused(f"{name} has no passing check", todo, code="not_proven")
+    for row in _blocking(rows):
+        if about[row["id"]] == [name]:
+            what = f"{name} is approved, yet a BLOCKER is about it: {row['issue'][:80]}"
+            raise Refused(what, "say changes, or lower the severity", code="contradiction")
 
 
 def _verdicts(state: LoopState, value: dict, waiting: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    batch = state.wave.tasks if state.wave else ()
+    verdicts: dict[str, str] = {}
+    number = state.wave.number if state.wave else 0
     for name, verdict in value.items():
         task = work.find(state, name)
-        if task.id not in batch:
-            raise Refused(
-                f"{task.id} is not in wave {state.wave.number if state.wave else 0}",
-                _wants(waiting),
-                code="unknown",
-            )
-        if task.id in found:
+        if task.id not in _wave_tasks(state):
+            raise _wanted(f"{task.id} is not in wave {number}", waiting, "unknown")
+        if task.id in verdicts:
             raise UsageFault(f"{task.id} has two verdicts", "give one")
-        if task.id not in waiting:
-            if verdict == APPROVED and task.status != tasks.COMPLETED:
-                raise Refused(
-                    f"{task.id} is {task.status} and cannot be approved",
-                    _wants(waiting),
-                    code="wrong_state",
-                )
-            continue
-        found[task.id] = verdict
-    left = [one for one in waiting if one not in found]
+        if task.id in waiting:
+            verdicts[task.id] = verdict
+        elif verdict == APPROVED and task.status != tasks.COMPLETED:
+            what = f"{task.id} is {task.status} and cannot be approved"
+            raise _wanted(what, waiting, "wrong_state")
+    left = [name for name in waiting if name not in verdicts]
     if left:
-        raise Refused(
-            f"no verdict for {', '.join(left)}",
-            "the whole batch is judged in one review",
-            code="unanswered",
-        )
-    return {one: found[one] for one in waiting}
+        what, todo = f"no verdict for {', '.join(left)}", "the whole batch is judged in one review"
+        raise Refused(what, todo, code="unanswered")
+    return {name: verdicts[name] for name in waiting}
 
 
-def _wants(waiting: list[str]) -> str:
-    return f"a verdict is wanted for {', '.join(waiting)}"
+def _wanted(what: str, waiting: list[str], code: str) -> Refused:
+    return Refused(what, f"a verdict is wanted for {', '.join(waiting)}", code=code)
 
 
 def _findings(
     state: LoopState, given: list[dict], broken: list[str]
 ) -> tuple[list[dict], dict[str, list[str]]]:
-    """(checked findings, {finding: the tasks of the batch that it is about}); a failed build or
-    tests are one of them."""
+    """(checked findings, a failed build or tests among them, {finding: tasks that it is about})."""
     rows = review.findings(state, given)
     batch = work.running(state)
     about: dict[str, list[str]] = {}
     for row, source in zip(rows, given, strict=True):
         if source["task"]:
             task = work.find(state, source["task"])
-            if (
-                task.id not in (state.wave.tasks if state.wave else ())
-                and task.status != tasks.COMPLETED
-            ):
-                raise Refused(
-                    f"{row['id']} is about {task.id}, which is not in this batch",
-                    _wants(batch),
-                    code="unknown",
-                )
+            if task.id not in _wave_tasks(state) and task.status != tasks.COMPLETED:
+                what = f"{row['id']} is about {task.id}, which is not in this batch"
+                raise _wanted(what, batch, "unknown")
             about[row["id"]] = [task.id]
             continue
         paths = {*row["files"], row["place"].partition(":")[0]} - {""}
-        about[row["id"]] = [
-            one for one in batch if paths.intersection(state.tasks[one].files)
-        ] or batch
-    again = _again(state, rows, about) if broken else {}
-    blocking = [
-        row
-        for row in rows
-        if row["severity"] == review.BLOCKER and not again.keys() & about[row["id"]]
-    ]
+        near = [name for name in batch if paths.intersection(state.tasks[name].files)]
+        about[row["id"]] = near or batch
+    if not broken:
+        return rows, about
+    again = _again(state, rows, about).keys()
+    blocking = [row for row in _blocking(rows) if again.isdisjoint(about[row["id"]])]
     for name in broken if not blocking else ():
         what = "the build fails" if name == "build" else "tests fail"
-        (row,) = review.findings(
-            state, [{"severity": review.BLOCKER, "issue": what, "category": "correctness"}]
-        )
+        source = {"severity": review.BLOCKER, "issue": what, "category": "correctness"}
+        (row,) = review.findings(state, [source])
         row["id"] = f"F-{len(state.findings) + len(rows) + 1:03d}"
         rows.append(row)
         about[row["id"]] = batch
-    for row in blocking if broken else ():
-        about[row["id"]] = batch
+    about.update((row["id"], batch) for row in blocking)
     return rows, about
 
 
 def _error(rows: list[dict], about: dict, task_id: str, broken: list[str]) -> str:
-    """What the next attempt is told: its own findings, blocking ones first."""
-    own = [row for row in rows if task_id in about[row["id"]]]
-    own.sort(key=lambda row: review.SEVERITIES.index(row["severity"]))
+    """What the next attempt is told: the findings about it, blocking ones first."""
+    named = [row for row in rows if task_id in about[row["id"]]]
+    named.sort(key=lambda row: review.SEVERITIES.index(row["severity"]))
     head = [f"{' and '.join(broken)} failed in the review of the whole batch"] if broken else []
-    return "\n".join([*head, *[_told(row) for row in own]])[:2000]
+    return "\n".join([*head, *map(_told, named)])[:2000]
 
 
 def _told(row: dict) -> str:
     """`BLOCKER app/x.py:3: the key is a header; do: …`."""
     place = f" {row['place']}" if row["place"] else ""
-    against = "".join(f"; contradicts decision {one:03d}" for one in row.get("contradicts", ()))
+    against = "".join(
+        f"; contradicts decision {number:03d}" for number in row.get("contradicts", ())
+    )
     guidance = f"; do: {row['guidance']}" if row["guidance"] else ""
     return " ".join(f"{row['severity']}{place}: {row['issue']}{against}{guidance}".split())[:1000]
 
 
 def _result(given: dict, name: str) -> str:
     if name in _FATAL and given[name] is None:
-        raise UsageFault(
-            f"{name} is missing", f"run it and say {name}: {', '.join(RESULTS[:2])}, or none"
-        )
+        todo = f"run it and say {name}: {', '.join(RESULTS[:2])}, or none"
+        raise UsageFault(f"{name} is missing", todo)
     return given[name] or "none"

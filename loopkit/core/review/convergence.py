@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..journal import prose
 from ..journal import task as tasks
 from ..journal.errors import Refused
+from ..journal.parts import Finding
+from ..journal.state import LoopState
 from ..memory import events
-
-if TYPE_CHECKING:
-    from ..journal.parts import Finding
-    from ..journal.state import LoopState
 
 #: Rounds in a row that count as a habit, growth of each in percent that counts, lines within which
 #: a place is the same one.
@@ -63,31 +60,25 @@ def fixed(state: LoopState, finding: Finding) -> bool:
 
 def growing(rounds: Sequence[dict]) -> bool:
     """Growth without gain: in the last rounds the size rose each time, the score did not, and no
-    goal changed.
-
-    rounds: {size in bytes (0 where unknown), score or None, goals}, oldest first.
-    """
+    goal changed. rounds: {size in bytes (0 where unknown), score or None, goals}, oldest first."""
     last = rounds[-ROUNDS:]
-    if len(last) < ROUNDS or not all(one.get("size") for one in last):
+    sizes = [row.get("size") or 0 for row in last]
+    if len(last) < ROUNDS or not all(sizes):
         return False
-    grew = all(
-        after["size"] * 100 >= before["size"] * (100 + GROWTH)
-        for before, after in zip(last, last[1:])
-    )
+    grew = all(after * 100 >= before * (100 + GROWTH) for before, after in zip(sizes, sizes[1:]))
     first, final = last[0].get("score"), last[-1].get("score")
     gained = first is not None and final is not None and final > first
-    return grew and not gained and all(one.get("goals") == last[0].get("goals") for one in last)
+    return grew and not gained and all(row.get("goals") == last[0].get("goals") for row in last)
 
 
 def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> list:
     """Settle what goes round in circles among the new findings of a thorough review: their
-    `resolution` is set.
+    `resolution` is set. Gives the decisions to record first.
 
-    Gives the decisions to record first. Raises Refused for a blocker at the point of a fixed
-    finding that does not say what it is to that one. rows: checked findings; size: bytes of shape
-    and task files now, 0 if unknown.
+    Raises Refused for a blocker at the point of a fixed finding that does not say what it is to
+    that one. rows: checked findings; size: bytes of shape and task files now, 0 if unknown.
     """
-    goals = tuple((one.id, one.text) for one in state.criteria.values())
+    goals = tuple((row.id, row.text) for row in state.criteria.values())
     grown = growing([*state.review_rounds, {"size": size, "score": score, "goals": goals}])
     made: list[dict] = []
     for row in rows:
@@ -100,7 +91,7 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
             row["resolution"] = {"how": REPEATED, "text": text}
             continue
         recorded = [*state.decisions, *made]
-        known = next((one for one in recorded if _covers(one, row, earlier)), None)
+        known = next((decision for decision in recorded if _covers(decision, row, earlier)), None)
         if known is None:
             known = _decision(state, row, earlier, grown)
             if known is None:
@@ -110,7 +101,7 @@ def settle(state: LoopState, rows: list[dict], size: int, score: int | None) -> 
             made.append(known)
         text = f"decision {known['number']:03d}: {known['title']}"
         row["resolution"] = {"how": DECIDED, "text": text}
-    return [("decision_recorded", one) for one in made]
+    return [("decision_recorded", decision) for decision in made]
 
 
 def _repeated(state: LoopState, row: dict) -> list[Finding]:
@@ -126,7 +117,7 @@ def _by_person(state: LoopState, row: dict, old: Finding) -> bool:
     """The person has settled the earlier one, and the new one is no graver than that."""
     if row.get("reverses") or (old.resolution or {}).get("how") not in _BY_PERSON:
         return False
-    if row["severity"] == "SUGGESTION" or any(one.id in row["breaks"] for one in state.must_nots):
+    if row["severity"] == "SUGGESTION" or any(rule.id in row["breaks"] for rule in state.must_nots):
         return False
     known = row["category"] != OTHER or row["breaks"] or row.get("repeats") == old.id
     graver = old.severity not in (row["severity"], "BLOCKER")
@@ -136,13 +127,12 @@ def _by_person(state: LoopState, row: dict, old: Finding) -> bool:
 def _check_named(state: LoopState, row: dict, earlier: list[Finding]) -> None:
     if row["severity"] != "BLOCKER" or row.get("repeats"):
         return
-    for old in earlier:
-        if fixed(state, old):
-            raise Refused(
-                f"{row['id']} is at {row['place']}, where {old.id} ({old.category}) was fixed",
-                f"say reverses: {old.id} where it takes that back, repeats: {old.id} where that "
-                "is not enough, repeats: none where it is something else",
-            )
+    for old in (old for old in earlier if fixed(state, old)):
+        raise Refused(
+            f"{row['id']} is at {row['place']}, where {old.id} ({old.category}) was fixed",
+            f"say reverses: {old.id} where it takes that back, repeats: {old.id} where that is not "
+            "enough, repeats: none where it is something else",
+        )
 
 
 def _covers(decision: dict, row: dict, earlier: list[Finding]) -> bool:
@@ -164,10 +154,8 @@ def _decision(state: LoopState, row: dict, earlier: list[Finding], grown: bool) 
     if row["severity"] == "SUGGESTION":
         return None
     rounds = state.review_rounds[-(ROUNDS - 1) :]
-    habit = len(rounds) == ROUNDS - 1 and all(
-        row["category"] in one["categories"] for one in rounds
-    )
-    if habit and row["category"] != OTHER:
+    habit = all(row["category"] in past["categories"] for past in rounds)
+    if habit and len(rounds) == ROUNDS - 1 and row["category"] != OTHER:
         return _habit(state, row)
     return _growth(state, row) if grown else None
 
@@ -207,8 +195,8 @@ def _reversal(state: LoopState, row: dict, old: Finding, how: str) -> dict:
 
 def _habit(state: LoopState, row: dict) -> dict:
     name = row["category"]
-    same = [one for one in state.findings.values() if one.category == name]
-    earlier = [one.id for one in same if one.source == "thorough"][-6:]
+    same = [finding for finding in state.findings.values() if finding.category == name]
+    earlier = [finding.id for finding in same if finding.source == "thorough"][-6:]
     return _made(
         CATEGORY,
         row,

@@ -1,5 +1,4 @@
-"""What experts leave in a loop's state: reviews, findings and what becomes of them, panels, the
-gate."""
+"""What experts leave in a loop's state: reviews, findings, panels, the gate."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ _LISTS = ("violates", "breaks", "files", "contradicts")
 
 
 class ReviewLight(EventType):
-    """Of a wave. mode, verdicts, checks, summary: where the loop's policy is the review of
-    batches."""
+    """Of a wave. mode, verdicts, checks, summary: where the policy is the review of batches."""
 
     wave: Count = 0
     score: Count | None = None
@@ -79,7 +77,7 @@ class ReviewThorough(EventType):
                 "round": self.round,
                 "size": self.size,
                 "score": self.score,
-                "goals": tuple((one.id, one.text) for one in state.criteria.values()),
+                "goals": tuple((row.id, row.text) for row in state.criteria.values()),
                 "categories": {row.data.get("category") for row in rows},
             }
         )
@@ -130,13 +128,11 @@ def _invalidated(event: DecisionInvalidated, state: LoopState) -> None:
 @on(DecisionRecorded)
 def _superseded(event: DecisionRecorded, state: LoopState) -> None:
     """Findings that only contradict what no longer stands are settled."""
-    if not event.supersedes:
-        return
+    gone = state.decision_log.superseded.keys() if event.supersedes else set()
     how = {"how": "superseded", "text": f"decision {event.number:03d}"}
-    for one in list(state.findings.values()):
-        if one.contradicts and not one.breaks:
-            if all(name in state.decision_log.superseded for name in one.contradicts):
-                state.findings[one.id] = one._replace(resolution=how)
+    for row in list(state.findings.values()):
+        if row.contradicts and not row.breaks and gone >= set(row.contradicts):
+            state.findings[row.id] = row._replace(resolution=how)
 
 
 # -- panels and the gate

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from ..evidence import command, proofs, tiers
 from ..journal import stage, stages, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
+from ..journal.state import Criterion, LoopState
 from ..plan import drafts, work
 from . import review
-
-if TYPE_CHECKING:
-    from ..journal.state import Criterion, LoopState
 
 #: The four points of each kind of work (rule: Gate and completion).
 POINTS = {
@@ -45,42 +42,32 @@ SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
 
 
 def check_criterion(state: LoopState, name: str, given: list) -> str:
-    """The stored command of a criterion or mustNot. Raises Refused for an unknown one or another
-    command."""
-
+    """The stored command of a criterion or mustNot. Refused for an unknown or another one."""
     stage.running(state)
     criterion = state.criteria.get(name)
     if criterion is None:
         known = ", ".join(state.criteria) or "none yet"
         raise Refused(f"there is no criterion or mustNot {name}", f"SHAPE.md has: {known}")
-    if not criterion.command:
-        raise Refused(
-            f"{name} has no command ({criterion.type or 'not verified'})",
-            "answer for it in loopkit gate --file -",
-        )
-    if not command.same(criterion.command, given):
-        raise Refused(
-            f"not the stored command of {name}",
-            f"next: loopkit verify {name} -- {criterion.command}",
-        )
+    line = criterion.command
+    if not line:
+        what = f"{name} has no command ({criterion.type or 'not verified'})"
+        raise Refused(what, "answer for it in loopkit gate --file -")
+    if not command.same(line, given):
+        raise Refused(f"not the stored command of {name}", f"next: loopkit verify {name} -- {line}")
     stage.check_seen(state, name)
     if stage.unconfirmed(state) == "shape" and not state.session.unattended:
         raise Refused("the person has not confirmed the shape", "next: loopkit confirm shape")
-    return criterion.command
+    return line
 
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
-    """What follows the verification of a criterion; a mustNot that has come true pauses the loop at
-    once."""
-
+    """What follows a criterion's check; a mustNot that has come true pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
-    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
+    data = {key: outcome[key] for key in tiers.OUTCOME}
     changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
-    criterion = state.criteria[name]
-    if criterion.must_not and not outcome["passed"]:
-        reason = (
-            f"{name} has come true: {criterion.text} ({criterion.command} exits {outcome['exit']})"
-        )
+    row = state.criteria[name]
+    if row.must_not and not outcome["passed"]:
+        reason = f"{name} has come true: {row.text} ({row.command} exits {outcome['exit']})"
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
     return changes
 
@@ -94,16 +81,19 @@ def open_points(
     digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence
     file is gone.
     """
-    rows: list[tuple[str, str | None]] = []
-    for task_id in list(state.open)[:1]:
-        rows.append((f"{task_id} is {state.tasks[task_id].status}", "loopkit wave next"))
+    rows: list[tuple[str, str | None]] = [
+        (f"{name} is {state.tasks[name].status}", "loopkit wave next")
+        for name in list(state.open)[:1]
+    ]
     gone = [task for task in state.tasks.values() if task.id in lost]
-    for what, found in (
+    for what, unproven in (
         (": its evidence file is gone", gone),
         (" has no passing evidence", work.unproven(state)),
         (": its files changed after its evidence", work.stale(state, digest)),
     ):
-        rows += [(f"{one.id}{what}", f"loopkit verify {one.id} -- {one.verify}") for one in found]
+        rows += [
+            (f"{row.id}{what}", f"loopkit verify {row.id} -- {row.verify}") for row in unproven
+        ]
     if not review.passed(state):
         rows.append(("the thorough review has not passed", None))
     for row in state.criteria.values():
@@ -115,8 +105,13 @@ def open_points(
     return rows
 
 
-def _waits(head: str, what: str, command: str | None) -> Refused:
-    return Refused(f"{head}: {what}", f"next: {command}") if command else NotYet(f"{head}: {what}")
+def _check_points(
+    state: LoopState, head: str, digest: Callable[[str], str], lost: frozenset[str]
+) -> None:
+    """Raises Refused with the first open point."""
+    for what, line in open_points(state, digest, lost):
+        text = f"{head}: {what}"
+        raise Refused(text, f"next: {line}") if line else NotYet(text)
 
 
 def _evidence_fault(
@@ -140,16 +135,14 @@ def told(state: LoopState) -> list:
 
 
 def watched(state: LoopState) -> list:
-    """The mustNots that no command verifies: the thorough review looks at them, the gate may be
-    told of them."""
+    """The mustNots that no command verifies: the thorough review looks at them."""
     return [row for row in state.criteria.values() if not row.command and row.must_not]
 
 
 def _came_true(state: LoopState, name: str) -> bool:
-    """A review or the gate has said once that this mustNot had come true: the gate wants to hear
-    how it is now."""
+    """A review or the gate has said once that this mustNot had come true."""
     said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
-    return said.startswith("FAIL") or any(name in one.breaks for one in state.findings.values())
+    return said.startswith("FAIL") or any(name in row.breaks for row in state.findings.values())
 
 
 def decided(
@@ -164,9 +157,7 @@ def decided(
 
     stage.running(state)
     stage.require(state, stages.REVIEW, doing="the gate")
-    missing = open_points(state, digest, lost)
-    if missing:
-        raise _waits("the gate waits", *missing[0])
+    _check_points(state, "the gate waits", digest, lost)
     for name in given["verify"]:
         known = [*POINTS[given["kind"]], *state.criteria]
         if name not in known:
@@ -176,7 +167,7 @@ def decided(
     result = {
         "passed": not faults,
         **{name: given[name] for name in ("kind", "points", "criteria")},
-        "failed": [one.what for one in faults],
+        "failed": [fault.what for fault in faults],
         "tasks": made,
         **{name: given[name] for name in _CARD},
         "card": card_kind(state, given),
@@ -184,9 +175,9 @@ def decided(
     changes.append(("gate_result", result))
     if faults:
         changes.append(stage.move(state, stages.EXECUTING))
-    come_true = [one for one in faults if one.came_true]
+    come_true = [fault.came_true for fault in faults if fault.came_true]
     if come_true:
-        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": come_true[0].came_true}))
+        changes.append(("paused", {"verdict": verdict.BREACHED, "reason": come_true[0]}))
     return changes
 
 
@@ -195,11 +186,9 @@ def _failed_points(given: dict) -> Iterator[_Fault]:
     for name, meaning in POINTS[kind].items():
         good, words = _answer(given["points"].get(name), f"point {name} ({meaning})")
         if not good:
-            why = (
-                f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: "
-                f"{words}."
-            )
-            yield _Fault(name, f"{meaning}: {words}", why, given["verify"].get(name, ""), "")
+            why = f"The gate asked for this point of a {kind}: {meaning}. The answer was FAIL: "
+            proof = given["verify"].get(name, "")
+            yield _Fault(name, f"{meaning}: {words}", f"{why}{words}.", proof, "")
 
 
 def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
@@ -223,6 +212,10 @@ def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
 #: name: the point or criterion · what: in a few words · why: what the one who fixes it has to know
 #: · verify: a command · came_true: why the loop pauses, of a mustNot that nobody but us has seen
 _Fault = namedtuple("_Fault", "name what why verify came_true")
+#: What a task is told whose fault no command shows.
+_NO_CHECK = (
+    " First write a check that fails as long as this is so, and set it as the task's command."
+)
 #: What an answer gives the completion card.
 _CARD = ("confidence", "reversal", "size", "alternative", "risk")
 
@@ -236,41 +229,30 @@ def _fixed(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
     is opened again: its check passed and the fault is still there, so that it needs another check,
     unless the check is the criterion's own.
     """
+    done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
+    made = {task.subject: task for task in done if task.kind == "remediation"}
     changes: list = []
-    ids = []
-    first = 0
+    ids: list[str] = []
+    added = 0
     for fault in faults:
         subject = f"Gate: {fault.what}"[: drafts.LONGEST_SUBJECT]
-        same = [
-            one
-            for one in state.tasks.values()
-            if one.kind == "remediation"
-            and one.subject == subject
-            and one.status == tasks.COMPLETED
-        ]
-        if same:
-            old = same[-1]
-            changes.append(
-                ("task_reopened", {"id": old.id, "reason": "the gate found the same again"})
-            )
-            row = state.criteria.get(fault.name)
+        row = state.criteria.get(fault.name)
+        if subject in made:
+            old = made[subject]
+            reason = "the gate found the same again"
+            changes.append(("task_reopened", {"id": old.id, "reason": reason}))
             if row is None or not row.command:
                 other = "" if old.verify == fault.verify else fault.verify
                 changes.append(("task_changed", {"id": old.id, "verify": other}))
             ids.append(old.id)
             continue
-        why = fault.why
-        if not fault.verify:
-            why += (
-                " First write a check that fails as long as this is so, and set it as the task's "
-                "command."
-            )
-        made = work.remediation(state, subject, fault.verify, why, [], first)
-        if fault.name in state.criteria and not state.criteria[fault.name].must_not:
-            made[1]["task"]["criteria"] = [fault.name]
-        changes.append(made)
-        ids.append(made[1]["task"]["id"])
-        first += 1
+        why = fault.why + ("" if fault.verify else _NO_CHECK)
+        change = work.remediation(state, subject, fault.verify, why, [], added)
+        if row is not None and not row.must_not:
+            change[1]["task"]["criteria"] = [fault.name]
+        changes.append(change)
+        ids.append(change[1]["task"]["id"])
+        added += 1
     return changes, ids
 
 
@@ -297,22 +279,16 @@ def completed(
     state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
 ) -> list:
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
-
     stage.running(state)
-    stage.require(
-        state, stages.REVIEW, stages.COMPLETE, doing="completing"
-    )  # the machine may have gone down in between
-    missing = open_points(state, digest, lost)
-    if missing:
-        raise _waits("not complete", *missing[0])
+    # the machine may have gone down in between
+    stage.require(state, stages.REVIEW, stages.COMPLETE, doing="completing")
+    _check_points(state, "not complete", digest, lost)
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
         raise Refused("the gate has not passed", "next: loopkit gate")
     if gate["card"] == RESEARCH:
-        raise Refused(
-            f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}",
-            "find out more, then: loopkit gate --file -",
-        )
+        what = f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}"
+        raise Refused(what, "find out more, then: loopkit gate --file -")
     move = [] if state.stage == stages.COMPLETE else [stage.move(state, stages.COMPLETE)]
     return [*move, ("loop_completed", {"card": gate["card"]})]
 
@@ -320,13 +296,13 @@ def completed(
 def card(state: LoopState) -> dict:
     """What the completion card shows."""
     gate = state.gate or {}
-    types = [one for one in proofs.TYPES if any(row.type == one for row in state.criteria.values())]
-    names = {SHIP: "🟢", MONITOR: "🟡", RESEARCH: "🔴"}
+    name = gate.get("card", RESEARCH)
+    known = {row.type for row in state.criteria.values()}
     return {
-        "name": gate.get("card", RESEARCH),
-        "mark": names[gate.get("card", RESEARCH)],
-        "verified": ", ".join(types) or "nothing",
+        "name": name,
+        "mark": {SHIP: "🟢", MONITOR: "🟡", RESEARCH: "🔴"}[name],
+        "verified": ", ".join(kind for kind in proofs.TYPES if kind in known) or "nothing",
         "done": state.counts["completed"],
         "total": len(state.tasks),
-        **{name: gate.get(name, "") for name in _CARD},
+        **{field: gate.get(field, "") for field in _CARD},
     }

@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from ..journal import prose, score, stage, stages
 from ..journal.errors import Refused, UsageFault
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..plan import work
 from ..request.topics import GENERAL, kind_of, of_loop, ranked
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from ..journal.task import Task
 
 LEAST, MOST, NORMAL = 2, 4, 3
 WEAK, SILENT = 6, 3
 #: Readings that a panel on an unclear dimension gives to choose from.
 OPTIONS = (2, 4)
 
-#: A profile as data: name, title, viewpoint, asks, evidence, blind spots, and topics by how well it
-#: knows them.
+#: A profile as data; depth, core, current: topics by how well it knows them.
 Profile = namedtuple("Profile", "name title viewpoint asks evidence blind_spots depth core current")
 
 
 def confidence(profile: Profile | None, topics: list) -> int:
     """How sure an expert may be about these topics, 0-9: 6 with a profile, 4 without; +2 for a
     topic in `depth`, +1 in `core`, +1 in `current`, −2 in none (rule: Panel)."""
-    value = 6 if profile is not None else 4
-    known = False
-    if profile is not None:
-        for names, step in ((profile.depth, 2), (profile.core, 1), (profile.current, 1)):
-            if any(topic in names for topic in topics):
-                value += step
-                known = True
-    return min(9, value if known else value - 2)
+    if profile is None:
+        return 2
+    steps = ((profile.depth, 2), (profile.core, 1), (profile.current, 1))
+    known = sum(step for names, step in steps if not set(names).isdisjoint(topics))
+    return min(9, 6 + (known or -2))
 
 
 def standing(value: int) -> str:
     """`silent` under 3, `weak` from 3 to 5, else `firm`."""
-    if value < SILENT:
-        return "silent"
-    return "weak" if value < WEAK else "firm"
+    return "silent" if value < SILENT else "weak" if value < WEAK else "firm"
 
 
 def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
@@ -52,23 +43,23 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
     Nobody who would have to be silent; the same input gives the same panel.
     """
 
-    def fit(one: Profile, topic: str) -> float:
+    def fit(profile: Profile, topic: str) -> float:
         """3 and more: in depth, most where the profile names it first."""
-        if topic in one.depth:
-            return 4 - min(one.depth.index(topic), 2) / 2
-        return (topic in one.core) + (topic in one.current) / 2
+        if topic in profile.depth:
+            return 4 - min(profile.depth.index(topic), 2) / 2
+        return (topic in profile.core) + (topic in profile.current) / 2
 
-    def overall(one: Profile) -> tuple:
-        total = sum(fit(one, topic) / place for place, topic in enumerate(topics, 1))
-        return (-total, -confidence(one, topics), one.name)
+    def overall(profile: Profile) -> tuple:
+        total = sum(fit(profile, topic) / place for place, topic in enumerate(topics, 1))
+        return (-total, -confidence(profile, topics), profile.name)
 
-    left = [one for one in profiles if standing(confidence(one, topics)) != "silent"]
+    left = [profile for profile in profiles if standing(confidence(profile, topics)) != "silent"]
     left.sort(key=overall)
     chosen: list = []
     for least in (3, 0.5):
         for topic in topics:
-            best = max(left, key=lambda one: fit(one, topic), default=None)
-            open_yet = all(fit(one, topic) < least for one in chosen)
+            best = max(left, key=lambda profile: fit(profile, topic), default=None)
+            open_yet = all(fit(profile, topic) < least for profile in chosen)
             if best and open_yet and fit(best, topic) >= least and len(chosen) < count:
                 chosen.append(best)
                 left.remove(best)
@@ -76,14 +67,16 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
 
 
 def allowed(profiles: list, state: LoopState) -> list:
-    """The profiles that this project lets speak: all but those of its blocklist (setting
-    `panel.blocklist`)."""
-    blocked = set(state.settings.get("blocklist") or ())
-    return [one for one in profiles if one.name not in blocked]
+    """The profiles that may speak in this project, by the setting `panel.blocklist`."""
+    return [profile for profile in profiles if profile.name not in blocklist(state)]
 
 
-# -- the calls: stuck on a task, clarify a dimension, wave strategy (the two reviews are
-# review.py's)
+def blocklist(state: LoopState) -> Collection[str]:
+    """Names of the experts that may not speak."""
+    return state.settings.get("blocklist") or ()
+
+
+# -- the calls: stuck on a task, clarify a dimension, wave strategy (reviews are review.py's)
 
 
 def stuck_topics(state: LoopState, task: Task) -> list[str]:
@@ -98,7 +91,7 @@ def clarify_topics(state: LoopState) -> list[str]:
 
 def wave_topics(state: LoopState) -> list[str]:
     """What a panel on the strategy of the next wave is about."""
-    files = [path for one in list(state.open)[:20] for path in state.tasks[one].files]
+    files = [path for name in list(state.open)[:20] for path in state.tasks[name].files]
     return _about(state, files, "concurrency", "simplicity")
 
 
@@ -108,61 +101,52 @@ def _about(state: LoopState, files: Iterable[str], *first: str) -> list[str]:
 
 def review_topics(state: LoopState, wave: int | None) -> list[str]:
     """What a review of a wave, or (None) of the whole loop, is about."""
-    names = next((one.tasks for one in state.waves if one.number == wave), ())
-    work_of = [one for one in state.tasks.values() if wave is None or one.id in names]
-    found = _about(state, [path for one in work_of for path in one.files])
-    general = GENERAL if wave is None or len(found) < LEAST else ()
-    return list(dict.fromkeys([*found, *general]))
+    names = next((row.tasks for row in state.waves if row.number == wave), ())
+    reviewed = [task for task in state.tasks.values() if wave is None or task.id in names]
+    topics = _about(state, [path for task in reviewed for path in task.files])
+    general = GENERAL if wave is None or len(topics) < LEAST else ()
+    return list(dict.fromkeys([*topics, *general]))
 
 
 def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None = None) -> list:
     """`panel T-003 --file`: error, a diagnosis per expert, ranked recommendations, consensus,
-    dissent, fallback.
-
-    profiles: what is known of experts; None or empty where no profile can be read (then nobody's
-    standing is checked).
+    dissent, fallback. profiles: what is known of experts; None or empty where no profile can be
+    read (then nobody's standing is checked).
     """
     stage.running(state)
     task = work.find(state, task_id)
     data = _record(state, given, profiles, stuck_topics(state, task))
-    for earlier in state.panels:
-        if earlier.get("task") == task.id and earlier.get("attempt", 0) < task.attempts:
-            if plain(str(earlier.get("consensus", ""))) == plain(data["consensus"]):
-                raise Refused(
-                    f"this consensus stood before attempt {earlier.get('attempt', 0) + 1}, which "
-                    "failed",
-                    "find another approach, or take that panel's fallback",
-                )
+    earlier = [row for row in state.panels if row.get("task") == task.id]
+    for number in (row.get("attempt", 0) for row in earlier if _same(row, data)):
+        if number < task.attempts:
+            what = f"this consensus stood before attempt {number + 1}, which failed"
+            raise Refused(what, "find another approach, or take that panel's fallback")
     error = task.history[-1]["error"] if task.history else ""
-    return [
-        (
-            "panel_recorded",
-            {"call": "stuck", "task": task.id, "attempt": task.attempts, "error": error, **data},
-        )
-    ]
+    about = {"call": "stuck", "task": task.id, "attempt": task.attempts, "error": error}
+    return [("panel_recorded", {**about, **data})]
+
+
+def _same(row: dict, data: dict) -> bool:
+    return plain(str(row.get("consensus", ""))) == plain(data["consensus"])
 
 
 def clarified(state: LoopState, dimension: str, given: dict, profiles: list | None = None) -> list:
-    """`panel --clarify outcome --file`: the readings of an unclear dimension as ranked options; the
-    first is proposed."""
-
+    """`panel --clarify outcome --file`: readings of an unclear dimension, the first is proposed."""
     stage.running(state)
     stage.require(state, stages.INTENT, doing="clarifying")
     if dimension not in score.DIMENSIONS:
-        raise UsageFault(
-            f"there is no dimension {dimension[:30]!r}", "use " + ", ".join(score.DIMENSIONS)
-        )
+        known = ", ".join(score.DIMENSIONS)
+        raise UsageFault(f"there is no dimension {dimension[:30]!r}", f"use {known}")
     data = _record(state, given, profiles, clarify_topics(state))
-    if not OPTIONS[0] <= len(data["recommendations"]) <= OPTIONS[1]:
-        count = prose.count(len(data["recommendations"]), "option")
-        raise Refused(count, f"give {OPTIONS[0]} to {OPTIONS[1]} to choose from")
+    count = len(data["recommendations"])
+    if not OPTIONS[0] <= count <= OPTIONS[1]:
+        todo = f"give {OPTIONS[0]} to {OPTIONS[1]} to choose from"
+        raise Refused(prose.count(count, "option"), todo)
     return [("panel_recorded", {"call": "clarify", "dimension": dimension, **data})]
 
 
 def planned(state: LoopState, given: dict, profiles: list | None = None) -> list:
-    """`panel --wave --file`: how the next wave is worked; `sequential: true` makes it one task at a
-    time."""
-
+    """`panel --wave --file`: how the next wave is worked; `sequential`: one task at a time."""
     stage.running(state)
     if state.wave is not None or not state.open:
         why = f"wave {state.wave.number} is open" if state.wave is not None else "no task is open"
@@ -172,19 +156,18 @@ def planned(state: LoopState, given: dict, profiles: list | None = None) -> list
 
 
 def _record(state: LoopState, given: dict, profiles: list | None, topics: list) -> dict:
-    """What every panel holds. An expert's confidence is computed; no recommendation claims more
-    than its experts may."""
+    """What every panel holds; no recommendation claims more confidence than its expert may."""
     experts = _ranked(state, given["experts"], profiles, topics) if profiles else given["experts"]
-    sure = {one["name"]: one["confidence"] for one in experts if "confidence" in one}
+    sure = {row["name"]: row["confidence"] for row in experts if "confidence" in row}
     rows = []
-    for one in given["recommendations"]:
-        by = one.get("by", "")
-        most = sure.get(by, max(sure.values(), default=9))
-        row = {"approach": one["approach"], "confidence": min(one.get("confidence", 0), most)}
-        rows.append({**row, "by": by} if by else row)
+    for row in given["recommendations"]:
+        by = {"by": row["by"]} if row.get("by") else {}
+        most = sure.get(row.get("by", ""), max(sure.values(), default=9))
+        least = min(row.get("confidence", 0), most)
+        rows.append({"approach": row["approach"], "confidence": least, **by})
     return {
         "experts": experts,
-        "recommendations": sorted(rows, key=lambda one: -one["confidence"]),
+        "recommendations": sorted(rows, key=lambda row: -row["confidence"]),
         **{name: given[name] for name in ("consensus", "fallback")},
         "dissent": given.get("dissent", ""),
         "sequential": given.get("sequential", False),
@@ -193,13 +176,12 @@ def _record(state: LoopState, given: dict, profiles: list | None, topics: list) 
 
 def _ranked(state: LoopState, experts: list[dict], profiles: list, topics: list) -> list[dict]:
     """The experts, each with how sure it may be. Raises Refused for one that may not speak."""
-    blocked = set(state.settings.get("blocklist") or ())
     free = allowed(profiles, state)
-    known = {one.name: one for one in free}
-    others = ", ".join(one.name for one in choose(free, topics, MOST))
+    known = {profile.name: profile for profile in free}
+    others = ", ".join(profile.name for profile in choose(free, topics, MOST))
     rows = []
     for row in experts:
-        if row["name"] in blocked:
+        if row["name"] in blocklist(state):
             raise Refused(f"{row['name']} is on the blocklist", f"ask: {others}")
         value = confidence(known.get(row["name"]), topics)
         if standing(value) == "silent":
@@ -215,13 +197,10 @@ def plain(text: str) -> str:
 
 def advice(state: LoopState, task_id: str) -> dict | None:
     """The newest panel on a task, for the next attempt's prompt."""
-    for panel in reversed(state.panels):
-        if panel.get("task") == task_id:
-            return panel
-    return None
+    return next((row for row in reversed(state.panels) if row.get("task") == task_id), None)
 
 
 def strategy(state: LoopState, wave: int) -> bool:
     """The newest panel on the strategy of a wave wants it one task at a time."""
-    said = [one for one in state.panels if one.get("call") == "wave" and one.get("wave") == wave]
-    return bool(said and said[-1].get("sequential"))
+    rows = [row for row in state.panels if (row.get("call"), row.get("wave")) == ("wave", wave)]
+    return bool(rows and rows[-1].get("sequential"))

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..evidence import command
 from ..journal import prose, stage, stages, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
+from ..journal.events import Change
+from ..journal.parts import Finding
+from ..journal.state import LoopState
 from ..memory import decisions
+from ..memory.decisions import listed
 from ..plan import work
-from . import convergence
-
-if TYPE_CHECKING:
-    from ..journal.parts import Finding
-    from ..journal.state import LoopState
+from . import convergence, panel
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
 LIGHT_EXPERTS, THOROUGH_EXPERTS = (2, 3), (3, 4)
-
-
 #: What findings are about; one that does not say is `other`.
 CATEGORIES = (
     *("security", "performance", "tests", "docs", "naming", "style", "structure"),
     *("dependencies", "correctness", convergence.OTHER),
 )
-#: A file with a line, or a file; compiled where it is first looked for, since most commands never
-#: do.
+#: A file with a line, or a file; compiled where it is first looked for: most commands never do.
 _PLACE = (
     r"(?<![\w/:.-])((?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z]\w{0,9}|(?:[\w.-]+/)+[\w.-]+):(\d+)(?!\w)"
     r"|(?<![\w/:.-])((?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,9}|[\w-]+\.(?:py|md|js|jsx|ts|tsx|go|rs"
@@ -40,8 +36,9 @@ _PLACE = (
 
 def place_in(text: str) -> str:
     """The first `file:line`, else the first file, that a text names; "" where it names none."""
-    found = sorted(re.finditer(_PLACE, text), key=lambda one: one[2] is None)
-    return "" if not found else f"{found[0][1]}:{found[0][2]}" if found[0][2] else found[0][3]
+    matches = sorted(re.finditer(_PLACE, text), key=lambda match: match[2] is None)
+    first = matches[0] if matches else None
+    return "" if first is None else f"{first[1]}:{first[2]}" if first[2] else first[3]
 
 
 def findings(state: LoopState, rows: list[dict]) -> list[dict]:
@@ -58,10 +55,8 @@ def _finding(state: LoopState, row: dict, number: int) -> dict:
     texts = {name: row.get(name) or "" for name in ("issue", "reason", "guidance", "verify")}
     breaks = _known(state, row.get("breaks", ()), f"breaks of {what}")
     if severity != BLOCKER and any(state.criteria[name].must_not for name in breaks):
-        raise Refused(
-            f"{what} says that {', '.join(breaks)} is broken, as {severity}",
-            "a broken mustNot is a BLOCKER",
-        )
+        broken = f"{what} says that {', '.join(breaks)} is broken, as {severity}"
+        raise Refused(broken, "a broken mustNot is a BLOCKER")
     files = list(row.get("files", ()))
     place = row.get("place") or place_in(texts["issue"]) or (files[0] if len(files) == 1 else "")
     against = list(row.get("contradicts", ()))
@@ -87,12 +82,11 @@ def _finding(state: LoopState, row: dict, number: int) -> dict:
 
 
 def _known(state: LoopState, names: Iterable[str], what: str, must_not: bool = False) -> list[str]:
-    known = [name for name, one in state.criteria.items() if one.must_not or not must_not]
+    known = [name for name, row in state.criteria.items() if row.must_not or not must_not]
     for name in names:
         if name not in known:
-            raise Refused(
-                f"{what}: there is no {name[:20]}", f"SHAPE.md has: {', '.join(known) or 'none'}"
-            )
+            todo = f"SHAPE.md has: {', '.join(known) or 'none'}"
+            raise Refused(f"{what}: there is no {name[:20]}", todo)
     return list(names)
 
 
@@ -101,29 +95,19 @@ def _earlier(state: LoopState, name: str, what: str) -> str:
     if name.lower() == "none":
         return ""
     if name.upper() not in state.findings:
-        raise Refused(f"{what}: there is no {name[:20]}", f"there are: {_listed(state.findings)}")
+        raise Refused(f"{what}: there is no {name[:20]}", f"there are: {listed(state.findings)}")
     return name.upper()
 
 
 def _allowed(finding: dict, alternative: str) -> dict:
-    """The constraint check: guidance that would break a mustNot is replaced by the alternative, or
-    refused."""
+    """The constraint check: guidance that would break a mustNot is replaced, or refused."""
     guidance, broken = finding["guidance"], finding["violates"]
     if not broken or not guidance:
         return {"guidance": guidance or alternative}
     if not alternative or alternative == guidance:
-        raise Refused(
-            f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}",
-            "give an alternative: that does not",
-        )
+        what = f"the guidance of {finding['issue'][:60]!r} would break {', '.join(broken)}"
+        raise Refused(what, "give an alternative: that does not")
     return {"guidance": alternative, "replaced": guidance}
-
-
-def _listed(names: Iterable[str], most: int = 12) -> str:
-    rows = list(names)
-    return (", ".join(rows[-most:]) or "none") + (
-        f" and {len(rows) - most} before" if len(rows) > most else ""
-    )
 
 
 def needs_new_round(state: LoopState) -> bool:
@@ -135,15 +119,11 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
     """A finding that still keeps the gate shut: of the thorough review, of a decision that no
     longer holds, or of any review if it says that a mustNot has come true."""
     how = (finding.resolution or {}).get("how")
-    if (
-        how
-        and not (how == "task" and finding.severity == "BLOCKER")
-        or finding.severity == "SUGGESTION"
-    ):
+    to_do = how == "task" and finding.severity == BLOCKER
+    if how and not to_do or finding.severity == SUGGESTION:
         return False
-    if finding.source not in ("thorough", "decision") and not any(
-        one.id in finding.breaks for one in state.must_nots
-    ):
+    broken = any(row.id in finding.breaks for row in state.must_nots)
+    if finding.source not in ("thorough", "decision") and not broken:
         return False
     task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED
@@ -151,26 +131,24 @@ def unsettled(finding: Finding, state: LoopState) -> bool:
 
 def blockers_left(state: LoopState) -> int:
     """Blockers of the thorough review that neither a completed task nor a waiver has settled."""
-    return sum(one.severity == BLOCKER and unsettled(one, state) for one in state.findings.values())
+    return sum(row.severity == BLOCKER and unsettled(row, state) for row in state.findings.values())
 
 
 def passed(state: LoopState) -> bool:
-    """The thorough review has been held on this state of the work, with no blocker left and every
-    warning settled."""
+    """The thorough review was held on this state of the work, and nothing is unsettled."""
     if state.thorough is None or needs_new_round(state):
         return False
-    return not any(unsettled(one, state) for one in state.findings.values())
+    return not any(unsettled(row, state) for row in state.findings.values())
 
 
 def summary(state: LoopState) -> dict:
-    """`reviews` of the snapshot: `wave_N {score, issues, blockers}` and `thorough {passed,
-    blockers_remaining, …}`."""
+    """`reviews` of the snapshot: `wave_N` and `thorough`, with their figures."""
     rows = dict(state.reviews)
     if state.thorough is not None:
         rows["thorough"] = {
             "passed": passed(state),
             "blockers_remaining": blockers_left(state),
-            "findings_total": sum(one.source == "thorough" for one in state.findings.values()),
+            "findings_total": sum(row.source == "thorough" for row in state.findings.values()),
             "experts": state.thorough["experts"],
             "timestamp": state.thorough["timestamp"],
         }
@@ -178,62 +156,47 @@ def summary(state: LoopState) -> dict:
 
 
 def light(state: LoopState, wave: int, given: dict) -> list:
-    """`review --wave N`: recorded, never blocks. `given`: score, experts, and findings or the two
-    counts."""
-
+    """`review --wave N`: recorded, never blocks. `given`: score, experts, findings or counts."""
     stage.running(state)
-    closed = [one.number for one in state.waves if one.closed]
+    closed = [row.number for row in state.waves if row.closed]
     if wave not in closed:
-        raise Refused(
-            f"wave {wave} is not closed", f"closed waves: {', '.join(map(str, closed)) or 'none'}"
-        )
+        todo = f"closed waves: {', '.join(map(str, closed)) or 'none'}"
+        raise Refused(f"wave {wave} is not closed", todo)
     rows = findings(state, given["findings"])
     blocking = sum(row["severity"] == BLOCKER for row in rows)
-    issues, blockers = given.get("issues"), given.get("blockers")
-    data = {
-        "wave": wave,
-        "score": given["score"],
-        "issues": len(rows) - blocking if issues is None else issues,
-        "blockers": blocking if blockers is None else blockers,
-        "experts": _experts(state, given, LIGHT_EXPERTS),
-        "findings": rows,
-    }
-    return [("review_light", data), *decisions.lessons(state, rows, "review"), *breach(state, rows)]
+    counted = {"issues": len(rows) - blocking, "blockers": blocking}
+    said = {name: given[name] for name in counted if given.get(name) is not None}
+    experts = _experts(state, given, LIGHT_EXPERTS)
+    data = {"wave": wave, "score": given["score"], **counted, **said, "experts": experts}
+    review = ("review_light", {**data, "findings": rows})
+    return [review, *decisions.lessons(state, rows, "review"), *breach(state, rows)]
 
 
 def breach(state: LoopState, rows: list[dict]) -> list:
     """The pause that follows at once where a finding says that a mustNot has come true."""
     for row in rows:
-        for name in row["breaks"]:
-            if state.criteria[name].must_not:
+        for rule in (state.criteria[name] for name in row["breaks"]):
+            if rule.must_not:
                 where = f" ({row['place']})" if row["place"] else ""
-                reason = (
-                    f"{name} has come true: {state.criteria[name].text}; {row['id']}{where}: "
-                    f"{row['issue'][:300]}"
-                )
+                reason = f"{rule.id} has come true: {rule.text}; "
+                reason += f"{row['id']}{where}: {row['issue'][:300]}"
                 return [("paused", {"verdict": verdict.BREACHED, "reason": reason})]
     return []
 
 
 def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
-    names = given["experts"]
-    blocked = sorted(set(names) & set(state.settings.get("blocklist") or ()))
-    if blocked:
-        raise Refused(
-            f"{blocked[0]} is on the blocklist", "ask another: loopkit review --thorough names some"
-        )
-    if not bounds[0] <= len(set(names)) <= bounds[1]:
-        raise Refused(
-            prose.count(len(set(names)), "expert"),
-            f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own",
-        )
-    return names
+    names = set(given["experts"])
+    for name in sorted(names.intersection(panel.blocklist(state))):
+        todo = "ask another: loopkit review --thorough names some"
+        raise Refused(f"{name} is on the blocklist", todo)
+    if not bounds[0] <= len(names) <= bounds[1]:
+        todo = f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own"
+        raise Refused(prose.count(len(names), "expert"), todo)
+    return given["experts"]
 
 
 def check_due(state: LoopState) -> None:
-    """Raises Refused unless the thorough review may be held now: every task completed, the last
-    wave closed."""
-
+    """Raises Refused unless every task is completed and the last wave closed."""
     stage.running(state)
     if state.stage == stages.EXECUTING:
         stage.check_leave_executing(state)
@@ -242,8 +205,7 @@ def check_due(state: LoopState) -> None:
 
 
 def asked(state: LoopState, experts: list[str]) -> list:
-    """`review --thorough` without a file: whom it is given to. No line while those who were asked
-    may be at work."""
+    """`review --thorough` without a file: whom it is given to, unless they may be at work."""
     check_due(state)
     return [] if at_work(state) else [("review_asked", {"experts": experts})]
 
@@ -261,13 +223,18 @@ def at_work(state: LoopState) -> bool:
     return not done and (line > state.idle_at or not still_out(state))
 
 
+def with_experts(state: LoopState) -> bool:
+    """The thorough review was given to its experts and has not been recorded."""
+    since = max((state.thorough or {}).get("line", 0), state.last_completion)
+    return state.asked is not None and state.asked["line"] >= since
+
+
 def still_out(state: LoopState) -> int:
     """How many of those who were asked have not reported."""
     if state.asked is None:
         return 0
-    return max(
-        0, len(state.asked["experts"]) - (len(state.session.subagents) - state.asked["reported"])
-    )
+    reported = len(state.session.subagents) - state.asked["reported"]
+    return max(0, len(state.asked["experts"]) - reported)
 
 
 def thorough(state: LoopState, given: dict, size: int = 0) -> list:
@@ -281,82 +248,54 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
     check_due(state)
     experts = _experts(state, given, THOROUGH_EXPERTS)
     rows, score = findings(state, given["findings"]), given.get("score")
-    changes: list = convergence.settle(state, rows, size, score)
-    made = 0
-    for row in rows:
-        if "resolution" in row:
-            continue
+    decided = convergence.settle(state, rows, size, score)
+    made: list = []
+    for row in (row for row in rows if "resolution" not in row):
         if row["severity"] == BLOCKER:
             if not row["verify"]:
-                raise UsageFault(
-                    f"blocker {row['issue'][:60]!r} has no verify",
-                    'give verify: "<command that exits 0 when it is fixed>"',
-                )
-            change = work.remediation(
-                state, f"Fix: {row['issue']}", row["verify"], _told(row), row["files"], made
-            )
+                todo = 'give verify: "<command that exits 0 when it is fixed>"'
+                raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", todo)
+            change = _remediation(state, row, row["verify"], len(made))
             row["task"] = change[1]["task"]["id"]
-            changes.append(change)
-            made += 1
+            made.append(change)
         elif row["severity"] == WARNING and state.session.unattended:
             row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
-    review = (
-        "review_thorough",
-        {"round": number, "experts": experts, "size": size, "score": score, "findings": rows},
-    )
-    if state.stage == stages.EXECUTING:
-        changes.insert(0, stage.move(state, stages.REVIEW))
-    decided = sum(kind == "decision_recorded" for kind, _ in changes)
-    changes += [review, *decisions.lessons(state, rows, "review", decided)]
+    data = {"round": number, "experts": experts, "size": size, "score": score, "findings": rows}
+    changes = [stage.move(state, stages.REVIEW)] if state.stage == stages.EXECUTING else []
+    changes += [*decided, *made, ("review_thorough", data)]
+    changes += decisions.lessons(state, rows, "review", len(decided))
     if made:
         changes.append(("stage_moved", {"from": stages.REVIEW, "to": stages.EXECUTING}))
     return changes + breach(state, rows)
 
 
-def _told(row: dict) -> str:
-    """What the one who fixes a finding has to know."""
-    parts = (
-        row["guidance"],
-        row["reason"] and f"why: {row['reason']}",
-        row["place"] and f"where: {row['place']}",
-    )
-    return "\n".join(part for part in parts if part)
+def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Change:
+    """The task that fixes a finding; it is told what to know."""
+    parts = {"": row["guidance"], "why: ": row["reason"], "where: ": row["place"]}
+    why = "\n".join(head + text for head, text in parts.items() if text)
+    return work.remediation(state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number)
 
 
 def resolved(
-    state: LoopState, finding_id: str | Sequence[str], how: str, text: str, verify: str
-) -> list:
+    state: LoopState, ids: str | Sequence[str], how: str, text: str, verify: str
+) -> list[Change]:
     """`review resolve`: approve, task, discuss, skip; a blocker only by its task or by the person's
-    waiver.
-
-    finding_id: one id or several; all are settled in the same way, or none is.
-    """
+    waiver. ids: one or several findings; all are settled in the same way, or none is."""
     stage.running(state)
-    names = (
-        [finding_id]
-        if isinstance(finding_id, str)
-        else list(dict.fromkeys(one.upper() for one in finding_id))
-    )
+    names = [ids] if isinstance(ids, str) else list(dict.fromkeys(name.upper() for name in ids))
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
-        return [("finding_resolved", {"id": one.id, "how": how, "text": text}) for one in chosen]
+        return [("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen]
     if not verify:
-        raise UsageFault(
-            "a task needs a verification command",
-            f'loopkit review resolve {chosen[0].id} --task --verify "<command>"',
-        )
+        todo = f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
+        raise UsageFault("a task needs a verification command", todo)
     command.accept(verify)
-    changes: list = []
-    for place, one in enumerate(chosen):
-        change = work.remediation(
-            state, f"Fix: {one.issue}", verify, _told(one._asdict()), list(one.files), place
-        )
-        task_id = change[1]["task"]["id"]
-        changes += [
-            change,
-            ("finding_resolved", {"id": one.id, "how": how, "text": text, "task": task_id}),
-        ]
+    changes: list[Change] = []
+    for number, row in enumerate(chosen):
+        change = _remediation(state, row._asdict(), verify, number)
+        data = {"id": row.id, "how": how, "text": text, "task": change[1]["task"]["id"]}
+        changes += [change, ("finding_resolved", data)]
     if state.stage == stages.REVIEW:
         changes.append(stage.move(state, stages.EXECUTING))
     return changes
@@ -365,18 +304,13 @@ def resolved(
 def _settleable(state: LoopState, name: str, how: str, text: str) -> Finding:
     finding = state.findings.get(name.upper())
     if finding is None:
-        left = [one.id for one in state.findings.values() if unsettled(one, state)]
-        raise Refused(f"there is no finding {name[:20]}", f"unsettled: {_listed(left)}")
-    if finding.severity == BLOCKER and how != "waive" and not (how == "task" and not finding.task):
-        who = (
-            f"its task {finding.task} settles it, or the person"
-            if finding.task
-            else "a task of its own (--task), or the person"
-        )
-        raise Refused(
-            f"{finding.id} is a blocker",
-            f'{who}: loopkit review resolve {finding.id} --waive "<why>"',
-        )
+        left = [row.id for row in state.findings.values() if unsettled(row, state)]
+        raise Refused(f"there is no finding {name[:20]}", f"unsettled: {listed(left)}")
+    waive = f'loopkit review resolve {finding.id} --waive "<why>"'
+    if finding.severity == BLOCKER and how != "waive" and (how != "task" or finding.task):
+        own = "a task of its own (--task), or the person"
+        who = f"its task {finding.task} settles it, or the person" if finding.task else own
+        raise Refused(f"{finding.id} is a blocker", f"{who}: {waive}")
     if how == "waive" and not text.strip():
-        raise Refused("no reason given", f'loopkit review resolve {finding.id} --waive "<why>"')
+        raise Refused("no reason given", waive)
     return finding

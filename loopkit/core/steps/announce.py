@@ -1,5 +1,4 @@
-"""What a session is told: the hold, the pause, the announcement at its start. Bounded whatever the
-tasks are called."""
+"""What a session is told: the hold, the pause, the announcement at its start; of bounded length."""
 
 from __future__ import annotations
 
@@ -13,15 +12,13 @@ if TYPE_CHECKING:
 SHOWN = 3
 #: Characters at most (rule: what Claude must read).
 HOLD_LENGTH, PAUSE_LENGTH = 500, 500
-#: What a hold keeps to where the next command lets it: it stays in the conversation each time. A
-#: longer command than the last is not cut, since nobody could run it: `loopkit status` prints it
-#: whole.
+#: What a hold keeps to where it can, since it stays in the conversation. A command longer than the
+#: last is not cut, since nobody could run it: `loopkit status` prints it whole.
 USUAL_HOLD, LONGEST_NEXT = 224, 200
 
 
 def _open(work: dict, each: int) -> str:
-    """`T-001 “write it”; T-002 “test it” and 3 more`; the subjects are somebody's words, so they
-    stand in quotes."""
+    """`T-001 “write it”; T-002 “test it” and 3 more`; subjects are quoted: somebody's words."""
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
     named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
@@ -29,19 +26,19 @@ def _open(work: dict, each: int) -> str:
 
 
 def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
-    """The message of a hold: where the loop stands, what is open, the next command, how to leave; ≤
-    500 characters.
+    """The message of a hold: where the loop stands, what is open, the next command, how to leave.
 
     tokens: those of the whole loop where some have no price, so that no sum of money would be true;
     else 0.
     """
-    most = session.limit_iterations
-    money = (
-        f", ${usd:.2f} of ${session.limit_usd:g}" if session.limit_usd is not None and usd else ""
-    )
-    money = f", {tokens} tokens" if tokens else money
     head = f"Loop {snapshot['loop']}: {session.stage}, wave {snapshot['wave']['number']}"
-    head += f", iteration {turn}" + (f" of {most}" if most is not None else "") + money + "."
+    head += f", iteration {turn}"
+    head += f" of {session.limit_iterations}" if session.limit_iterations is not None else ""
+    if tokens:
+        head += f", {tokens} tokens"
+    elif session.limit_usd is not None and usd:
+        head += f", ${usd:.2f} of ${session.limit_usd:g}"
+    head += "."
     step = snapshot["next"] or ""
     step = prose.clean(step, LONGEST_NEXT) if 0 < len(step) <= LONGEST_NEXT else "loopkit status"
     tail = f"next: {step}\nTo leave it: loopkit cancel"
@@ -66,48 +63,45 @@ def unpriced(models: list, limit: float) -> str:
     names = prose.clean(", ".join(models), 120)
     return (
         f"loop: no price is known for {names}, so the limit of ${limit:g} cannot be kept; "
-        "iterations and time are. "
-        "Tokens are shown instead. For later loops: [prices] in .loop/config.toml"
+        "iterations and time are. Tokens are shown instead. "
+        "For later loops: [prices] in .loop/config.toml"
     )
 
 
 def paused(snapshot: dict, name: str, reason: str) -> str:
     """What the person reads when the hook lets a session go before the work is done."""
-    said = f"Loop {snapshot['loop']} paused ({name}): {prose.clean(reason, 300)}."
-    if name == verdict.STALLED:
-        said += " A second opinion: /counsel:panel."
-    return (said + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
+    text = f"Loop {snapshot['loop']} paused ({name}): {prose.clean(reason, 300)}."
+    text += " A second opinion: /counsel:panel." if name == verdict.STALLED else ""
+    return (text + " Go on: /loop:resume, end it: /loop:cancel")[:PAUSE_LENGTH]
 
 
 def resume(snapshot: dict, session: Session, mine: bool) -> str:
     """The announcement at a session's start, five lines. `mine`: this session owns the loop."""
     work = snapshot["tasks"]
-    rows = []
-    for name, row in snapshot["reviews"].items():
-        if name == "thorough":
-            rows.append(
-                "thorough "
-                f"{'passed' if row['passed'] else str(row['blockers_remaining']) + ' blockers'}"
-            )
-        else:
-            score = "–" if row["score"] is None else row["score"]
-            rows.append(f"{name} {score}/10 ({row['issues']} issues, {row['blockers']} blockers)")
-    if len(rows) > 4:
-        rows = [f"{len(rows) - 3} earlier", *rows[-3:]]
+    reviews = [_review(name, row) for name, row in snapshot["reviews"].items()]
+    if len(reviews) > 4:
+        reviews = [f"{len(reviews) - 3} earlier", *reviews[-3:]]
     step = snapshot["next"] if mine and session.status == verdict.RUNNING else "loopkit resume"
-    known = {
-        key: "–" if snapshot[key] is None else snapshot[key] for key in ("spec_score", "fit_score")
-    }
-    return "\n".join(
-        (
-            "[LOOP RESUME] Active loop detected",
-            f"Stage: {session.stage} | Spec: {known['spec_score']}/10 | Fit: {known['fit_score']}",
-            f"Progress: {work['completed']}/{work['total']} tasks | Wave: "
-            f"{snapshot['wave']['number']}",
-            f"Reviews: {', '.join(rows) or 'none'}",
-            f"Next: {prose.clean(step or 'loopkit status', 200)}",
-        )
+    spec, fit = (_dash(snapshot[key]) for key in ("spec_score", "fit_score"))
+    wave = snapshot["wave"]["number"]
+    return (
+        "[LOOP RESUME] Active loop detected\n"
+        f"Stage: {session.stage} | Spec: {spec}/10 | Fit: {fit}\n"
+        f"Progress: {work['completed']}/{work['total']} tasks | Wave: {wave}\n"
+        f"Reviews: {', '.join(reviews) or 'none'}\n"
+        f"Next: {prose.clean(step or 'loopkit status', 200)}"
     )
+
+
+def _review(name: str, row: dict) -> str:
+    if name == "thorough":
+        blockers = f"{row['blockers_remaining']} blockers"
+        return f"thorough {'passed' if row['passed'] else blockers}"
+    return f"{name} {_dash(row['score'])}/10 ({row['issues']} issues, {row['blockers']} blockers)"
+
+
+def _dash(value: object) -> object:
+    return "–" if value is None else value
 
 
 def foreign(subjects: list) -> str:

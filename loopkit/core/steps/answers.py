@@ -1,64 +1,48 @@
-"""What agents answer: which step a reply is about, what it changes, what follows from one that does
-not fit."""
+"""What agents answer: which step a reply is about, what it changes, what an invalid one means."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..journal import prose, stage, verdict
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
+from ..journal.state import LoopState
 from ..plan import roles, work
-from ..plan.roles import (
-    DIAGNOSIS,
-    FIX,
-    IMPLEMENTATION,
-    KINDS,
-    OF_GOAL,
-    OF_PLAN,
-    PLAN,
-    REPLAN,
-    TEST,
-    VERIFICATION,
-)
+from ..plan.roles import DIAGNOSIS, FIX, IMPLEMENTATION, PLAN, REPLAN, TEST, VERIFICATION
 from . import briefing, due, kinds, policies
+from .kinds import Step
 from .policies.attempt import Misfit
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from .kinds import Step
 
 #: Characters of an invalid reply that are kept, and of one that stands for a report.
 _KEPT, _REPORT = 4000, 1000
 
 
 def find(state: LoopState, kind: str, target: str | None) -> Step:
-    """The step that a reply answers. Raises UsageFault for no such kind or target, Refused where it
-    is not awaited."""
+    """The step that a reply answers. UsageFault for an unknown one, Refused for one not awaited."""
     stage.running(state)
-    if kind not in KINDS:
-        raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(KINDS))
-    if kind == PLAN:
-        if target is not None:
-            raise UsageFault(
-                f"a plan is about the whole loop, not {target[:40]!r}",
-                "loopkit reply plan --file -",
-            )
-    elif target is None:
-        raise UsageFault(
-            f"a {kind} of what?", f"name its target: loopkit reply {kind} T-001 --file -"
-        )
-    elif kind != VERIFICATION or target not in (OF_PLAN, OF_GOAL):
-        target = work.find(state, target).id
+    target = _target(state, kind, target)
     name = roles.key(kind, target)
-    about = [one for one in due.awaited(state) if one.subject == target]
-    for one in about:
-        if kinds.key(one) == name:
-            return one
-    for one in about:  # it has to be dispatched first
-        todo = briefing.reply(one) if due.is_out(state, one) else kinds.WAVE_NEXT
-        raise Refused(f"no {name} is awaited, but {kinds.key(one)}", f"next: {todo}")
+    steps = [step for step in due.awaited(state) if step.subject == target]
+    for step in steps:
+        if kinds.key(step) == name:
+            return step
+    for step in steps:  # it has to be dispatched first
+        todo = briefing.reply(step) if due.is_out(state, step) else kinds.WAVE_NEXT
+        raise Refused(f"no {name} is awaited, but {kinds.key(step)}", f"next: {todo}")
     raise NotYet(f"no {name} is awaited")
+
+
+def _target(state: LoopState, kind: str, target: str | None) -> str | None:
+    if kind not in roles.KINDS:
+        raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(roles.KINDS))
+    if kind == PLAN and target is not None:
+        what = f"a plan is about the whole loop, not {target[:40]!r}"
+        raise UsageFault(what, "loopkit reply plan --file -")
+    if kind == PLAN or kind == VERIFICATION and target in (roles.OF_PLAN, roles.OF_GOAL):
+        return target
+    if target is None:
+        todo = f"name its target: loopkit reply {kind} T-001 --file -"
+        raise UsageFault(f"a {kind} of what?", todo)
+    return work.find(state, target).id
 
 
 def answered(
@@ -71,46 +55,44 @@ def answered(
     instead: dict | None = None,
     final: bool = False,
 ) -> list[Change]:
-    """A role's reply. `reply`: its fields as they are named, or None where `text` does not fit, for
-    the reason `error`. final: its agent was asked to correct it, and has ended.
+    """A role's reply. `reply`: its fields, or None where `text` is invalid, for the reason `error`.
+    final: its agent was asked to correct it, and has ended.
 
-    The first reply that does not fit is only noted: the same step is due again. The second counts
-    as something (rule: Structured replies): a plan or replan as `instead` (what a numbered list
-    gave) or as none, a test or judgement as failed, a diagnosis as an unknown answer, a report as
-    what it says. A planner that gives nothing usable for the third time pauses the loop.
+    The first invalid reply is only noted: the same step is due again. The second counts as
+    something (rule: Structured replies): a plan or replan as `instead` (what a numbered list gave)
+    or as none, a test or judgement as failed, a diagnosis as an unknown answer, a report as what it
+    says. A planner that gives nothing usable for the third time pauses the loop.
     """
-    one = find(state, kind, target)
+    step = find(state, kind, target)
     policy = policies.of(state)
     if reply is not None:
         try:
-            return policy.on_reply(state, one, reply)
+            return policy.on_reply(state, step, reply)
         except Misfit as fault:
             error = str(fault)
-    row = {"kind": kind, "task": one.subject, "error": error[:_KEPT], "text": text[:_KEPT]}
+    row = {"kind": kind, "task": step.subject, "error": error[:_KEPT], "text": text[:_KEPT]}
     changes: list[Change] = [("reply_unfit", row)]
-    misses = state.supervision.misses.get(kinds.key(one), 0) + 1
+    misses = state.supervision.misses.get(kinds.key(step), 0) + 1
     if misses < 2 and not final:
         return changes
     if kind in (PLAN, REPLAN):
-        return _planless(state, one, changes, misses, instead)
+        return _planless(state, step, changes, misses, instead)
     noted = [] if final and kind in (IMPLEMENTATION, FIX) else changes  # words are a report too
-    return noted + policy.on_reply(state, one, _counts_as(kind, error, text))
+    return noted + policy.on_reply(state, step, _counts_as(kind, error, text))
 
 
 def _planless(
-    state: LoopState, one: Step, changes: list, misses: int, instead: dict | None
+    state: LoopState, step: Step, changes: list, misses: int, instead: dict | None
 ) -> list[Change]:
     if instead is not None:
         try:
-            return changes + policies.of(state).on_reply(state, one, instead)
+            return changes + policies.of(state).on_reply(state, step, instead)
         except Misfit as fault:
             changes[0][1]["error"] += f"; as a list: {fault}"
     if misses < roles.MOST_MISSES:
         return changes
-    what = (
-        f"no usable {kinds.key(one)} in {misses} replies: "
-        f"{prose.clean(changes[0][1]['error'], 300)}"
-    )
+    error = prose.clean(changes[0][1]["error"], 300)
+    what = f"no usable {kinds.key(step)} in {misses} replies: {error}"
     return [*changes, ("paused", {"verdict": verdict.PLANNER_UNUSABLE, "reason": what})]
 
 
@@ -118,13 +100,8 @@ def _counts_as(kind: str, error: str, text: str) -> dict:
     """What a reply that stays invalid is taken for."""
     what = f"the {kind} could not be read: {error}"
     if kind == TEST:
-        return {
-            "status": "failed",
-            "testsRun": 0,
-            "testsPassed": 0,
-            "testsFailed": 0,
-            "fixPlan": what,
-        }
+        counts = dict.fromkeys(("testsRun", "testsPassed", "testsFailed"), 0)
+        return {"status": "failed", **counts, "fixPlan": what}
     if kind == VERIFICATION:
         return {"score": None, "feedback": what}
     if kind == DIAGNOSIS:

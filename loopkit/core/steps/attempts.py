@@ -1,35 +1,28 @@
-"""When a task may start, what follows a check that ran, and an attempt that came to nothing.
-Deciders: (state, input) → journal lines; refusals raise."""
+"""When a task may start, what follows a check that ran or a failed attempt; refusals raise."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..evidence import command, tiers
 from ..journal import stage, stages
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..plan import work, worktrees
 from . import kinds, policies
-
-if TYPE_CHECKING:
-    from ..journal.state import LoopState
-    from ..journal.task import Task
 
 #: The error of an attempt that was given up without one.
 NO_ERROR = "no error given"
 
 
 def startable(state: LoopState, task: Task) -> bool:
-    """Whether a pending task waits for nothing: no blocker, no panel, no split, no missing
-    command."""
+    """Whether a pending task waits for nothing: no blocker, panel, split or missing command."""
     return state.is_free(task) and not _wants(state, task)
 
 
 def _wants(state: LoopState, task: Task) -> tuple[str, str] | None:
-    """(why, kind of the step that comes first) of a task that may not start though nothing blocks
-    it."""
+    """(why a task may not start though nothing blocks it, kind of the step that comes first)."""
     held = policies.of(state).held(state, task)
     if held:
         return held, kinds.OPEN_WAVE
@@ -43,7 +36,7 @@ def _wants(state: LoopState, task: Task) -> tuple[str, str] | None:
 def check_start(state: LoopState, task: Task) -> None:
     """Raises Refused where a task may not start."""
     tasks.moved(task, tasks.IN_PROGRESS)
-    open_blockers = [one for one in task.blocked_by if one in state.open]
+    open_blockers = [blocker for blocker in task.blocked_by if blocker in state.open]
     if open_blockers:
         raise NotYet(f"{task.id} waits for {', '.join(open_blockers)}")
     wants = _wants(state, task)
@@ -54,8 +47,7 @@ def check_start(state: LoopState, task: Task) -> None:
 
 
 def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
-    """The task that a verification is about. Refused unless it runs (or is looked at again) with
-    its own command."""
+    """The task that a verification is about. Refused unless it runs, with its stored command."""
     stage.running(state)
     task = work.find(state, task_id)
     late = task.id in state.interrupted  # its agent was not gone after all
@@ -73,22 +65,19 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
 
 def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """What follows a verification that ran. `outcome`: passed, exit, log, seconds, head, files,
-    output (last lines).
-
-    worktree: where it ran, if that was a worktree of the task's own: then nothing follows before it
-    is merged.
+    output (last lines); worktree, if it ran in one of the task's own: nothing follows before it is
+    merged.
     """
-    data = {key: outcome[key] for key in ("passed", "exit", "log", "seconds", "head", "files")}
-    row = {
-        "id": task.id,
-        "run": task.runs + 1,
-        "command": task.verify,
-        "tier": tiers.due(task.failing),
-        **data,
-    }
-    mark = {} if outcome["passed"] else {"signature": _signature(outcome)}
-    apart = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
-    changes: list[Change] = [("task_verified", {**row, **mark, **apart})]
+    row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
+    row["tier"] = tiers.due(task.failing)
+    row.update({key: outcome[key] for key in tiers.OUTCOME})
+    mark = {}
+    if not outcome["passed"]:
+        from ..evidence import signature  # its patterns are only paid for where something failed
+
+        mark["signature"] = outcome.get("signature") or signature.of(outcome["output"])
+    isolated = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
+    changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
     if task.status != tasks.COMPLETED:
@@ -102,39 +91,29 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     return changes
 
 
-def _signature(outcome: dict) -> str:
-    from ..evidence import signature  # its patterns are only paid for where something failed
-
-    return outcome.get("signature") or signature.of(outcome["output"])
-
-
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
     """`task fail`: the attempt is given up."""
     stage.running(state)
     task = work.find(state, task_id)
     tasks.moved(task, tasks.FAILED)
-    return _lost(state, task, "given up", error or NO_ERROR, suggested)
+    return _failure(state, task, "given up", error or NO_ERROR, suggested)
 
 
 def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Change]:
     """A result that began at another commit than it was given: one attempt, both commits named."""
-    error = (
-        f"the worktree of {task.id} was given {base} to begin with, its work begins at {reported}"
-    )
-    return _lost(state, task, "began at another commit than it was given", error)
+    given = f"the worktree of {task.id} was given {base} to begin with"
+    error = f"{given}, its work begins at {reported}"
+    return _failure(state, task, "began at another commit than it was given", error)
 
 
 def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
-    """A result that contradicts what others have done meanwhile: one attempt, the paths as its
-    error."""
-    error = (
-        f"changed meanwhile by others as well: {worktrees.named(paths)}; do it again on top of "
-        "what is there now"
-    )
-    return _lost(state, task, "cannot be merged", error)
+    """A result that contradicts what others have done meanwhile: one attempt, its paths named."""
+    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; "
+    error += "do it again on top of what is there now"
+    return _failure(state, task, "cannot be merged", error)
 
 
-def _lost(
+def _failure(
     state: LoopState, task: Task, result: str, error: str, suggested: str | None = None
 ) -> list[Change]:
     failure = work.failure(state, task, result, error, suggested)

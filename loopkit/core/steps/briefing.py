@@ -1,24 +1,22 @@
-"""What a role is told for a step: facts by scope and none beyond. Texts are as somebody wrote them,
-uncut; whoever renders them quotes and cuts."""
+"""What a role is told for a step: facts by scope, uncut; whoever renders them quotes and cuts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ..journal import parts, prose, settings
 from ..journal import task as tasks
+from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..memory import decisions
 from ..plan import roles
 from ..request import clarify
 from ..review import panel
 from . import kinds, policies
+from .kinds import Step
 from .policies import planning
-
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
-    from ..journal.task import Evidence, Task
-    from .kinds import Step
 
 SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
@@ -45,10 +43,8 @@ FACTS: dict[str, list[str]] = {
 
 #: Attempts after which a diagnosis is advised against another retry.
 LATE = 2
-#: Characters of the line of a decision.
-LONGEST_REASON = 400
-#: Characters of a subject in an agent line.
-LONGEST_SUBJECT = 100
+#: Characters of the line of a decision, of a subject in an agent line.
+LONGEST_REASON, LONGEST_SUBJECT = 400, 100
 
 
 def scope(state: LoopState, step: Step) -> str:
@@ -63,9 +59,9 @@ def scope(state: LoopState, step: Step) -> str:
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
     """All that a brief of this step may hold, by name; what is out of its scope has no name here.
 
-    Always there: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None),
-    invalid (what was wrong with the last reply, or ""), check (the line that verifies the task, or
-    ""), and what `extra` brings.
+    Always: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), invalid
+    (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""),
+    `extra`.
     """
     about, kind = scope(state, step), asked_as(step)
     name = f"{kind} {about}" if kind == roles.VERIFICATION else kind
@@ -81,13 +77,13 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     task = state.tasks.get(step.subject or "")
     row["check"] = check(task) if task else ""
     for fact in FACTS[name]:
-        row[fact] = _GIVEN[fact](state, task)
+        row[fact] = _VALUES[fact](state, task)
     return {**row, **extra}
 
 
 def common(state: LoopState) -> dict:
     """What everybody is told, for who works on no task."""
-    return {fact: _GIVEN[fact](state, None) for fact in ("goal", "success", "must_nots")}
+    return {fact: _VALUES[fact](state, None) for fact in ("goal", "success", "must_nots")}
 
 
 # -- dispatching
@@ -115,12 +111,12 @@ def shown(step: Step) -> dict:
 
 
 def reply(step: Step) -> str:
-    """The line that hands the answer to a step over."""
+    """The line that submits the answer to a step."""
     return f"loopkit reply {kinds.key(step)} --file -"
 
 
 def agent(state: LoopState, step: Step, brief: str) -> str:
-    """The line that hands a step to a subagent. brief: the path of what it reads."""
+    """The line that gives a step to a subagent. brief: the path of what it reads."""
     task = state.tasks.get(step.subject or "")
     what = _DOING[step.kind]
     if task is not None:
@@ -158,94 +154,66 @@ def _goal(state: LoopState, task: Task | None) -> dict:
 
 def _success(state: LoopState, task: Task | None) -> list:
     """(name, text, the command that will be run, whether the task serves it) of each criterion."""
-    own = task.criteria if task else ()
+    served = task.criteria if task else ()
     return [
-        (one.id, one.text, one.command, one.id in own)
-        for one in state.criteria.values()
-        if not one.must_not
+        (row.id, row.text, row.command, row.id in served)
+        for row in state.criteria.values()
+        if not row.must_not
     ]
 
 
-def _must_nots(state: LoopState, task: Task | None) -> list:
-    """(name, text, the command that will be run)."""
-    return [(one.id, one.text, one.command) for one in state.must_nots]
-
-
-def _about(state: LoopState, task: Task) -> dict:
+def _about(state: LoopState, task: Task | None) -> dict | None:
+    if task is None:
+        return None
+    known = [name for name in task.criteria if name in state.criteria]
     return {
-        "id": task.id,
-        "subject": task.subject,
-        "description": task.description,
-        "criteria": [
-            (one, state.criteria[one].text) for one in task.criteria if one in state.criteria
-        ],
+        **{name: getattr(task, name) for name in ("id", "subject", "description")},
+        **{name: getattr(task, name) for name in ("verify", "complexity")},
+        "criteria": [(name, state.criteria[name].text) for name in known],
         "files": list(task.files),
-        "verify": task.verify,
-        "complexity": task.complexity,
     }
-
-
-def _item(state: LoopState, task: Task | None) -> dict | None:
-    return None if task is None else _about(state, task)
-
-
-def _parent(state: LoopState, task: Task | None) -> dict | None:
-    parent = state.tasks.get((task.parent if task else None) or "")
-    return None if parent is None else _about(state, parent)
 
 
 def _plan_tasks(state: LoopState, task: Task | None) -> list[dict]:
     return [
         {
-            "id": one.id,
-            "subject": one.subject,
-            "description": one.description,
-            "files": list(one.files),
-            "complexity": one.complexity,
-            "criteria": list(one.criteria),
-            "verify": one.verify,
-            "after": list(one.blocked_by),
-            "status": one.status,
+            **{name: getattr(row, name) for name in ("id", "subject", "complexity", "verify")},
+            "description": row.description,
+            "files": list(row.files),
+            "criteria": list(row.criteria),
+            "after": list(row.blocked_by),
+            "status": row.status,
         }
-        for one in state.tasks.values()
-        if one.kind == "work"
+        for row in state.tasks.values()
+        if row.kind == "work"
     ]
 
 
 def _proposed(state: LoopState, task: Task | None) -> dict:
     """What the planner said beside the tasks."""
     plan = state.supervision.plan or {}
-    return {name: list(plan.get(name) or ()) for name in ("risks", "assumptions")} | {
-        "warning": plan.get("warning", "")
-    }
+    lists = {name: list(plan.get(name) or ()) for name in ("risks", "assumptions")}
+    return {**lists, "warning": plan.get("warning", "")}
 
 
 def _done(state: LoopState, task: Task | None) -> list[dict]:
     """Completed tasks with their evidence; one that was split stands for its subtasks."""
-    rows = []
-    for one in state.tasks.values():
-        if one.status != tasks.COMPLETED:
-            continue
-        seen = one.evidence
-        rows.append(
-            {
-                "id": one.id,
-                "subject": one.subject,
-                "verify": one.verify,
-                "evidence": None if seen is None else _seen(seen),
-                "score": (one.judged or {}).get("score"),
-                "summary": (one.coded or {}).get("summary", ""),
-                "files": list((one.coded or {}).get("files") or one.files),
-            }
-        )
-    return rows
+    return [
+        {
+            **{name: getattr(row, name) for name in ("id", "subject", "verify")},
+            "evidence": _evidence(row),
+            "score": (row.judged or {}).get("score"),
+            "summary": (row.coded or {}).get("summary", ""),
+            "files": list((row.coded or {}).get("files") or row.files),
+        }
+        for row in state.tasks.values()
+        if row.status == tasks.COMPLETED
+    ]
 
 
 def _history(state: LoopState, task: Task | None) -> list[dict]:
-    """Every failed attempt: attempt, approach, result, error, at; score and feedback where it was
-    judged."""
-    rows = task.history if task else ()
-    return [{"score": None, "feedback": "", **one} for one in rows]
+    """Every failed attempt: attempt, approach, result, error, at; score, feedback where judged."""
+    return [{"score": None, "feedback": "", **row} for row in (task.history if task else ())]
 
 
 def _again(state: LoopState, task: Task | None) -> dict | None:
@@ -267,13 +235,14 @@ def _work(state: LoopState, task: Task | None) -> dict:
     seen, tested = task.evidence, task.tested
     return {
         "coded": task.coded,
-        "tested": None if tested is None else {**tested, "fresh": tested["line"] > since},
-        "evidence": None if seen is None else {**_seen(seen), "fresh": seen.line > since},
+        "tested": tested and {**tested, "fresh": tested["line"] > since},
+        "evidence": seen and {**(_evidence(task) or {}), "fresh": seen.line > since},
     }
 
 
-def _seen(evidence: Evidence) -> dict:
-    return {"passed": evidence.passed, "exit": evidence.exit, "log": evidence.log}
+def _evidence(task: Task) -> dict | None:
+    seen = task.evidence
+    return seen and {"passed": seen.passed, "exit": seen.exit, "log": seen.log}
 
 
 def _judged(state: LoopState, task: Task | None) -> dict | None:
@@ -282,34 +251,15 @@ def _judged(state: LoopState, task: Task | None) -> dict | None:
     return judged if judged and judged.get("band") == "revise" else None
 
 
-def _cycles(state: LoopState, task: Task | None) -> tuple[int, int]:
-    """(this fix, at most)."""
-    return (task.fixes if task else 0) + 1, settings.of(state, "max_fix_cycles")
-
-
 def _diagnosis(state: LoopState, task: Task | None) -> dict | None:
-    found = task.diagnosis if task else None
-    return found if found and (found.get("reasoning") or found.get("blockers")) else None
-
-
-def _advice(state: LoopState, task: Task | None) -> dict | None:
-    return panel.advice(state, task.id) if task else None
-
-
-def _said(state: LoopState, task: Task | None) -> str:
-    """What the person answered when a recovery asked last."""
-    return state.history.answer
+    known = task.diagnosis if task else None
+    return known if known and (known.get("reasoning") or known.get("blockers")) else None
 
 
 def _counts(state: LoopState, task: Task | None) -> dict:
     """completed, failed, pending, total."""
-    done, failed = state.counts[tasks.COMPLETED], state.counts[tasks.FAILED]
-    return {
-        "completed": done,
-        "failed": failed,
-        "pending": state.counts[tasks.PENDING],
-        "total": len(state.tasks),
-    }
+    names = (tasks.COMPLETED, tasks.FAILED, tasks.PENDING)
+    return {**{name: state.counts[name] for name in names}, "total": len(state.tasks)}
 
 
 def _place(state: LoopState, task: Task | None) -> dict:
@@ -323,70 +273,61 @@ def _place(state: LoopState, task: Task | None) -> dict:
     }
 
 
-def _late(state: LoopState, task: Task | None) -> bool:
-    return task is not None and task.attempts >= LATE
-
-
-def _review(state: LoopState, task: Task | None) -> dict | None:
-    """The review that sent the plan back: score, feedback, issues, missing."""
-    return state.supervision.review if state.supervision.standing == parts.REVISE else None
-
-
-def _answers(state: LoopState, task: Task | None) -> list[dict]:
-    return [one for one in state.supervision.questions if one["answer"] is not None]
-
-
-def _short(state: LoopState, task: Task | None) -> dict | None:
-    """The judgement that the goal is not reached by what was planned: more tasks are wanted."""
-    return state.supervision.goal if roles.short(state.supervision) else None
-
-
-def _bands(state: LoopState, task: Task | None) -> dict | None:
-    """Scores from which on work is approved, or revised within the attempt; None without scores."""
-    return policies.of(state).bands(state)
-
-
 def _reasons(state: LoopState, task: Task | None) -> list[str]:
-    """The live decisions, those that touch the files of the task first, and the anti-patterns that
-    do, a line each; all of them for a plan."""
+    """The live decisions, those about the task's files first, and the anti-patterns about them, a
+    line each; all of them for a plan."""
     lessons = state.decision_log.anti_patterns
     if task is not None:
-        lessons = [one for one in decisions.touching(state, task.files) if decisions.is_lesson(one)]
+        lessons = [row for row in decisions.touching(state, task.files) if decisions.is_lesson(row)]
     rows = [*decisions.in_view(state, task.files if task else ()), *lessons]
-    return [decisions.line(one, LONGEST_REASON) for one in rows]
+    return [decisions.line(row, LONGEST_REASON) for row in rows]
 
 
-def _sizes(state: LoopState, task: Task | None) -> dict:
-    """How many tasks a plan has without and with a warning, and how many subtasks a replan: (least,
-    most) each."""
-    wide = (planning.LEAST, planning.MOST)
-    return {"expected": (planning.FEW, planning.MANY), "accepted": wide, "subtasks": wide}
-
-
-_GIVEN = {
+_WIDE = (planning.LEAST, planning.MOST)
+_VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "goal": _goal,
     "success": _success,
-    "must_nots": _must_nots,
-    "item": _item,
+    # (name, text, the command that will be run)
+    "must_nots": lambda state, task: [(row.id, row.text, row.command) for row in state.must_nots],
+    "item": _about,
     "again": _again,
-    "parent": _parent,
+    "parent": lambda state, task: _about(
+        state, state.tasks.get(task.parent or "") if task else None
+    ),
     "plan_tasks": _plan_tasks,
     "proposed": _proposed,
     "done": _done,
     "history": _history,
     "work": _work,
     "judged": _judged,
-    "cycles": _cycles,
+    # (this fix, at most)
+    "cycles": lambda state, task: (
+        (task.fixes if task else 0) + 1,
+        settings.of(state, "max_fix_cycles"),
+    ),
     "diagnosis": _diagnosis,
-    "advice": _advice,
-    "said": _said,
+    "advice": lambda state, task: panel.advice(state, task.id) if task else None,
+    # what the person answered when a recovery asked last
+    "said": lambda state, task: state.history.answer,
     "counts": _counts,
     "place": _place,
-    "late": _late,
-    "review": _review,
-    "answers": _answers,
-    "short": _short,
-    "bands": _bands,
+    "late": lambda state, task: task is not None and task.attempts >= LATE,
+    # the review that sent the plan back: score, feedback, issues, missing
+    "review": lambda state, task: (
+        state.supervision.review if state.supervision.standing == parts.REVISE else None
+    ),
+    "answers": lambda state, task: [
+        row for row in state.supervision.questions if row["answer"] is not None
+    ],
+    # the judgement that the goal is not reached by what was planned: more tasks are wanted
+    "short": lambda state, task: state.supervision.goal if roles.short(state.supervision) else None,
+    # scores from which on work is approved, or revised within the attempt; None without scores
+    "bands": lambda state, task: policies.of(state).bands(state),
     "reasons": _reasons,
-    "sizes": _sizes,
+    # tasks of a plan without and with a warning, subtasks of a replan: (least, most) each
+    "sizes": lambda state, task: {
+        "expected": (planning.FEW, planning.MANY),
+        "accepted": _WIDE,
+        "subtasks": _WIDE,
+    },
 }

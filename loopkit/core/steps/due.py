@@ -6,19 +6,19 @@ Each rule imports what only it needs: a check that passes waits for none of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..journal import parts, stage, stages, verdict
 from ..journal import task as tasks
+from ..journal.state import LoopState
 from ..plan import roles, worktrees
 from . import attempts, kinds, policies
-from .kinds import step
+from .kinds import Step, step
+from .policies import Policy
 
 if TYPE_CHECKING:
     from ..health.recovery import Play
-    from ..journal.state import LoopState
-    from .kinds import Step
-    from .policies.policy import Policy
 
 
 def due(state: LoopState) -> list[Step]:
@@ -30,13 +30,12 @@ def due(state: LoopState) -> list[Step]:
     for rule in _RULES:
         steps = rule(state, policy)
         if steps:
-            return steps if rule in _ASIDE else [*steps, *policy.beside(state)]
+            return [*steps, *policy.beside(state)] if rule in _TOGETHER else steps
     return [step(kinds.LOOK)]
 
 
 def briefed(state: LoopState) -> list[Step]:
-    """The steps whose agents are asked with a prompt of their own, dispatched or not; of these also
-    what is not at the front."""
+    """The steps whose agents have a prompt of their own, dispatched or not, later ones included."""
     session = state.session
     if session.status != verdict.RUNNING or session.question is not None:
         return []
@@ -44,25 +43,25 @@ def briefed(state: LoopState) -> list[Step]:
 
 
 def is_out(state: LoopState, one: Step) -> bool:
-    """It was dispatched, is not lost, and has no reply yet."""
+    """It was dispatched, is not orphaned, and has no reply yet."""
     return roles.is_out(state, kinds.key(one))
 
 
 def awaited(state: LoopState) -> list[Step]:
     """The steps whose agents' answers are taken now."""
     steps = briefed(state)
-    agents = [one for one in due(state) if kinds.KINDS[one.kind].who == kinds.AGENT]
-    return [*steps, *(one for one in agents if one not in steps)]
+    agents = [each for each in due(state) if kinds.KINDS[each.kind].who == kinds.AGENT]
+    return [*steps, *(each for each in agents if each not in steps)]
 
 
 def undispatched(state: LoopState) -> list[Step]:
     """What can be dispatched now."""
-    return [one for one in briefed(state) if not is_out(state, one)]
+    return [each for each in briefed(state) if not is_out(state, each)]
 
 
 def outstanding(state: LoopState) -> list[Step]:
     """What was dispatched and has no reply yet."""
-    return [one for one in briefed(state) if is_out(state, one)]
+    return [each for each in briefed(state) if is_out(state, each)]
 
 
 # -- the rules, in the order of precedence
@@ -85,27 +84,21 @@ def _request(state: LoopState, policy: Policy) -> list[Step]:
     return [step(kinds.SHAPE)] if state.stage == stages.SHAPE else []
 
 
-def _plan(state: LoopState, policy: Policy) -> list[Step]:
-    return policy.planning(state) if state.stage == stages.DECOMPOSE else []
-
-
 def _wave(state: LoopState, policy: Policy) -> list[Step]:
     """The open wave: results are brought together once nobody works any more; whose attempt was cut
     short can be started again, or waits for another by now."""
     if state.wave is None:
         return []
     if worktrees.used(state) and not policy.at_work(state):
-        together = worktrees.unchecked(state), worktrees.unmerged(state)
-        if any(together):
-            kind, names = (kinds.CHECK if together[0] else kinds.MERGE), together[0] or together[1]
-            return [step(kind, one) for one in names]
-    steps = policy.in_wave(state) + [policy.work(one) for one in _back(state)]
-    return steps or [policy.closing(state)]
-
-
-def _back(state: LoopState) -> list[tasks.Task]:
-    cut = [state.tasks[one] for one in state.interrupted]
-    return [one for one in cut if attempts.startable(state, one)]
+        for kind, names in (
+            (kinds.CHECK, worktrees.unchecked(state)),
+            (kinds.MERGE, worktrees.unmerged(state)),
+        ):
+            if names:
+                return [step(kind, name) for name in names]
+    interrupted = [state.tasks[name] for name in state.interrupted]
+    again = [policy.work(task) for task in interrupted if attempts.startable(state, task)]
+    return policy.in_wave(state) + again or [policy.closing(state)]
 
 
 def _recovery(state: LoopState, policy: Policy) -> list[Step]:
@@ -115,51 +108,42 @@ def _recovery(state: LoopState, policy: Policy) -> list[Step]:
 
 def of_play(play: Play) -> Step:
     """The step that a recovery is done by."""
-    kind = _PLAYS.get(play.kind)
-    return step(kind, play.subject) if kind else step(kinds.RECOVER)
+    return step(_PLAYS[play.kind], play.subject) if play.kind in _PLAYS else step(kinds.RECOVER)
 
 
 #: Plays that somebody else does than loopkit itself.
 _PLAYS = {parts.ROLLBACK: kinds.ROLLBACK, parts.SPLIT: kinds.SPLIT, parts.PANEL: kinds.PANEL}
 
 
-def _between(state: LoopState, policy: Policy) -> list[Step]:
-    return policy.between_waves(state)
-
-
 def _tasks(state: LoopState, policy: Policy) -> list[Step]:
     """Open tasks: what one of them needs first, then the next wave, then what they wait for."""
     if not state.open and state.stage != stages.DECOMPOSE:
         return []
+    opened = [state.tasks[name] for name in state.open]
     first = (
-        [_failed(state.tasks[one]) for one in state.open if _is_failed(state.tasks[one])]
-        or [step(kinds.SPLIT, one) for one in state.narrow]
-        or [step(kinds.SET_CHECK, one) for one in state.bare]
-        or [step(kinds.PANEL, one) for one in state.due]
+        [_after_failure(task) for task in opened if task.status == tasks.FAILED]
+        or [step(kinds.SPLIT, name) for name in state.narrow]
+        or [step(kinds.SET_CHECK, name) for name in state.bare]
+        or [step(kinds.PANEL, name) for name in state.due]
     )
     if first:
         return first
     if state.ready or state.counts[tasks.IN_PROGRESS]:
         return [step(kinds.OPEN_WAVE, len(state.waves) + 1)]
-    outside = [one for one in state.open if tasks.is_blocked_outside(state.tasks[one])]
+    outside = [step(kinds.UNBLOCK, task.id) for task in opened if tasks.is_blocked_outside(task)]
     if outside:
-        return [step(kinds.UNBLOCK, one) for one in outside]
+        return outside
     from . import resumption
 
     return [step(kinds.BELATED if resumption.belated(state) else kinds.LOOK)]
 
 
-def _is_failed(task: tasks.Task) -> bool:
-    return task.status == tasks.FAILED
-
-
-def _failed(task: tasks.Task) -> Step:
+def _after_failure(task: tasks.Task) -> Step:
     """The loop's end or the way back, where the line that says so is missing; else a split."""
     from ..plan import escalation
 
-    if task.action == escalation.IMPOSSIBLE or not task.attempts:
-        return step(kinds.BELATED, task.id)
-    return step(kinds.SPLIT, task.id)
+    belated = task.action == escalation.IMPOSSIBLE or not task.attempts
+    return step(kinds.BELATED if belated else kinds.SPLIT, task.id)
 
 
 def _end(state: LoopState, policy: Policy) -> list[Step]:
@@ -168,17 +152,29 @@ def _end(state: LoopState, policy: Policy) -> list[Step]:
     again = state.thorough is None or review.needs_new_round(state)
     if state.stage == stages.EXECUTING or again:
         return [step(kinds.THOROUGH_REVIEW)]
-    left = [one for one in state.findings.values() if review.unsettled(one, state)]
+    left = [row.id for row in state.findings.values() if review.unsettled(row, state)]
     if left:
-        return [step(kinds.RESOLVE, one.id) for one in left]
+        return [step(kinds.RESOLVE, name) for name in left]
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
         return [step(kinds.GATE)]
     # RESEARCH does not complete: more has to be found out, then the gate is answered anew
-    more = gate.get("card") == verdict.RESEARCH
-    return [step(kinds.GATE_AGAIN if more else kinds.COMPLETE)]
+    return [step(kinds.GATE_AGAIN if gate.get("card") == verdict.RESEARCH else kinds.COMPLETE)]
 
 
-_RULES = (_person, _request, _plan, _wave, _recovery, _between, _tasks, _end)
-#: Rules beside whose steps nothing else is begun.
-_ASIDE = (_person, _request, _plan, _recovery, _end)
+def _between(state: LoopState, policy: Policy) -> list[Step]:
+    return policy.between_waves(state)
+
+
+_RULES: tuple[Callable[[LoopState, Policy], list[Step]], ...] = (
+    _person,
+    _request,
+    lambda state, policy: policy.planning(state) if state.stage == stages.DECOMPOSE else [],
+    _wave,
+    _recovery,
+    _between,
+    _tasks,
+    _end,
+)
+#: Rules whose steps have others beside them.
+_TOGETHER = (_wave, _between, _tasks)

@@ -38,13 +38,8 @@ RESOLVE, GATE, GATE_AGAIN, COMPLETE, LOOK = "resolve", "gate", "gate_again", "co
 
 #: Dispatches whatever agents have to do, and does what loopkit does by itself between waves.
 WAVE_NEXT = "loopkit wave next"
-_SCORE = " ".join(
-    (
-        "loopkit score",
-        *[f"--{name} <0-2>" for name in score.DIMENSIONS],
-        f"--kind <{'|'.join(score.KINDS)}> --topics <a,b>",
-    )
-)
+_SCORE = f"loopkit score {' '.join(f'--{name} <0-2>' for name in score.DIMENSIONS)} "
+_SCORE += f"--kind <{'|'.join(score.KINDS)}> --topics <a,b>"
 
 
 def _agent(asked: str, agent: str, prompt: str, reply: str = "") -> Kind:

@@ -1,21 +1,14 @@
-"""Steps as runnable lines: every command ends with them, the hold and the announcement quote the
-first."""
+"""Steps as runnable lines: every command ends with them, hold and announcement quote the first."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ..journal import prose, verdict
+from ..journal.state import LoopState
 from ..plan import worktrees
 from . import due, kinds, policies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..journal.state import LoopState
-    from ..journal.task import Task
-    from .kinds import Step
-
+from .kinds import Step
 
 #: Goes on as far as no judgement is needed.
 NEXT = "loopkit next"
@@ -37,19 +30,19 @@ def onward(state: LoopState) -> str | None:
     return line(state, steps[0]) if person else NEXT
 
 
-def line(state: LoopState, one: Step) -> str:
+def line(state: LoopState, step: Step) -> str:
     """The command that does a step, or asks for it."""
-    make = _LINES.get(one.kind)
-    return make(state, one) if make else kinds.KINDS[one.kind].command.format(subject=one.subject)
+    if step.kind in _LINES:
+        return _LINES[step.kind](state, step)
+    return kinds.KINDS[step.kind].command.format(subject=step.subject)
 
 
-def _resume(state: LoopState, one: Step) -> str:
-    session = state.session
-    if session.verdict in verdict.LIMITS:
-        from ..journal import limits
+def _resume(state: LoopState, step: Step) -> str:
+    if state.session.verdict not in verdict.LIMITS:
+        return "loopkit resume"
+    from ..journal import limits
 
-        return limits.raising(session.verdict, session.most)
-    return "loopkit resume"
+    return limits.raising(state.session.verdict, state.session.most)
 
 
 def stored_check(state: LoopState, name: str) -> str:
@@ -66,14 +59,14 @@ def check(state: LoopState, name: str) -> str:
     return f"loopkit verify {name} -- {stored_check(state, name)}"
 
 
-def _batch(state: LoopState, one: Step) -> str:
+def _batch(state: LoopState, step: Step) -> str:
     from ..review import batch_review
 
     return batch_review.line(state)
 
 
-def _resolve(state: LoopState, one: Step) -> str:
-    finding = state.findings[one.subject]
+def _resolve(state: LoopState, step: Step) -> str:
+    finding = state.findings[step.subject]
     ways = "<--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
     if finding.severity == "BLOCKER":
         ways = '--waive "<why>"' if finding.task else "<--task --verify COMMAND | --waive WHY>"
@@ -82,21 +75,10 @@ def _resolve(state: LoopState, one: Step) -> str:
 
 _LINES: dict[str, Callable[[LoopState, Step], str]] = {
     kinds.RESUME: _resume,
-    kinds.CHECK: lambda state, one: check(state, one.subject),
+    kinds.CHECK: lambda state, step: check(state, step.subject),
     kinds.BATCH_REVIEW: _batch,
     kinds.RESOLVE: _resolve,
 }
-
-
-def agent(task: Task, role: str = "coder", place: str = "") -> str:
-    """The line that hands a task to a subagent; `place`: the worktree it works in, as a path from
-    the project's root."""
-    subject = prose.subject(task.subject, 100)
-    where = f" in `{place}`, a worktree of its own" if place else ""
-    return (
-        f"agent loop:{role}: Do {task.id} ({subject}){where}. Run `loopkit task show {task.id}` "
-        "first."
-    )
 
 
 def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
@@ -104,23 +86,20 @@ def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[s
     the loop's, as agents are told it."""
     policy = policies.of(state)
     lines = []
-    for task in (state.tasks[one] for one in ids):
-        row = worktrees.apart(state, task.id)
-        place = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
-        lines.append(agent(task, policy.work(task).agent, place))
+    for task in (state.tasks[name] for name in ids):
+        row, role = worktrees.apart(state, task.id), policy.work(task).agent
+        path = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
+        where = f" in `{path}`, a worktree of its own" if path else ""
+        what = f"Do {task.id} ({prose.subject(task.subject, 100)}){where}"
+        lines.append(f"agent loop:{role}: {what}. Run `loopkit task show {task.id}` first.")
     after = worktrees.MERGE if worktrees.used(state) else line(state, policy.closing(state))
     return [*lines, after]
 
 
 def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
-    """The lines that give the thorough review to agents, and what follows when all have reported;
-    (expert, question)."""
-    number = 1 + (state.thorough or {}).get("round", 0)
-    return [
-        *[
-            f"agent loop:review: Review loop {state.name}, round {number}, as {name}: {question} "
-            f"Run `loopkit review --thorough --brief {name}` first."
-            for name, question in asked
-        ],
-        "loopkit review --thorough --file -",
-    ]
+    """The lines that give the thorough review to agents, [(expert, question)]; what follows."""
+    head = f"agent loop:review: Review loop {state.name}, "
+    head += f"round {1 + (state.thorough or {}).get('round', 0)}, as"
+    brief = "loopkit review --thorough --brief"
+    lines = [f"{head} {name}: {question} Run `{brief} {name}` first." for name, question in asked]
+    return [*lines, "loopkit review --thorough --file -"]

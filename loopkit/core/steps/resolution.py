@@ -9,43 +9,34 @@ from ..journal import prose, slug
 from ..journal.errors import Refused, UsageFault
 from ..memory import recall
 
-#: A loop that may be meant. name: its folder · text: its request · status, done, total: where it
-#: stands.
+#: A loop that may be meant: its folder, its request, where it stands.
 Row = namedtuple("Row", "name text status done total")
 
-#: Letters of a part of a name at least; characters of a message that are looked at; loops that a
-#: refusal lists.
+#: Letters of a part of a name; characters of a message that are looked at; loops that are listed.
 SHORTEST, LONGEST, LISTED = 3, 2000, 8
-
 #: What anybody calls any loop.
 _MEANS_ANY = {"loop", "task", "work", "one", "thing"}
 
 
 def meant(rows: list[Row], message: str) -> str:
     """The name of the loop that a message means (rule: Folder and task resolution), the first of
-    these that tells:
-
-    a number or a whole name · a part of exactly one name · the most words in common with name and
-    request. Raises UsageFault for an empty message; Refused, with the loops and their status, where
-    several fit equally well or none does.
+    these that tells: a number or a whole name · a part of exactly one name · the most words in
+    common with name and request. Raises UsageFault for an empty message; Refused, with the loops
+    and their status, where several fit equally well or none does.
     """
     message = message[:LONGEST].strip()
     if not message:
-        raise UsageFault(
-            "no loop is named", "give its number, a part of its name, or what it is about"
-        )
+        todo = "give its number, a part of its name, or what it is about"
+        raise UsageFault("no loop is named", todo)
     for rule in (_named, _part, _described, _parts):
-        found = rule(rows, message)
-        if len(found) == 1:
-            return found[0].name
-        if found:
-            raise Refused(
-                f"several loops fit: {listed(found)}", "ask the person which; give its number"
-            )
-    raise Refused(
-        f"no loop fits: {listed(rows)}",
-        "ask the person: go on with one of them, or start a new one",
-    )
+        fitting = rule(rows, message)
+        if len(fitting) == 1:
+            return fitting[0].name
+        if fitting:
+            todo = "ask the person which; give its number"
+            raise Refused(f"several loops fit: {listed(fitting)}", todo)
+    todo = "ask the person: go on with one of them, or start a new one"
+    raise Refused(f"no loop fits: {listed(rows)}", todo)
 
 
 def listed(rows: list[Row]) -> str:
@@ -56,69 +47,53 @@ def listed(rows: list[Row]) -> str:
 
 
 def _named(rows: list[Row], message: str) -> list[Row]:
-    """Loops whose folder or number stands in the message; a number of one or two digits only where
-    it stands alone."""
+    """Loops whose folder or number the message names; one or two digits count only where alone."""
     plain = message.casefold()
-    whole = [
-        row
-        for row in rows
-        if re.search(rf"(?<![\w-]){re.escape(row.name.casefold())}(?![\w-])", plain)
-    ]
-    if whole:
-        return whole
+    whole = r"(?<![\w-]){}(?![\w-])"
+    named = [row for row in rows if re.search(whole.format(re.escape(row.name.casefold())), plain)]
+    if named:
+        return named
     alone = re.fullmatch(r"(?:loop\s+|#)?(\d{1,9})", plain, re.ASCII)
-    numbers = (
-        {int(alone[1])}
-        if alone
-        else {int(one) for one in re.findall(r"(?<![\w.-])\d{3,9}(?![\w-])", plain, re.A)}
-    )
+    digits = [alone[1]] if alone else re.findall(r"(?<![\w.-])\d{3,9}(?![\w-])", plain, re.ASCII)
+    numbers = {int(text) for text in digits}
     return [row for row in rows if slug.number_of(row.name) in numbers]
 
 
 def _part(rows: list[Row], message: str) -> list[Row]:
-    """The loop whose name alone holds the whole message, or a word of it that joins parts with
-    dashes."""
-    found = _parts(rows, message)
-    return found if len(found) == 1 else []
+    """The only loop whose name holds the message, or a word of it that joins parts with dashes."""
+    fitting = _parts(rows, message)
+    return fitting if len(fitting) == 1 else []
 
 
 def _parts(rows: list[Row], message: str) -> list[Row]:
-    """All loops whose name does: words that any request may have, like `add`, describe none of
-    them."""
-    pieces = {re.sub(r"[\s_]+", "-", message.casefold())}
-    pieces |= set(re.findall(r"\w+(?:-\w+)+", message.casefold()))
-    pieces = {one for one in pieces if len(one) >= SHORTEST}
-    return [row for row in rows if any(one in row.name.casefold() for one in pieces)]
+    """All loops whose name does: words that any request may have, like `add`, describe none."""
+    plain = message.casefold()
+    pieces = {re.sub(r"[\s_]+", "-", plain), *re.findall(r"\w+(?:-\w+)+", plain)}
+    pieces = {piece for piece in pieces if len(piece) >= SHORTEST}
+    return [row for row in rows if any(piece in row.name.casefold() for piece in pieces)]
 
 
 def _described(rows: list[Row], message: str) -> list[Row]:
-    """Loops with the most words of the message; a word counts in another form too (`exports` for
-    `export`)."""
+    """Loops with the most words of the message, in any form (`exports` for `export`)."""
     wanted = set(recall.words(message)) - _MEANS_ANY
     scores = []
     for row in rows:
-        own = set(recall.words(row.text[: LONGEST * 5])) | set(row.name.casefold().split("-")[1:])
-        scores.append(sum(_among(word, own) for word in wanted))
+        words = {*recall.words(row.text[: LONGEST * 5]), *row.name.casefold().split("-")[1:]}
+        scores.append(sum(_among(word, words) for word in wanted))
     best = max(scores, default=0)
     return [row for row, score in zip(rows, scores, strict=True) if score == best] if best else []
 
 
-def _among(word: str, own: set[str]) -> bool:
-    return (
-        word in own
-        or word.isascii()
-        and len(word) > SHORTEST
-        and any(_alike(word, one) for one in own)
-    )
+def _among(word: str, words: set[str]) -> bool:
+    if word in words or not word.isascii():
+        return word in words
+    return any(_alike(*sorted((word, other), key=len)) for other in words)
 
 
-def _alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _alike(short: str, long: str) -> bool:
     return len(short) > SHORTEST and long.startswith(short) and len(long) - len(short) <= SHORTEST
 
 
 def described(name: str, text: str) -> str:
     """A loop in a few words, for a line that says which one is meant."""
-    return (
-        f"{name} ({prose.clean(text.strip().splitlines()[0] if text.strip() else 'no text', 80)})"
-    )
+    return f"{name} ({prose.clean((text.strip() or 'no text').splitlines()[0], 80)})"

@@ -1,71 +1,56 @@
-"""How a loop pauses, asks, ends and goes on, and what becomes of its tasks then. Deciders: (state,
-input) → journal lines; refusals raise."""
+"""How a loop pauses, asks, ends and goes on, and what becomes of its tasks then."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..journal import limits, pricing, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
+from ..journal.events import Change
+from ..journal.state import LoopState
+from ..journal.task import Task
 from ..plan import escalation, impossible, worktrees
 from ..plan.events import INTERRUPTED
 from . import policies
 
-if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.state import LoopState
-    from ..journal.task import Task
+#: Why a failed task is pending again.
+RESUMED = "resumed after its failure"
 
 
 def reopened(state: LoopState) -> list[Change]:
-    """Lines that make work that was cut short pending again (rule: Resume); no attempt is counted
-    for it.
+    """Make work that was cut short pending again (rule: Resume); no attempt is counted for it.
 
     Completed tasks and tasks that wait for their subtasks stay as they are, and so does one whose
-    check has passed where that alone completes it, or leads to its review or its merge: only the
-    word is missing.
+    check has passed where that alone completes it, or leads to its review or its merge.
     """
-    policy = policies.of(state)
-    apart = {*worktrees.unmerged(state), *worktrees.unchecked(state)}
+    isolated = {*worktrees.unmerged(state), *worktrees.unchecked(state)}
+    keeps = policies.of(state).keeps
     parents = {task.parent for task in state.tasks.values()}
     changes: list[Change] = []
     for task in state.tasks.values():
+        reason = ""
         if task.status == tasks.IN_PROGRESS:
-            if not policy.keeps(task) and task.id not in apart:
-                changes.append(("task_reopened", {"id": task.id, "reason": INTERRUPTED}))
+            reason = "" if keeps(task) or task.id in isolated else INTERRUPTED
         elif task.status == tasks.FAILED:
-            changes.append(
-                ("task_reopened", {"id": task.id, "reason": "resumed after its failure"})
-            )
-        elif (
-            task.block_kind == tasks.SPLIT
-            and task.status == tasks.BLOCKED
-            and task.id not in parents
-        ):
-            changes.append(
-                ("task_reopened", {"id": task.id, "reason": "it was split into nothing"})
-            )
+            reason = RESUMED
+        elif task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT:
+            reason = "" if task.id in parents else "it was split into nothing"
+        if reason:
+            changes.append(("task_reopened", {"id": task.id, "reason": reason}))
     return changes
 
 
 def again(state: LoopState) -> list[Change]:
     """`resume --again`: a loop that failed is tried once more, its unfinished tasks with all their
-    attempts.
-
-    The person's own decision; raises Refused for any other loop, and where nobody can be asked.
+    attempts. The person's own decision; Refused for any other loop, and where nobody can be asked.
     """
     session = state.session
     if session.status != verdict.FAILED:
-        kind = (
-            f"is over ({session.verdict})" if session.status in verdict.FINAL else "has not failed"
-        )
-        raise Refused(f"loop {state.name} {kind}", "--again is for loops that ended as impossible")
+        over = session.status in verdict.FINAL
+        what = f"is over ({session.verdict})" if over else "has not failed"
+        raise Refused(f"loop {state.name} {what}", "--again is for loops that ended as impossible")
     if session.unattended:
-        raise Refused(
-            "nobody can be asked, and only the person tries again",
-            "start Claude Code in a terminal",
-        )
+        what = "nobody can be asked, and only the person tries again"
+        raise Refused(what, "start Claude Code in a terminal")
     return [("attempts_reset", {"ids": list(state.open)}), *reopened(state)]
 
 
@@ -77,11 +62,11 @@ def resumed(
     answer: str | None,
     most: dict[str, str],
 ) -> list[Change]:
-    """Lines with which a loop goes on.
+    """Let a loop go on.
 
     token: what this machine knows it by; another than before where it was adopted · owner: the
-    line of the session that takes it over, if one does · anew: a loop that failed is tried
-    once more · answer: the person's, to the open question · most: limits as typed.
+    event of the session that takes it over, if one does · anew: a loop that failed is tried once
+    more · answer: the person's, to the open question · most: limits as typed.
     """
     session = state.session
     changes: list[Change] = [("adopted", {"token": token})] if token != session.token else []
@@ -141,24 +126,23 @@ def answered(state: LoopState, text: str) -> list[Change]:
 
 
 def belated(state: LoopState) -> list[Change]:
-    """What should have been recorded with the line before it: whoever wrote that was killed, or the
-    machine went down.
+    """What should have been recorded with the event before it: whoever wrote that was killed, or
+    the machine went down.
 
     The end of the loop after a failure that nothing can fix; failed tasks that are to be tried
     again, since a person gave them all attempts anew; completions of split tasks with that of their
     last subtask.
     """
-    for name in state.open if state.counts[tasks.FAILED] else ():
-        task = state.tasks[name]
+    for task in (state.tasks[name] for name in state.open if state.counts[tasks.FAILED]):
         if task.status == tasks.FAILED and not task.attempts:
-            return [("task_reopened", {"id": name, "reason": "resumed after its failure"})]
-        if task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE:
-            if not policies.of(state).held(state, task):
-                said = task.diagnosis or {}
-                error = str(task.history[-1]["error"]) if task.history else ""
-                words = (said.get("reasoning") or "", said.get("blockers") or ())
-                why = impossible.of_task(state, task, task.attempts, error, *words)
-                return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
+            return [("task_reopened", {"id": task.id, "reason": RESUMED})]
+        impossible_now = task.status == tasks.FAILED and task.action == escalation.IMPOSSIBLE
+        if impossible_now and not policies.of(state).held(state, task):
+            diagnosis = task.diagnosis or {}
+            error = str(task.history[-1]["error"]) if task.history else ""
+            words = (diagnosis.get("reasoning") or "", diagnosis.get("blockers") or ())
+            why = impossible.of_task(state, task, task.attempts, error, *words)
+            return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
     children: dict[str, list[Task]] = {}
     for task in state.tasks.values():
         children.setdefault(task.parent or "", []).append(task)
@@ -166,6 +150,6 @@ def belated(state: LoopState) -> list[Change]:
     for name in reversed(state.open):  # a parent is older than its subtasks
         task = state.tasks[name]
         if task.status == tasks.BLOCKED and task.block_kind == tasks.SPLIT and name in children:
-            if all(one.status == tasks.COMPLETED or one.id in done for one in children[name]):
+            if all(row.status == tasks.COMPLETED or row.id in done for row in children[name]):
                 done[name] = None
     return [("task_completed", {"id": name}) for name in done]

@@ -1,5 +1,4 @@
-"""`workflow-state.json`: what is derived from the journal for readers in a hurry (hooks, people,
-other programs).
+"""`workflow-state.json`: derived from the journal for readers in a hurry (hooks, people, programs).
 
 Its size does not grow with the number of tasks. `check` is a checksum over the canonical text of
 everything else, so that a hand-edited or half-written file is noticed and rebuilt; white space, key
@@ -10,12 +9,16 @@ from __future__ import annotations
 
 import json
 from binascii import crc32
+from itertools import chain, islice
 
 from ..journal import pricing, verdict
 from ..journal.session import Session
 
 TYPE_CHECKING = False  # hooks read snapshots: no import that reading does not need
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from ..journal.state import LoopState
 
 VERSION = 1
@@ -23,8 +26,7 @@ SHOWN, SUBJECT = 3, 120
 
 
 def fingerprint(state: LoopState) -> str:
-    """Progress in one short text: it changes exactly when stage, tasks, evidence, attempts or
-    reviews do."""
+    """Progress in one short text: changes when stage, tasks, evidence, attempts or reviews do."""
     counts = ",".join(map(str, state.counts.values()))
     return f"{state.stage}|{counts}|e{state.evidence_count}|a{state.attempts}|r{state.records}"
 
@@ -43,18 +45,14 @@ def _cut(text: str) -> str:
 
 
 def _open_ids(state: LoopState) -> list:
-    """The first few open tasks: running ones, then free ones, then whatever else is open. Bounded
-    work."""
-    chosen: dict[str, None] = {}
-    for task_id in state.running:
-        if len(chosen) < SHOWN:
-            chosen[task_id] = None
-    for wanted_free in (True, False):
-        for looked, task_id in enumerate(state.open):
-            if len(chosen) >= SHOWN or looked >= 64:
-                break
-            if not wanted_free or state.is_free(state.tasks[task_id]):
-                chosen[task_id] = None
+    """The first few open tasks: running ones, free ones, whatever else is open. Bounded work."""
+    looked_at = list(islice(state.open, 64))
+    free = (name for name in looked_at if state.is_free(state.tasks[name]))
+    chosen = dict.fromkeys(islice(state.running, SHOWN))
+    for name in chain(free, looked_at):
+        if len(chosen) >= SHOWN:
+            break
+        chosen[name] = None
     return list(chosen)
 
 
@@ -63,31 +61,19 @@ def _blocked_ids(state: LoopState) -> list:
 
     if not state.counts[tasks.BLOCKED]:
         return []
-    found = []
-    for task_id in state.open:
-        if state.tasks[task_id].block_kind not in (None, tasks.SPLIT):
-            found.append(task_id)
-            if len(found) == SHOWN:
-                break
-    return found
-
-
-def _summary(state: LoopState) -> dict:
-    if state.thorough is None:
-        return dict(state.reviews)
-    from ..review import review
-
-    return review.summary(state)
+    kinds = (None, tasks.SPLIT)
+    blocked = (name for name in state.open if state.tasks[name].block_kind not in kinds)
+    return list(islice(blocked, SHOWN))
 
 
 def _out(state: LoopState) -> list:
     """The names of the prompts that were given to agents and have no reply yet."""
-    own = state.supervision
-    if not own.out:
+    given = state.supervision
+    if not given.out:
         return []
     from . import kinds
 
-    return [kinds.name(key, own.asked[key]) for key in own.out]
+    return [kinds.name(key, given.asked[key]) for key in given.out]
 
 
 def build(state: LoopState, offset: int) -> dict:
@@ -100,6 +86,11 @@ def build(state: LoopState, offset: int) -> dict:
     confirm = stage.confirmation(state)
     asking = confirm is not None or session.question is not None
     waiting = asking and session.status == verdict.RUNNING
+    reviews = dict(state.reviews)
+    if state.thorough is not None:
+        from ..review import review
+
+        reviews = review.summary(state)
     snapshot = {
         "version": VERSION,
         "loop": state.name,
@@ -114,18 +105,14 @@ def build(state: LoopState, offset: int) -> dict:
         "started_at": session.started_at,
         "last_updated": session.last_updated,
         "recall_surfaced": state.recall_surfaced,
-        "reviews": _summary(state),
+        "reviews": reviews,
         "owner": {
             "session_id": session.owner,
             "client_pid": session.owner_pid,
             "since": session.owner_since,
         },
         "iteration": session.iteration,
-        "limits": {
-            "iterations": session.limit_iterations,
-            "usd": session.limit_usd,
-            "seconds": session.limit_seconds,
-        },
+        "limits": dict(zip(("iterations", "usd", "seconds"), session.most)),
         "spent": {
             "iterations": session.iteration,
             "usd": round(usd, 6),
@@ -138,8 +125,8 @@ def build(state: LoopState, offset: int) -> dict:
             "total": len(state.tasks),
             **state.counts,
             "workable": state.workable,
-            "open": [_brief(state, one) for one in _open_ids(state)],
-            "blocked_on": [_brief(state, one) for one in _blocked_ids(state)],
+            "open": [_brief(state, name) for name in _open_ids(state)],
+            "blocked_on": [_brief(state, name) for name in _blocked_ids(state)],
             "fingerprint": fingerprint(state),
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
@@ -159,17 +146,11 @@ def checksum(snapshot: dict) -> int:
 
 
 def parse(raw: bytes) -> dict | None:
-    """The snapshot in a file's bytes, or None where it is torn, foreign, edited or of another
-    version."""
-    if raw[:3] == b"\xef\xbb\xbf":
-        raw = raw[3:]
+    """The snapshot in a file's bytes; None where it is torn, foreign, edited or too old."""
     try:
-        snapshot = json.loads(raw)
-        if (
-            snapshot["version"] != VERSION
-            or snapshot["check"] != checksum(snapshot)
-            or not _fit(snapshot, _KINDS)
-        ):
+        snapshot = json.loads(raw[3:] if raw[:3] == b"\xef\xbb\xbf" else raw)
+        intact = snapshot["version"] == VERSION and snapshot["check"] == checksum(snapshot)
+        if not (intact and _fit(snapshot, _KINDS)):
             return None
         Session.load(snapshot["session"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -177,7 +158,7 @@ def parse(raw: bytes) -> dict | None:
     return snapshot
 
 
-# -- the kinds of what readers use: a checksum is no secret, so a stranger's file may say anything
+# -- the kinds of what readers use: a checksum is no secret, so an untrusted file may say anything
 
 
 def _word(value: object) -> bool:
@@ -189,78 +170,49 @@ def _number(value: object) -> bool:
     return type(value) in (int, float) and -1e15 < value < 1e15  # type: ignore[operator]
 
 
-def _numbers(value: object) -> bool:
-    return type(value) is dict and all(_number(one) for one in value.values())
+def _fit(values: object, kinds: dict, whole: bool = True) -> bool:
+    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a
+    function that tells. whole: each of them has to be there; else a missing one counts as None."""
+    if type(values) is not dict or whole and not values.keys() >= kinds.keys():
+        return False
+    return all(_is(values.get(name), kind) for name, kind in kinds.items())
 
 
-def _figures(value: object) -> bool:
-    return type(value) is dict and all(
-        type(one) is list and len(one) >= 4 and all(_number(part) for part in one)
-        for one in value.values()
-    )
+def _is(value: object, kind: Any) -> bool:
+    if type(kind) is tuple:
+        return type(value) in kind
+    return _fit(value, kind) if type(kind) is dict else kind(value)
+
+
+def _list(value: object, fits: Callable[[Any], bool]) -> bool:
+    return type(value) is list and all(map(fits, value))
+
+
+def _record(value: object, fits: Callable[[Any], bool]) -> bool:
+    return type(value) is dict and all(map(fits, value.values()))
 
 
 def _number_or_none(value: object) -> bool:
     return value is None or _number(value)
 
 
-def _texts(value: object) -> bool:
-    return type(value) is list and all(type(one) is str for one in value)
+def _figures(value: object) -> bool:
+    return _record(value, lambda row: _list(row, _number) and len(row) >= 4)
 
 
 def _briefs(value: object) -> bool:
-    return type(value) is list and all(_fit(one, _BRIEF, False) for one in value)
-
-
-def _reviews(value: object) -> bool:
-    return type(value) is dict and all(_fit(one, _REVIEW, False) for one in value.values())
-
-
-def _fit(values: object, kinds: dict, whole: bool = True) -> bool:
-    """Whether a record's fields are of these kinds: a tuple of types, a record's kinds, or a
-    function that tells.
-
-    whole: each of them has to be there; else a missing one counts as None.
-    """
-    if type(values) is not dict:
-        return False
-    for name, kind in kinds.items():
-        value = values.get(name)
-        if whole and name not in values:
-            return False
-        if type(kind) is tuple:
-            if type(value) not in kind:
-                return False
-        elif not (_fit(value, kind) if type(kind) is dict else kind(value)):
-            return False
-    return True
+    return _list(value, lambda row: _fit(row, _BRIEF, False))
 
 
 _NONE = type(None)
 _BRIEF = {"id": (str,), "subject": (str,), "block": (str, _NONE), "text": (str, _NONE)}
 _REVIEW = {
-    "score": _number_or_none,
-    "issues": _number_or_none,
-    "blockers": _number_or_none,
+    **dict.fromkeys(("score", "issues", "blockers", "blockers_remaining"), _number_or_none),
     "passed": (bool, _NONE),
-    "blockers_remaining": _number_or_none,
 }
 _SESSION = {
-    **dict.fromkeys(
-        (
-            "token",
-            "stage",
-            "status",
-            "reason",
-            "owner",
-            "owner_since",
-            "hold_fingerprint",
-            "project",
-            "started_at",
-            "last_updated",
-        ),
-        (str,),
-    ),
+    **dict.fromkeys("token reason owner owner_since hold_fingerprint project".split(), (str,)),
+    **dict.fromkeys(("started_at", "last_updated"), (str,)),
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
@@ -272,11 +224,11 @@ _SESSION = {
         _number_or_none,
     ),
     **dict.fromkeys(("failure", "last_stop"), (dict, _NONE)),
-    "usage": _figures,
-    "prices": _figures,
-    "offsets": _numbers,
-    "message_ids": _texts,
-    "notices": _texts,
+    **dict.fromkeys(("usage", "prices"), _figures),
+    **dict.fromkeys(
+        ("message_ids", "notices"), lambda value: _list(value, lambda text: type(text) is str)
+    ),
+    "offsets": lambda value: _record(value, _number),
     "subagents": (dict,),
 }
 _KINDS = {
@@ -285,12 +237,11 @@ _KINDS = {
     **dict.fromkeys(("verdict", "shape_chosen", "confirm", "next"), (str, _NONE)),
     **dict.fromkeys(("spec_score", "fit_score"), _number_or_none),
     "ledger_offset": (int,),
-    "reviews": _reviews,
-    "out": _texts,
+    "reviews": lambda value: _record(value, lambda row: _fit(row, _REVIEW, False)),
+    "out": lambda value: _list(value, lambda text: type(text) is str),
     "tasks": {
         **dict.fromkeys(("total", "completed", "workable"), _number),
-        "open": _briefs,
-        "blocked_on": _briefs,
+        **dict.fromkeys(("open", "blocked_on"), _briefs),
         "fingerprint": (str,),
     },
     "wave": {"number": _number},

@@ -1,5 +1,4 @@
-"""May this session stop now? The rows of the Stop hook's table, in order; the first that fits
-decides."""
+"""May this session stop now? The rows of the Stop hook's table; the first that fits decides."""
 
 from __future__ import annotations
 
@@ -20,8 +19,6 @@ Decision = namedtuple("Decision", "row decision record text notice", defaults=("
 #: Name of the notice that no money limit can be kept.
 NO_PRICE = "no_price"
 
-SILENT = "silent"
-
 
 def first_rows(
     session: Session, snapshot: dict, session_id: str, background: bool
@@ -31,17 +28,15 @@ def first_rows(
     session: the folded Session · snapshot: the work it belongs to (`snapshot.build`) · background:
     anything still running.
     """
-    if session.owner != session_id or not session_id:
-        return Decision(2, "allow", None, "")
-    if session.status != verdict.RUNNING or session.question is not None or snapshot["confirm"]:
-        return Decision(2, "allow", None, "")
-    if session.stage == "intent":
-        return Decision(2, "allow", None, "")
-    if background:
-        return Decision(3, "allow", None, "")
-    if session.stage == "complete":
-        return Decision(4, "allow", None, "")
-    return None
+    row = None
+    asking = session.question is not None or snapshot["confirm"] or session.stage == "intent"
+    if not session_id or session.owner != session_id or session.status != verdict.RUNNING or asking:
+        row = 2
+    elif background:
+        row = 3
+    elif session.stage == "complete":
+        row = 4
+    return Decision(row, "allow", None, "") if row else None
 
 
 def last_rows(
@@ -80,9 +75,8 @@ def last_rows(
         )
         return _end(6, record, verdict.WAITING, f"only a person can go on: {named}", snapshot)
     if session.hold_count >= session.max_idle_stops and session.hold_fingerprint == mark:
-        return _end(
-            7, record, verdict.STALLED, f"{session.hold_count} turns without any progress", snapshot
-        )
+        why = f"{session.hold_count} turns without any progress"
+        return _end(7, record, verdict.STALLED, why, snapshot)
     if forced and session.hold_quiet and not active:
         return Decision(8, "allow", None, "")
     record["decision"] = "hold"

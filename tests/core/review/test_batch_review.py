@@ -561,7 +561,7 @@ def test_who_waits_for_the_review_is_not_dispatched_again() -> None:
     book.wave()
     book.verify("T-001")
     book.line("iteration_ended", "hook", decision="hold", fingerprint="f")
-    assert waves.lost(book.state) == ["T-002"]
+    assert waves.orphaned(book.state) == ["T-002"]
     book.do(waves.next_wave, False)
     book.verify("T-002")
     judge(book)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.journal.session import MOST_GAP
 from loopkit.core.steps import snapshot, stop
 from tests.core.kit import S1, S2, Book, task
 
@@ -108,12 +109,22 @@ def test_the_iteration_limit_at_its_value(loop: Book) -> None:
 @pytest.mark.parametrize(("seconds", "row"), [(7199, 9), (7200, 5), (6 * 3600, 5)])
 def test_the_time_limit_at_its_value(loop: Book, seconds: int, row: int) -> None:
     loop.line("limits_set", iterations=None, usd=None, seconds=7200)
-    loop.now += seconds
+    for _ in range(seconds // MOST_GAP):  # somebody is at work all the time
+        loop.now += MOST_GAP
+        loop.line("notice_given", name="x")
+    loop.now += seconds % MOST_GAP
     decision = turn(loop)
     assert decision.row == row
     if row == 5:
         assert loop.state.session.verdict == "limit_time"
         assert "of 2 h used" in decision.text and "--time +2h" in decision.text
+
+
+def test_a_day_in_which_nobody_worked_uses_up_half_an_hour(loop: Book) -> None:
+    loop.line("limits_set", iterations=None, usd=None, seconds=7200)
+    loop.now += 86400
+    assert turn(loop).row == 9
+    assert loop.state.session.seconds(loop.now) == MOST_GAP
 
 
 @pytest.mark.parametrize(("tokens", "row"), [(999_999, 9), (1_000_000, 5)])

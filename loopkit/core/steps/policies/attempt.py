@@ -1,47 +1,31 @@
 """One attempt under a supervisor: what the replies of coder, tester and supervisor change, and the
-diagnosis after it.
+diagnosis after it. Deciders: (state, task, reply) → events.
 
-Deciders: (state, task, reply) → journal lines. What a reply claims is never believed: the check has
-to have run since the coder's last reply, and a score is compared with the thresholds whatever
-stands beside it.
+What a reply claims is never believed: the check has to have run since the coder's last reply, and a
+score is compared with the thresholds whatever stands beside it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...journal import prose, settings, verdict
 from ...journal.errors import Refused
 from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import escalation, impossible, roles, work
-
-if TYPE_CHECKING:
-    from ...journal.state import LoopState
-    from ...journal.task import Task
 
 
 class Misfit(Exception):
-    """A reply that can be read and says what the rules cannot take; its role is asked again, with
-    these words."""
+    """A reply that the rules cannot take; its role is asked again, with these words."""
 
 
-def implemented(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The coder's report of a first go at a task, or of a revision after its judgement."""
-    kind = roles.IMPLEMENTATION if task.judged is None else "revision"
-    return _coded(state, task, kind, reply)
-
-
-def fixed(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The coder's report after a failed test."""
-    return _coded(state, task, roles.FIX, reply)
-
-
-def _coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]:
-    """A report that is blocked has failed: the chain of attempts ends without a person."""
+def coded(state: LoopState, task: Task, reply: dict, kind: str = "") -> list[Change]:
+    """The coder's report of a first go at a task, of a revision after its judgement, or (`kind`
+    fix) after a failed test. One that is blocked has failed: the attempts end without a person."""
     status, reason = reply["status"], reply.get("blockReason") or ""
     data = {
         "id": task.id,
-        "kind": kind,
+        "kind": kind or (roles.IMPLEMENTATION if task.judged is None else "revision"),
         "status": status,
         "summary": reply["summary"],
         "files": list(reply.get("filesModified") or ()),
@@ -49,47 +33,40 @@ def _coded(state: LoopState, task: Task, kind: str, reply: dict) -> list[Change]
     }
     changes: list[Change] = [("task_coded", data)]
     if status in ("blocked", "needs_clarification"):
-        error, said = reason or reply["summary"], {"approach": reply["summary"][:500]}
-        changes.append(work.failure(state, task, f"the coder answers {status}", error, **said))
+        error, approach = reason or reply["summary"], reply["summary"][:500]
+        result = f"the coder answers {status}"
+        changes.append(work.failure(state, task, result, error, approach=approach))
     return changes
 
 
+def fixed(state: LoopState, task: Task, reply: dict) -> list[Change]:
+    """The coder's report after a failed test."""
+    return coded(state, task, reply, roles.FIX)
+
+
 def is_verified(task: Task) -> bool | None:
-    """Whether the task's check passed since the coder's last reply; None where it has not run
-    since."""
+    """Whether the check passed since the coder's last reply; None where it has not run since."""
     return task.evidence.passed if task.evidence and work.checked(task) else None
 
 
-def _check(task: Task) -> str:
-    return f"next: loopkit verify {task.id} -- {task.verify}"
+def _not_proven(task: Task, what: str) -> Refused:
+    todo = f"next: loopkit verify {task.id} -- {task.verify}"
+    return Refused(what, todo, code="not_proven")
 
 
 def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
     """The tester's report. Passed: it says so, and the task's check exited 0 since the coder's last
-    reply.
-
-    Raises Refused where it says passed and the check has not run since.
-    """
-    status, failures = reply["status"], [dict(one) for one in reply.get("failures") or ()]
+    reply. Raises Refused where it says passed and the check has not run since."""
+    status, failures = reply["status"], [dict(row) for row in reply.get("failures") or ()]
     verified = is_verified(task)
     if status == "passed" and verified is None:
-        raise Refused(
-            f"passed, it says, but the check of {task.id} has not run since the coder's reply",
-            _check(task),
-            code="not_proven",
-        )
+        what = f"passed, it says, but the check of {task.id} has not run since the coder's reply"
+        raise _not_proven(task, what)
     passed = status == "passed" and verified is True
     if status == "passed" and not passed and task.evidence is not None:
         what = f"exits {task.evidence.exit}, see {task.evidence.log}"
-        failures.append(
-            {
-                "testName": task.verify,
-                "error": what,
-                "file": "",
-                "stackTrace": "",
-                "severity": "critical",
-            }
-        )
+        row = {"testName": task.verify, "error": what, "file": "", "stackTrace": ""}
+        failures.append({**row, "severity": "critical"})
     data = {
         "id": task.id,
         "passed": passed,
@@ -103,22 +80,17 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_tested", data)]
     if status == "blocked":
         why = reply.get("blockReason") or data["fix_plan"] or "no reason given"
-        return [*changes, work.failure(state, task, "the tester answers blocked", why)]
-    if not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
-        fixes = prose.count(task.fixes, "fix", "fixes")
-        error = _errors(failures, data["fix_plan"])
-        changes.append(work.failure(state, task, f"not passed after {fixes}", error))
+        changes.append(work.failure(state, task, "the tester answers blocked", why))
+    elif not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
+        errors = [f"{row.get('testName', '')}: {row.get('error', '')}" for row in failures]
+        error = "\n".join(errors) or data["fix_plan"] or "the tester names no failure"
+        result = f"not passed after {prose.count(task.fixes, 'fix', 'fixes')}"
+        changes.append(work.failure(state, task, result, error))
     return changes
 
 
-def _errors(failures: list[dict], plan: str) -> str:
-    said = [f"{one.get('testName', '')}: {one.get('error', '')}" for one in failures]
-    return "\n".join(said) or plan or "the tester names no failure"
-
-
 def judgement(state: LoopState, reply: dict) -> dict:
-    """What is kept of a verification: score, level, feedback, issues, missing. Its own verdict is
-    not."""
+    """What is kept of a verification: score, level, feedback, issues, missing; no verdict."""
     issues = list(reply.get("issues") or ())
     return {
         "score": reply["score"],
@@ -130,39 +102,30 @@ def judgement(state: LoopState, reply: dict) -> dict:
 
 
 def judged(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The supervisor's score of a task whose check has passed: completed, revised within the
-    attempt, or failed."""
+    """The score of a task whose check has passed: completed, revised in the attempt, or failed."""
     data = judgement(state, reply)
-    approve, revise = (
-        settings.of(state, "approval_threshold"),
-        settings.of(state, "revision_threshold"),
-    )
-    band = escalation.band(data["score"], approve, revise)
+    thresholds = (settings.of(state, f"{name}_threshold") for name in ("approval", "revision"))
+    band = escalation.band(data["score"], *thresholds)
     changes: list[Change] = [("task_judged", {"id": task.id, **data, "band": band})]
     if band == escalation.APPROVE:
         if not is_verified(task):
-            raise Refused(
-                f"the check of {task.id} has not passed since the coder's reply",
-                _check(task),
-                code="not_proven",
-            )
+            what = f"the check of {task.id} has not passed since the coder's reply"
+            raise _not_proven(task, what)
         return changes + work.completed(state, task)
-    said = {key: data[key] for key in ("score", "feedback", "level")}
-    error = (
-        "\n".join([data["feedback"], *data["issues"], *data["missing"]]).strip() or "no feedback"
-    )
     score = "without a score" if data["score"] is None else f"with {data['score']}"
     if band == escalation.REJECT:
-        return [*changes, work.failure(state, task, f"rejected {score}", error, **said)]
-    if task.revisions >= settings.of(state, "max_fix_cycles"):
+        result = f"rejected {score}"
+    elif task.revisions >= settings.of(state, "max_fix_cycles"):
         result = f"judged {score} after {prose.count(task.revisions, 'revision')}"
-        return [*changes, work.failure(state, task, result, error, **said)]
-    return changes
+    else:
+        return changes
+    error = "\n".join([data["feedback"], *data["issues"], *data["missing"]]).strip()
+    kept = {key: data[key] for key in ("score", "feedback", "level")}
+    return [*changes, work.failure(state, task, result, error or "no feedback", **kept)]
 
 
 def diagnosed(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """The supervisor's diagnosis of a failed attempt. The action stands already; where it is
-    impossible, the loop ends."""
+    """The diagnosis of a failed attempt, whose action stands; where impossible, the loop ends."""
     suggested, blockers = reply["decision"], list(reply.get("blockers") or ())
     clamped, raised = escalation.weigh(task.action or escalation.RETRY, suggested)
     data = {

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...journal import settings
+from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import work
 from .. import kinds
-from ..kinds import step
-from .policy import Policy
-
-if TYPE_CHECKING:
-    from ...journal.events import Change
-    from ...journal.state import LoopState
-    from ...journal.task import Task
-    from ..kinds import Step
+from ..kinds import Step, step
+from . import Policy
 
 
 class Evidence(Policy):
-    """Tasks come from the session, and nobody judges them one by one; a light review of each wave
-    is offered."""
+    """Nobody judges the session's tasks one by one; a light review of each wave is offered."""
 
     name = settings.EVIDENCE
 
@@ -31,9 +25,10 @@ class Evidence(Policy):
 
     def beside(self, state: LoopState) -> list[Step]:
         """The newest closed wave, unless it is the last one: all of the work is reviewed then."""
-        closed = [one for one in state.waves if one.closed]
+        closed = [wave for wave in state.waves if wave.closed]
         number = closed[-1].number if closed and closed[-1].completed else 0
-        if not number or not state.open or f"wave_{number}" in state.reviews:
+        seen = (state.thorough or {}).get("wave", 0)
+        if number <= seen or not state.open or f"wave_{number}" in state.reviews:
             return []
         return [step(kinds.WAVE_REVIEW, number)]
 

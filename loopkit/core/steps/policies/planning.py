@@ -1,25 +1,17 @@
-"""Plans under review: what the replies of planner and plan review change, and the judgement of the
-goal at the end.
-
-Deciders: (state, reply) → journal lines.
-"""
+"""Replies of planner and plan review, the goal's judgement. Deciders: (state, reply) → events."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ...journal import parts, prose, settings, stages, verdict
 from ...journal.errors import Refused, UsageFault
 from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...memory import decisions
 from ...plan import impossible, roles, work
 from .attempt import Misfit, judgement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ...journal.state import LoopState
-    from ...journal.task import Task
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
 LEAST, MOST, FEW, MANY = 2, 15, 3, 8
@@ -29,40 +21,18 @@ _QUESTIONS, _LINES = 4000, 20
 
 def planned(state: LoopState, reply: dict) -> list[Change]:
     """A plan. While tasks are decided on it replaces the former one; later it adds what is missing
-    for the goal.
-
-    Without tasks its questions are put to the person. Raises Misfit where it cannot be taken.
-    """
-    rows, questions = (
-        list(reply.get("tasks") or ()),
-        [one for one in reply.get("questions") or () if one.strip()],
-    )
+    for the goal. Without tasks its questions are put to the person. Raises Misfit where it cannot
+    be taken."""
+    rows = list(reply.get("tasks") or ())
+    questions = [text for text in reply.get("questions") or () if text.strip()]
     if not rows and questions:
-        if state.session.unattended:
-            raise Misfit(
-                "nobody can be asked: name the tasks, and put what you assume into assumptions"
-            )
-        text = "\n".join(questions)
-        if len(text) > _QUESTIONS:
-            raise Misfit(
-                f"questions: {len(text):,} characters, at most {_QUESTIONS:,}; ask what only a "
-                "person can answer"
-            )
-        if len(text.splitlines()) > _LINES:
-            raise Misfit(
-                f"questions: {len(text.splitlines())} lines, at most {_LINES}; ask what only a "
-                "person can answer"
-            )
-        return [("question_asked", {"text": text})]
+        return _asked(state, "\n".join(questions))
     more = state.stage != stages.DECOMPOSE
     warning = "" if more else _size(len(rows))
     if not rows or more and len(rows) > MOST:
         raise Misfit(f"tasks: {len(rows)} are no plan; give {FEW} to {MANY}, at most {MOST}")
-    said = {
-        "warning": warning,
-        "questions": questions,
-        **{key: reply.get(key) for key in ("risks", "assumptions")},
-    }
+    lists = {key: reply.get(key) for key in ("risks", "assumptions")}
+    said = {"warning": warning, "questions": questions, **lists}
     try:
         decided = _decisions(state, reply.get("decisions") or ())
         if not more:
@@ -70,14 +40,27 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
         added = work.submit(state, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
-    lists = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
-    return [("plan_proposed", {"warning": "", **lists, "replaces": []}), *added, *decided]
+    kept = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
+    return [("plan_proposed", {"warning": "", **kept, "replaces": []}), *added, *decided]
+
+
+def _asked(state: LoopState, text: str) -> list[Change]:
+    if state.session.unattended:
+        what = "nobody can be asked: name the tasks, and put what you assume into assumptions"
+        raise Misfit(what)
+    for count, most, unit in (
+        (len(text), _QUESTIONS, "characters"),
+        (len(text.splitlines()), _LINES, "lines"),
+    ):
+        if count > most:
+            what = f"questions: {count:,} {unit}, at most {most:,}"
+            raise Misfit(f"{what}; ask what only a person can answer")
+    return [("question_asked", {"text": text})]
 
 
 def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
-    """The decisions that a plan rests on; one that stands already under its title is not recorded
-    again."""
-    known = {one.get("title") for one in decisions.live(state)}
+    """The decisions that a plan rests on; row whose title stands already is not recorded again."""
+    known = {row.get("title") for row in decisions.live(state)}
     changes: list[Change] = []
     for row in rows:
         if row["title"] in known:
@@ -88,48 +71,39 @@ def _decisions(state: LoopState, rows: Iterable[dict]) -> list[Change]:
 
 
 def _size(count: int) -> str:
-    """The warning for a plan of so many tasks, or "". Raises Misfit for one that is too small or
-    too large."""
+    """The warning for a plan of so many tasks, or "". Raises Misfit for too few or too many."""
     if not LEAST <= count <= MOST:
-        raise Misfit(
-            f"tasks: a plan has {FEW} to {MANY} of them, at least {LEAST} and at most {MOST}, not "
-            f"{count}"
-        )
-    return (
-        "" if FEW <= count <= MANY else f"the plan has {count} tasks, {FEW} to {MANY} are expected"
-    )
+        allowed = f"{FEW} to {MANY} of them, at least {LEAST} and at most {MOST}"
+        raise Misfit(f"tasks: a plan has {allowed}, not {count}")
+    expected = FEW <= count <= MANY
+    return "" if expected else f"the plan has {count} tasks, {FEW} to {MANY} are expected"
 
 
 def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
-    """Subtasks in place of a task that failed too often, or that is complex. Raises Misfit for none
-    or too many."""
+    """Subtasks in place of a failed or complex task. Raises Misfit for none or too many."""
     rows = list(reply.get("subtasks") or ())
     if not 1 <= len(rows) <= MOST:
-        raise Misfit(
-            f"subtasks: {task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
-        )
+        what = f"{task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
+        raise Misfit(f"subtasks: {what}")
     try:
-        changes = work.split(state, task.id, rows)
+        *before, (kind, data) = work.split(state, task.id, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
-    kind, data = changes[-1]
     warning = "" if len(rows) >= LEAST else "one subtask is the same task in other words"
-    said = {
-        "analysis": reply.get("analysis") or "",
-        "resolution": reply.get("blockerResolution") or "",
-    }
-    return [*changes[:-1], (kind, {**data, **said, "warning": warning})]
+    fields = {"analysis": "analysis", "resolution": "blockerResolution"}
+    said = {name: reply.get(key) or "" for name, key in fields.items()}
+    return [*before, (kind, {**data, **said, "warning": warning})]
 
 
 def reviewed(state: LoopState, reply: dict) -> list[Change]:
-    """The review of a plan: approved, to be revised, or what the setting says once the revisions
-    are used up."""
+    """A plan's review: approved, to be revised, or in the end as the setting says."""
     data = judgement(state, reply)
     done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
-    approved = _enough(state, data["score"])
-    outcome = (
-        roles.APPROVED if approved else parts.REVISE if done < most else _unapproved(state, data)
-    )
+    approved = _reaches(state, data["score"], "approval_threshold")
+    if approved:
+        outcome = roles.APPROVED
+    else:
+        outcome = parts.REVISE if done < most else _unapproved(state, data["score"])
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
     changes: list[Change] = [("plan_reviewed", row)]
     if outcome == roles.PAUSED:
@@ -140,23 +114,22 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     return changes
 
 
-def _enough(state: LoopState, score: int | None) -> bool:
-    return score is not None and score >= settings.of(state, "approval_threshold")
+def _reaches(state: LoopState, score: int | None, threshold: str) -> bool:
+    return score is not None and score >= settings.of(state, threshold)
 
 
-def _unapproved(state: LoopState, data: dict) -> str:
+def _unapproved(state: LoopState, score: int | None) -> str:
     how = settings.of(state, "plan_review_failure")
     if how == settings.CONTINUE:
         return roles.CONTINUE
-    enough = data["score"] is not None and data["score"] >= settings.of(state, "revision_threshold")
-    return roles.LOWER if how == settings.LOWER and enough else roles.PAUSED
+    lower = how == settings.LOWER and _reaches(state, score, "revision_threshold")
+    return roles.LOWER if lower else roles.PAUSED
 
 
 def goal_judged(state: LoopState, reply: dict) -> list[Change]:
-    """The judgement of the goal: reached, or the planner adds what is missing while plan revisions
-    are left."""
+    """The goal is reached, or the planner adds what is missing while plan revisions are left."""
     data = judgement(state, reply)
-    approved = _enough(state, data["score"])
+    approved = _reaches(state, data["score"], "approval_threshold")
     changes: list[Change] = [("goal_judged", {**data, "approved": approved})]
     if not approved and state.supervision.revisions >= settings.of(state, "max_plan_revisions"):
         why = impossible.of_goal(state, data["score"], data["feedback"], data["missing"])

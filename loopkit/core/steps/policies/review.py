@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...journal import settings
+from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import work
 from .. import kinds
-from ..kinds import step
-from .policy import Policy
-
-if TYPE_CHECKING:
-    from ...journal.events import Change
-    from ...journal.state import LoopState
-    from ...journal.task import Task
-    from ..kinds import Step
+from ..kinds import Step, step
+from . import Policy
 
 
 class Review(Policy):
-    """A planner drafts the tasks; nothing is begun beside an open scaffold task; who has passed the
-    check waits for the review of the whole batch."""
+    """A planner drafts the tasks; what has passed its check waits for the batch's review."""
 
     name = settings.REVIEW
     reviews_batches = True
@@ -33,7 +27,7 @@ class Review(Policy):
         return work.proven(task)
 
     def at_work(self, state: LoopState) -> list[str]:
-        return [one for one in super().at_work(state) if not work.proven(state.tasks[one])]
+        return [name for name in super().at_work(state) if not work.proven(state.tasks[name])]
 
     def check_reviews(self, command: str) -> None:
         pass

@@ -1,5 +1,4 @@
-"""The policy `supervisor`: plan and plan review; coder → tester → at most so many fixes, each
-tested again → score; a diagnosis after each failed attempt; at the end the goal is judged."""
+"""The policy `supervisor`: coder → tester → fixes → score; at the end the goal is judged."""
 
 from __future__ import annotations
 
@@ -8,24 +7,19 @@ from typing import TYPE_CHECKING
 from ...journal import parts, settings, stages
 from ...journal import task as tasks
 from ...journal.errors import NotYet
+from ...journal.events import Change
+from ...journal.state import LoopState
+from ...journal.task import Task
 from ...plan import roles, work
 from .. import kinds
-from ..kinds import step
-from .policy import Policy
+from ..kinds import Step, step
+from . import Policy
 
 if TYPE_CHECKING:
     from ...health.recovery import Play
-    from ...journal.events import Change
-    from ...journal.state import LoopState
-    from ...journal.task import Task
-    from ..kinds import Step
 
 #: What the turn of a task (core/plan/roles) waits for, beside its implementation.
-_TURNS = {
-    roles.FIX: kinds.FIX,
-    roles.TEST: kinds.TEST,
-    roles.VERIFICATION: kinds.VERDICT,
-}
+_TURNS = {roles.FIX: kinds.FIX, roles.TEST: kinds.TEST, roles.VERIFICATION: kinds.VERDICT}
 
 
 class Supervisor(Policy):
@@ -37,11 +31,9 @@ class Supervisor(Policy):
     plan_review = step(kinds.PLAN_VERDICT, roles.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
-        return [self._turn(state.tasks[one]) for one in work.running(state)]
-
-    def _turn(self, task: Task) -> Step:
-        kind = _TURNS.get(task.turn)
-        return step(kind, task.id) if kind else self.work(task)
+        running = [state.tasks[name] for name in work.running(state)]
+        turns = [(task, _TURNS.get(task.turn)) for task in running]
+        return [step(kind, task.id) if kind else self.work(task) for task, kind in turns]
 
     def between_waves(self, state: LoopState) -> list[Step]:
         return self.checks(state) or self._judging(state)
@@ -56,18 +48,18 @@ class Supervisor(Policy):
         return self.in_wave(state) if state.wave is not None else self._judging(state)
 
     def _judging(self, state: LoopState) -> list[Step]:
-        opened = [state.tasks[one] for one in state.open]
-        failed = [one.id for one in opened if undiagnosed(one)]
+        opened = [state.tasks[name] for name in state.open]
+        failed = [step(kinds.DIAGNOSIS, task.id) for task in opened if undiagnosed(task)]
         if failed:  # where one of them is impossible the loop ends with it: nothing else is begun
-            return [step(kinds.DIAGNOSIS, one) for one in failed]
+            return failed
         if opened:
             if self.recovery(state) is not None:
                 return []
-            return [step(kinds.REPLAN, one.id) for one in opened if to_replan(state, one)]
-        own = state.supervision
+            return [step(kinds.REPLAN, task.id) for task in opened if to_replan(state, task)]
         if not state.tasks:
             return []
-        if roles.short(own) and own.worked < (own.goal or {}).get("line", 0):
+        known = state.supervision
+        if roles.short(known) and known.worked < (known.goal or {}).get("line", 0):
             return [step(kinds.PLAN)]
         return [] if achieved(state) else [step(kinds.GOAL_VERDICT, roles.OF_GOAL)]
 
@@ -82,10 +74,8 @@ class Supervisor(Policy):
         return f"{task.id} is split before it is worked on" if to_replan(state, task) else ""
 
     def check_worktrees(self) -> None:
-        raise NotYet(
-            "worktrees are for loops in which the check decides: a tester and a supervisor would "
-            "look elsewhere"
-        )
+        what = "worktrees are for loops in which the check decides"
+        raise NotYet(f"{what}: a tester and a supervisor would look elsewhere")
 
     def on_failed(self, state: LoopState, task: Task, failure: Change) -> list[Change]:
         return [failure]  # the loop ends with its diagnosis, whatever that says
@@ -98,8 +88,8 @@ class Supervisor(Policy):
         if one.kind == kinds.GOAL_VERDICT:
             return planning.goal_judged(state, reply)
         decide = {
-            kinds.IMPLEMENTATION: attempt.implemented,
-            kinds.SCAFFOLD: attempt.implemented,
+            kinds.IMPLEMENTATION: attempt.coded,
+            kinds.SCAFFOLD: attempt.coded,
             kinds.FIX: attempt.fixed,
             kinds.TEST: attempt.tested,
             kinds.VERDICT: attempt.judged,
@@ -111,40 +101,33 @@ class Supervisor(Policy):
         return decide(state, state.tasks[one.subject], reply)
 
     def bands(self, state: LoopState) -> dict:
-        return {
-            "approve": settings.of(state, "approval_threshold"),
-            "revise": settings.of(state, "revision_threshold"),
-        }
+        names = {"approve": "approval_threshold", "revise": "revision_threshold"}
+        return {band: settings.of(state, name) for band, name in names.items()}
 
 
 def undiagnosed(task: Task) -> bool:
     """A failed attempt waits for the supervisor's diagnosis."""
-    if task.status not in (tasks.PENDING, tasks.FAILED):
-        return False
-    return task.attempts > 0 and task.diagnosed != task.attempts
+    waiting = task.status in (tasks.PENDING, tasks.FAILED)
+    return waiting and task.attempts > 0 and task.diagnosed != task.attempts
 
 
 def to_replan(state: LoopState, task: Task) -> bool:
-    """A planner cuts it into subtasks: the clamp table says so, or it is complex and has not been
-    split yet."""
+    """A planner cuts it up: the clamp table says so, or it is complex and not yet split."""
     if undiagnosed(task):
         return False
     if task.status == tasks.FAILED or task.id in state.narrow:
         return task.action == "replan"
     if task.complexity != "complex" or not state.is_free(task):
         return False
-    if task.depth >= settings.of(state, "max_replan_depth"):
-        return False
-    return not any(one.parent == task.id for one in state.tasks.values())
+    deep = task.depth >= settings.of(state, "max_replan_depth")
+    return not deep and not any(row.parent == task.id for row in state.tasks.values())
 
 
 def achieved(state: LoopState) -> bool:
-    """Every task is completed and the goal was judged as reached since: where no review follows,
-    the loop may end."""
-    goal = state.supervision.goal
-    if state.open or not state.tasks or goal is None:
-        return False
-    return bool(goal.get("approved")) and goal["line"] > state.supervision.worked
+    """Every task is completed and the goal was judged as reached since."""
+    goal = state.supervision.goal or {}
+    reached = goal.get("approved") and goal["line"] > state.supervision.worked
+    return bool(reached and state.tasks and not state.open)
 
 
 POLICY = Supervisor()
