@@ -95,6 +95,8 @@ class _Run:
             if self.out is None:
                 self.out = set(loop.state.supervision.out)
             if loop.state.session.status != verdict.RUNNING:
+                if not any(self.lines):
+                    self.lines.append(f"the loop is {loop.state.session.status.replace('_', ' ')}")
                 return self._result(loop)
             steps = self.driver.due()
             if self._take(loop, steps):
@@ -217,8 +219,6 @@ class _Run:
         if agents:
             return self._dispatch(loop, agents)
         if not steps:
-            if not any(self.lines):
-                self.lines.append(f"nothing is due: the loop is {loop.state.session.status}")
             return self._result(loop)
         step = steps[0]
         if KINDS[step.kind].who == FORM and step.kind != kinds.RESOLVE:

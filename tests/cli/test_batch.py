@@ -196,9 +196,10 @@ def test_the_brief_of_a_batch_changes_nothing_and_shows_decisions_first_that_tou
         "decision 001: of elsewhere"
     )
     for words in (
-        "  T-001: <approved | changes>",
+        '"T-001": "<approved | changes>"',
         "its check has not passed",
-        "must not: M1",
+        "## What must not happen",
+        "- M1: ",
         "contradicts: [2]",
     ):
         assert words in answer.out

@@ -314,7 +314,7 @@ def test_plan_and_context_follow_every_command(project: Project) -> None:
     assert not (project.root / project.name / "report.md").exists()
     before = (project.root / project.name / "plan.md").stat().st_mtime_ns
     decide(project, "--avoid")
-    assert "- 002: the key was a header" in own(project, "context.md")
+    assert "- 002: avoid: the key was a header" in own(project, "context.md")
     assert (project.root / project.name / "plan.md").stat().st_mtime_ns == before, (
         "written only where it changed"
     )

@@ -89,18 +89,22 @@ def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
     )
     assert answer.steps == [] and project.files() == before
     for words in (
-        "your question: ",
-        "evidence you trust: ",
-        "the request: add rate limiting to the API",
-        "criterion C1: The 101st request",
-        "must not be broken by any guidance: M2 A runtime dependency is added",
-        "open from wave reviews: no doc",
-        "changed files: limiter.txt",
-        "- severity: <BLOCKER",
-        "breaks: [<C1 or M1",
+        "## View: security-reviewer",
+        "- Evidence it trusts: ",
+        "## The whole request\n\n> add rate limiting to the API",
+        "- C1: The 101st request",
+        "## What must not happen",
+        "- M2: A runtime dependency is added",
+        "## Open from the quick looks: does it still hold?\n\n- no doc",
+        "- Files: limiter.txt",
+        '"severity": "<BLOCKER',
+        '"breaks": ["<C1 or M1',
+        "End with one JSON object in this form",
     ):
         assert words in answer.out, words
-    assert "your question" in project.ok("review", "--wave", "1", "--brief", "simplifier").out
+    light = project.ok("review", "--wave", "1", "--brief", "simplifier").out
+    assert light.startswith("# Review wave 1, a quick look\n") and '"score": <0 to 10>' in light
+    assert "Open from the quick looks" not in light
     project.refused(
         1,
         "review",
@@ -230,7 +234,8 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     project.review([tabs])
     fixed(project, "T-002", "a.py")
     brief = project.ok("review", "--thorough", "--brief", "simplifier").out
-    assert "settled earlier: F-001 (style) a.py:3 tabs at a.py:3 (fixed)" in brief
+    settled = brief.partition("## Settled earlier, not raised again")[2]
+    assert "- F-001 (style) a.py:3 tabs at a.py:3 (fixed)" in settled
     spaces = {**tabs, "issue": "spaces at a.py:3", "verify": "test -f b.py"}
     given = {"experts": ["a", "b", "c"], "findings": [spaces]}
     project.refused(

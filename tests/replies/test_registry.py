@@ -345,7 +345,7 @@ UNFIT: list[tuple[str, Any, str]] = [
     ("decision", {**DECISION, "title": "x" * 121}, "title: must have at most 120 characters"),
     ("decision", {**DECISION, "depends_on": ["two"]}, "depends_on.1: must be numbers of decisions"),
     ("decision", {**DECISION, "invalidated_if": "$ true"}, "invalidated_if: true cannot fail"),
-    ("lesson", {"what": "x", "why": "y"}, "avoid: must be given"),
+    ("lesson", {"what": "x", "why": "y"}, "do_instead: must be given"),
     ("learnings", [{"kind": "poem"}], "learnings.1: kind must be one of failure, discovery"),
     ("learnings", [{"context": "c"}], "learnings.1: kind must be one of failure, discovery"),
     (
