@@ -1,4 +1,4 @@
-"""What Claude has to read: holds, announcements, `/loop:start` with its skills, the descriptions of
+"""What Claude has to read: holds, announcements, `/loop:start` with what it prints, the descriptions of
 every session.
 
     .venv/bin/python benchmarks/context.py
@@ -28,9 +28,8 @@ from loopkit.core.steps import snapshot as snapshots
 PLUGINS = {"loop": ROOT, "hope": ROOT / "plugins" / "hope", "counsel": ROOT / "plugins" / "counsel"}
 #: Skills that are loaded only where there is something to recall, or was something to learn.
 ON_DEMAND = ("recall", "learn")
-#: Tokens of all descriptions: this much for the first entries, and a little for each that came
-#: later (as in tests/plugin/test_markdown.py).
-FIRST, FIRST_ENTRIES, EACH_MORE = 400, 17, 25
+#: Tokens of all descriptions at most (as in tests/plugin/bundle.py).
+ALWAYS_ON = 400
 
 
 def tokens(text: str) -> float:
@@ -40,21 +39,6 @@ def tokens(text: str) -> float:
 def body(path: Path) -> str:
     """What Claude reads of a Markdown file: all after its front matter."""
     return re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
-def skills_of(command: Path) -> list[Path]:
-    """The skills that a command names as `plugin:skill`, and those that they name in turn, each
-    once."""
-    found: list[Path] = []
-    left = [command]
-    while left:
-        text = left.pop(0).read_text(encoding="utf-8")
-        for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", text):
-            path = PLUGINS[plugin] / "skills" / name / "SKILL.md"
-            if path.exists() and path not in found:
-                found.append(path)
-                left.append(path)
-    return found
 
 
 def worst_hold(home: Path) -> tuple[str, str]:
@@ -139,14 +123,15 @@ def hook_output(home: Path, data: Path, project: Path, event: str, **given: obje
 
 
 def started(home: Path, data: Path) -> str:
-    """What `loopkit start` puts into the command."""
+    """What `loopkit start` and the first form put into the session."""
     project = home / "fresh"
     (project / ".git").mkdir(parents=True)
     environment = _measure.clean(home, data, CLAUDE_CODE_SESSION_ID=_loops.SESSION)
-    argv = [str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
-    return _measure.output(
-        Program(argv, project, environment, b"add rate limiting to the API")
-    ).decode()
+    program, printed = str(ROOT / "bin" / "loopkit"), b""
+    for argv in ([program, "start", "--task-file", "-"], [program, "next"]):
+        given = b"add rate limiting to the API"
+        printed += _measure.output(Program(argv, project, environment, given))
+    return printed.decode()
 
 
 def client() -> str | None:
@@ -217,11 +202,9 @@ def main() -> int:
         counted = _details.of(program, ROOT, list(PLUGINS), home) if program else {}
         compared = beside_before(program, counted, home)
     described, counted_by = always_on(counted)
-    most = FIRST + EACH_MORE * max(0, len(entries()) - FIRST_ENTRIES)
-    skills = [path for path in skills_of(start) if path.parent.name not in ON_DEMAND]
     demanded = [PLUGINS["hope"] / "skills" / name / "SKILL.md" for name in ON_DEMAND]
     later = sum(tokens(body(path)) for path in demanded if path.exists())
-    read = tokens(body(start)) + sum(tokens(body(path)) for path in skills)
+    read = tokens(body(start)) + tokens(printed)
     _measure.head("reference: the most that is allowed; characters, or tokens of four characters")
     _measure.row("a hold, at its longest", len(held), 500, 1, characters)
     _measure.row(
@@ -229,17 +212,14 @@ def main() -> int:
     )
     _measure.row("an announcement, at its longest", len(announced), 1200, 1, characters)
     _measure.row("the same, as its hook injects it", len(injected), 1200, 1, characters)
-    _measure.row(f"/loop:start and {len(skills)} skills", read, 4000, 1, count)
-    _measure.row("the same, with what start prints", read + tokens(printed), 4000, 1, count)
+    _measure.row("/loop:start with rules, guides and first form", read, 4000, 1, count)
     _measure.row("hope:recall, hope:learn, where due", later, 4000, None, count)
-    _measure.row(f"{len(entries())} descriptions, in every session", described, most, 1, count)
+    _measure.row(f"{len(entries())} descriptions, in every session", described, ALWAYS_ON, 1, count)
     _measure.row("injected where no loop is", len(nothing), 0, 0, characters)
     print(
         f"descriptions counted by: {counted_by}; start.md {tokens(body(start)):.0f}, what it "
-        f"prints {tokens(printed):.0f}, ",
-        end="",
+        f"prints {tokens(printed):.0f}"
     )
-    print(", ".join(f"{path.parent.name} {tokens(body(path)):.0f}" for path in skills))
     print("\n".join(compared))
     return 0
 
