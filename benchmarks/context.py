@@ -1,4 +1,4 @@
-"""What Claude has to read: holds, announcements, `/loop:start` with what it prints, the descriptions of
+"""What Claude reads: holds, announcements, `/loop:start` with what it prints, descriptions of
 every session.
 
     .venv/bin/python benchmarks/context.py

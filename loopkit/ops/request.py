@@ -22,6 +22,10 @@ SHOWN = 8
 
 #: Characters of a request in a line of ours.
 LONGEST_REQUEST = 4000
+#: How much of the form a vague request needs.
+VAGUE = (
+    "a vague request, mostly 0 and 1: fill in scores, kind and topics alone, questions come next"
+)
 
 
 def rubric(dimension: str) -> str:
@@ -204,9 +208,10 @@ def ask_request(workspace: Workspace) -> Result:
         if learnt:
             lines += ["learnt before:", *("  " + line for line in memory.recall_lines(learnt))]
             fields.insert(3, "learnings")
-        lines.append("scores, 0 to 2 each, of what the request says and nothing else:")
+        clear = " with its clarification" if state.clarified else ""
+        lines.append(f"scores, 0 to 2 each, of what the request{clear} says and nothing else:")
         lines += [f"  {name}: {rubric(name)}" for name in score.DIMENSIONS]
-        lines.append("topics, one to three of: " + ", ".join(TOPICS))
+        lines += ["topics, one to three of: " + ", ".join(TOPICS), VAGUE]
     lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
     checks = project.checks(workspace.work_folder(state))[:SHOWN]
     if checks:
@@ -214,7 +219,7 @@ def ask_request(workspace: Workspace) -> Result:
         lines += [f"  {one.kind}: {prose.clean(one.command, 120)}" for one in checks]
     if "criteria" in fields:
         lines.append("at least one criterion and two mustNots; they are C1, C2 … and M1, M2 …")
-    return Result(loop, "\n".join([*lines, replies.form("request", *fields)]))
+    return Result(loop, "\n".join([*lines, "the form:", replies.form("request", *fields)]))
 
 
 def record_request(workspace: Workspace, row: dict) -> Result:
@@ -224,7 +229,8 @@ def record_request(workspace: Workspace, row: dict) -> Result:
     changes = dict(workspace.change(loop, submitted, row, titles))
     state, lines = loop.state, []
     if "scored" in changes:
-        lines.append(_scores(state.scores or {}))
+        vague = ", too vague to be planned" if state.stage == stages.INTENT else ""
+        lines.append(_scores(state.scores or {}) + vague)
     if "shape_saved" in changes:
         _store(loop.folder, shape_of(row), 0o666)
         lines.append(f"{', '.join(state.criteria)} recorded in {shape.FILE}")

@@ -40,12 +40,16 @@ class Order(Reply):
     """The full order of a request that is nearly explicit."""
 
     objective: _Needed = Field(description="what is to be reached")
-    non_goals: list[_Needed] = Field(min_length=3, max_length=5, description="what is not done")
+    non_goals: list[_Needed] = Field(
+        min_length=3, max_length=5, description="what is not done, 3 to 5"
+    )
     constraints: list[_Needed] = Field(min_length=1, description="what must be kept to")
-    acceptance: list[_Needed] = Field(min_length=7, max_length=12, description="what will be seen")
-    must_nots: list[_Needed] = Field(min_length=2, description="what must not happen")
+    acceptance: list[_Needed] = Field(
+        min_length=7, max_length=12, description="what will be seen, 7 to 12"
+    )
+    must_nots: list[_Needed] = Field(min_length=2, description="what must not happen, 2 at least")
     stop_conditions: list[_Needed] = Field(
-        min_length=3, max_length=5, description="when to stop and ask"
+        min_length=3, max_length=5, description="when to stop and ask, 3 to 5"
     )
 
 

@@ -76,6 +76,22 @@ def test_rules_request_and_guides_come_with_the_first_form_and_once_in_a_session
     assert re.findall(r"^# (.*)$", project.ok("next").out, re.M) == ["To fill in: request"]
 
 
+def test_a_vague_request_needs_its_scores_alone(project: Project) -> None:
+    project.start("make it nicer")
+    form = project.ok("next").out
+    assert "a vague request, mostly 0 and 1: fill in scores, kind and topics alone" in form
+    scores = dict.fromkeys(REQUEST["scores"], 0)
+    low = {"scores": scores, "kind": "build", "topics": ["api"]}
+    answer = project.ok("submit", "--file", "-", given=low)
+    assert "too vague to be planned" in answer.out and "# To fill in: clarification" in answer.out
+    clear = {"scores": REQUEST["scores"], "kind": "build"}
+    project.start("another", "--beside")
+    assert "criteria, must_nots, tasks must be given" in str(
+        project.lk("submit", "--file", "-", given=clear)
+    )
+    assert not project.of("scored")
+
+
 def test_a_long_request_is_a_file_for_the_session_and_for_each_agent(project: Project) -> None:
     text = "add a limiter. " + "It holds. " * 500 + "The end"
     project.start(text)

@@ -38,12 +38,11 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
     """Everything that the form `request` brings, or nothing. titles: what was learnt before, as it
     was shown.
 
-    Where the scores are too low they alone are recorded. Raises Refused, ShapeFaults.
+    Where the scores are too low they alone are recorded, and the rest may be missing. Raises
+    Refused, ShapeFaults.
     """
     fields = wanted(state)
-    missing = [name for name in fields if name not in ("title", "topics") and not row[name]]
-    if missing:
-        raise Refused(f"{', '.join(missing)} must be given", "fill in the whole form")
+    _check_given(row, [name for name in fields if name in ("scores", "kind")])
     trial = _Trial(state)
     if state.stage == stages.INTENT:
         if titles:
@@ -54,11 +53,18 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
         trial.decide(intake.scored, scores)
         if trial.state.stage == stages.INTENT:
             return trial.changes
+    _check_given(row, [name for name in fields if name not in ("title", "topics")])
     if "criteria" in fields:
         trial.decide(intake.shaped, shape(row))
     if "tasks" in fields and trial.state.stage == stages.DECOMPOSE:
         trial.decide(work.submit, row["tasks"])
     return trial.changes
+
+
+def _check_given(row: dict, fields: list[str]) -> None:
+    missing = [name for name in fields if not row[name]]
+    if missing:
+        raise Refused(f"{', '.join(missing)} must be given", "fill in the whole form")
 
 
 def shape(row: dict) -> str:
