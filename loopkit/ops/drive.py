@@ -9,16 +9,28 @@ from ..core.evidence import command, signature
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
-from ..core.plan import work
 from ..core.review import batch_review
-from ..core.steps import briefing, due, kinds, nextstep, policies
+from ..core.steps import due, kinds, nextstep, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import briefs, context
 from ..replies import records
 from ..store.loop import Loop
-from . import control, dispatch, gate, panel, reply, request, review, tasks, verify, wave, worktree
+from . import (
+    batch,
+    control,
+    dispatch,
+    gate,
+    panel,
+    reply,
+    request,
+    review,
+    tasks,
+    verify,
+    wave,
+    worktree,
+)
 from .workspace import Result, Workspace
 
 #: Kinds whose work is then looked at by the task's check.
@@ -66,7 +78,7 @@ class Driver:
             # where a check decides, a coder's report is taken as it is
             final = step.kind in _CHECKED and policies.of(loop.state).check_counts
             given = (KINDS[step.kind].asked, step.subject, text, answer.final or final)
-            yield _recorded(step, reply.reply(workspace, *given))
+            yield _recorded(step, reply.reply(workspace, *given, again=False))
         loop.refresh()
         if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
@@ -143,17 +155,24 @@ _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
 
 
 def _ask_plan_review(workspace: Workspace, subject: str) -> Result:
-    """It is asked for beside what `wave next` dispatches."""
-    loop, step = workspace.own_loop(), kinds.step(kinds.PLAN_REVIEW, subject)
-    workspace.change(loop, lambda state: [briefing.asked(state, step)])
-    return Result(loop, "")
+    """Its prompt says all."""
+    return Result(workspace.own_loop(), "")
+
+
+def _record_plan_review(workspace: Workspace, subject: str, row: dict) -> Result:
+    return batch.plan(workspace, row, None)
 
 
 def _ask_batch_review(workspace: Workspace, number: int) -> Result:
-    loop = workspace.own_loop()
-    workspace.change(loop, batch_review.asked, number, batch_review.mode(loop.state))
-    running = ", ".join(work.running(loop.state))
-    return Result(loop, f"Review tasks {running}.\n\n{replies.form('review')}")
+    return batch.brief(workspace, number, _is_scaffold(workspace))
+
+
+def _record_batch_review(workspace: Workspace, number: int, row: dict) -> Result:
+    return batch.batch(workspace, number, _is_scaffold(workspace), row)
+
+
+def _is_scaffold(workspace: Workspace) -> bool:
+    return batch_review.mode(workspace.own_loop().state) == batch_review.SCAFFOLD
 
 
 def _ask_thorough_review(workspace: Workspace) -> Result:
@@ -192,23 +211,6 @@ def _set_check(workspace: Workspace, name: str, row: dict) -> Result:
     return tasks.change(workspace, name, str(row.get("verify", "")))
 
 
-def _decides(kind: str) -> Callable[..., Result]:
-    """Record a review that decides as the policy has it."""
-
-    def record(workspace: Workspace, subject: str | int, row: dict) -> Result:
-        loop, step = workspace.own_loop(), kinds.step(kind, subject)
-        on_reply = policies.of(loop.state).on_reply
-        changes = workspace.change(loop, on_reply, step, row)
-        lines = [  # `T-001 task completed`
-            " ".join(filter(None, (data.get("id") or data.get("task"), name.replace("_", " "))))
-            for name, data in changes
-            if not isinstance(data.get("task"), dict)
-        ]
-        return Result(loop, "\n".join(lines))
-
-    return record
-
-
 class _Form(NamedTuple):
     """The use cases of a form or a review. ask: what to tell whoever answers · take: records the
     answer. Both get the workspace and the step's subject, if it has one."""
@@ -227,8 +229,8 @@ FORMS = {
     kinds.SET_CHECK: _Form(tasks.show, _set_check),
     kinds.PANEL: _Form(panel.on_task, panel.on_task),
     kinds.WAVE_REVIEW: _Form(_ask_wave_review, review.record_light),
-    kinds.PLAN_REVIEW: _Form(_ask_plan_review, _decides(kinds.PLAN_REVIEW)),
-    kinds.BATCH_REVIEW: _Form(_ask_batch_review, _decides(kinds.BATCH_REVIEW)),
+    kinds.PLAN_REVIEW: _Form(_ask_plan_review, _record_plan_review),
+    kinds.BATCH_REVIEW: _Form(_ask_batch_review, _record_batch_review),
     kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, review.record_thorough),
     kinds.RESOLVE: _Form(_ask_resolution, _resolve),
     kinds.GATE: _Form(gate.ask, gate.record),

@@ -18,10 +18,15 @@ from .workspace import Result, Workspace
 
 
 def reply(
-    workspace: Workspace, kind: str, target: str | None, text: str, final: bool = False
+    workspace: Workspace,
+    kind: str,
+    target: str | None,
+    text: str,
+    final: bool = False,
+    again: bool = True,
 ) -> Result:
-    """Record an agent's answer about a task, "plan" or "goal"; ask again for an invalid one, unless
-    it is final: its agent has corrected it already."""
+    """Record an agent's answer about a task, "plan" or "goal"; an invalid one is due again, unless
+    it is final: its agent has corrected it already. again: then it is dispatched here."""
     loop = workspace.own_loop()
     step = answers.find(loop.state, kind, target)
     answer, error, instead = None, "", None
@@ -39,7 +44,7 @@ def reply(
         loop, answers.answered, kind, step.subject, answer, error, text, instead, final
     )
     if all(name == "reply_unfit" for name, _ in changes):
-        return _again(workspace, loop, step, changes[0][1]["error"])
+        return _unfit(workspace, loop, step, changes[0][1]["error"], again)
     data: dict = {"kind": kind, "target": step.subject}
     lines = [_TOLD[name](row) for name, row in changes if name in _TOLD]
     for name, row in changes:
@@ -60,13 +65,14 @@ def _out(loop: Loop) -> list[str]:
     return [briefing.reply(step) for step in due.outstanding(loop.state)]
 
 
-def _again(workspace: Workspace, loop: Loop, step: Step, error: str) -> Result:
-    """The same step once more; its prompt names what was wrong."""
-    kind, out = briefing.asked_as(step), _out(loop)
-    steps = dispatch.lines(workspace, loop, [step])
-    data = {"kind": kind, "target": step.subject, "error": error}
-    text = _TOLD["reply_unfit"](data) + "\nasked for again; its brief says so"
-    return Result(loop, text, data, [*steps, *out], 1)
+def _unfit(workspace: Workspace, loop: Loop, step: Step, error: str, again: bool) -> Result:
+    """The same step is due once more; its prompt names what was wrong."""
+    data = {"kind": briefing.asked_as(step), "target": step.subject, "error": error}
+    text, out = _TOLD["reply_unfit"](data), _out(loop)
+    if again:
+        text += "\nasked for again; its brief says so"
+        out = [*dispatch.lines(workspace, loop, [step]), *out]
+    return Result(loop, text, data, out, 1)
 
 
 def weighed(row: dict) -> str:

@@ -173,7 +173,8 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
 def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
     """Nothing comes next while agents of the wave are at work; theirs goes on."""
     state = loop.state
-    left = policies.of(state).at_work(state)
+    out = policies.of(state).at_work(state)
+    left = [one for one in out if state.tasks[one].coded is None]
     if state.wave and left:
         text += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
     steps = [] if left else _next_check(workspace, loop)
