@@ -10,8 +10,8 @@ import pytest
 
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
-from tests.cli.kit import GATE, PANEL, S2, Answer, Project
-from tests.ops.kit import REQUEST, part
+from tests.cli.kit import GATE, PANEL, REQUEST, S2, Answer, Project
+from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
 REVIEW = {"experts": ["a", "b", "c"], "findings": []}

@@ -203,7 +203,7 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
         "decision 001: Per address: the address" in text
         and "anti-pattern 002: trusted a header" in text
     )
-    assert "Do not repeat what failed above." in text and "loopkit verify T-001 -- ls" in text
+    assert "Do not repeat what failed above." in text and "loopkit verify T-001\n" in text
     assert "decision 001" not in brief(one, "implementation", "T-002")
     assert "decision 001" in brief(one, "implementation", "T-003"), (
         "who names no file may touch any"
@@ -243,7 +243,7 @@ def test_a_tester_reads_what_the_coder_claims_and_the_check():
     assert (
         "> app/a.py:12 counts" in text
         and "Files: app/a.py" in text
-        and "      loopkit verify T-001 -- ls\n" in text
+        and "      loopkit verify T-001\n" in text
     )
 
 
@@ -485,7 +485,7 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     assert len(text.encode()) <= briefs.LARGEST
     assert "more characters left out" in text and replies.asked(kind) in text
     if target and kind != "plan":
-        assert "loopkit verify T-001 -- ls" in text or kind in (
+        assert "loopkit verify T-001\n" in text or kind in (
             "replan",
             "verification",
             "diagnosis",

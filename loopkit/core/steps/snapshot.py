@@ -216,9 +216,8 @@ _SESSION = {
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
-    **dict.fromkeys(
-        ("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number
-    ),
+    **dict.fromkeys(("iteration", "dispatches", "spent_seconds", "max_idle_stops"), _number),
+    **dict.fromkeys(("hold_count", "last_hold_offset"), _number),
     **dict.fromkeys(
         ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"),
         _number_or_none,

@@ -14,7 +14,7 @@ from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import work
 from loopkit.core.review import gate, panel, review
-from loopkit.core.steps import attempts, nextstep, policies, stop, waves
+from loopkit.core.steps import attempts, kinds, nextstep, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.core.steps.events import LOOP
 from loopkit.render import briefs
@@ -303,9 +303,9 @@ def test_without_a_good_checkpoint_the_person_is_asked(book: Book) -> None:
 def test_what_was_rolled_back_is_not_reviewed(book: Book) -> None:
     checkpoint(book)
     wave(book, T002="no")
-    assert policies.of(book.state).offers_review(book.state)
+    assert policies.of(book.state).beside(book.state) == [kinds.step(kinds.WAVE_REVIEW, 1)]
     rolled_back(book)
-    assert not policies.of(book.state).offers_review(book.state)
+    assert policies.of(book.state).beside(book.state) == []
 
 
 def test_undoing_a_rollback_is_no_recovery(book: Book) -> None:

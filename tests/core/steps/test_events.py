@@ -118,6 +118,7 @@ def whole() -> Book:
     book.line("rolled_back", number=1, saved=2, files=["a.py"], reopened=["T-001"], undo=False)
     book.line("attempts_reset", ids=["T-003"])
     book.line("role_asked", role="coder", kind="implementation", task="T-001", number=1)
+    book.line("agents_dispatched", agents=1)
     book.line("reply_unfit", kind="plan", task=None, error="e", text="t")
     row = {"feedback": "f", "issues": ["i"], "missing": ["m"]}
     book.line("plan_reviewed", revision=1, approved=False, score=60, outcome="revise", **row)
