@@ -127,6 +127,8 @@ def _row(kind: str, answer: Answer) -> Any:
         return answer.reply or records.parse(answer.text, "the answer", dict)
     if answer.reply is not None:
         return replies.check(name, answer.reply)
+    if replies.model(name).bare:  # its form is a list
+        return replies.read(name, answer.text, "the answer")
     return replies.parse(name, answer.text)
 
 
@@ -207,6 +209,17 @@ def _resolve(workspace: Workspace, name: str, row: dict) -> Result:
     return review.resolve(workspace, [name], how, text, check)
 
 
+def _ask_split(workspace: Workspace, name: str) -> Result:
+    shown = tasks.show(workspace, name)
+    return shown._replace(text=f"{shown.text}\n\n{replies.form('tasks')}")
+
+
+def _ask_check(workspace: Workspace, name: str) -> Result:
+    shown = tasks.show(workspace, name)
+    form = 'verify: "<command that fails now, and exits 0 when it is done>"'
+    return shown._replace(text=f"{shown.text}\n\n{form}")
+
+
 def _set_check(workspace: Workspace, name: str, row: dict) -> Result:
     return tasks.change(workspace, name, str(row.get("verify", "")))
 
@@ -225,8 +238,8 @@ FORMS = {
         (kinds.SCORE, kinds.SHAPE, kinds.TASKS),
         _Form(request.ask_request, request.record_request),
     ),
-    kinds.SPLIT: _Form(tasks.show, tasks.split),
-    kinds.SET_CHECK: _Form(tasks.show, _set_check),
+    kinds.SPLIT: _Form(_ask_split, tasks.split),
+    kinds.SET_CHECK: _Form(_ask_check, _set_check),
     kinds.PANEL: _Form(panel.on_task, panel.on_task),
     kinds.WAVE_REVIEW: _Form(_ask_wave_review, review.record_light),
     kinds.PLAN_REVIEW: _Form(_ask_plan_review, _record_plan_review),

@@ -356,7 +356,7 @@ def test_status_shows_all_and_one_next_action(project: Project) -> None:
         "Owner: this session | Started: ",
     ):
         assert words in answer.out
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
     assert max(map(len, answer.out.splitlines())) <= 120
 
 

@@ -203,6 +203,21 @@ def test_an_attempt_whose_check_fails_is_over(going: Going) -> None:
     assert "T-001 completed" in going.next().out
 
 
+def test_a_task_that_keeps_failing_is_split_by_a_form(going: Going) -> None:
+    asked = going.begin(part("a"))
+    for attempt in range(1, 9):
+        going.did("a", f"bad {attempt}", attempt=attempt)
+        asked = going.next()
+        if "systematic-debugger" not in asked.out:
+            break
+        going.submit(PANEL | {"consensus": f"way {attempt}"})
+    assert asked.steps == FORM and "T-001 failed: write a" in asked.out
+    assert '\n- subject: "<what it does' in asked.out
+    split = going.submit([part("b"), part("c")])
+    assert "T-001 split into T-002, T-003" in split.out
+    assert agents(split) == [SECOND, "implementation-T-003-1"]
+
+
 def test_a_reported_block_ends_the_attempt_without_a_check(going: Going) -> None:
     going.begin()
     going.say(FIRST, "BLOCKED: the endpoint is not there")
@@ -275,7 +290,8 @@ def test_batches_are_reviewed_where_that_completes(going: Going) -> None:
     assert agents(asked) == ["review-1-1"] and "still to report" not in asked.out
     assert "T-001: <approved | changes>" in going.prompt("review-1-1")
     good = {f"T-00{number}": "approved" for number in (1, 2, 3)}
-    going.say("review-1-1", {"verdicts": good, "findings": []})
+    checks = dict.fromkeys(("build", "tests", "lint"), "passed")
+    going.say("review-1-1", {**checks, "verdicts": good, "findings": []})
     assert agents(going.next())[0] == "thorough_review-1-1"
     assert all(row["status"] == "completed" for row in going.project.tasks.values())
 
