@@ -78,7 +78,7 @@ def typed_options(text: str) -> tuple[dict[str, list[str]], str]:
     given: dict[str, list[str]] = {}
     while match := _OPTION.match(text):
         given.setdefault(match[1], []).append(match[2].strip("'\""))
-        text = text[match.end() :].lstrip(" \t")
+        text = text[match.end() :].lstrip()
     return given, text
 
 

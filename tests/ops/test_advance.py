@@ -51,7 +51,8 @@ class Going:
         text = reply if isinstance(reply, str) else json.dumps(reply)
         answers.write(self.folder, name, {"text": text, "by": by})
 
-    def held(self, name: str, times: int = 2) -> None:
+    def held(self, name: str, times: int) -> None:
+        """The hook has asked the agent for another answer so often."""
         for _ in range(times):
             answers.hold(self.folder, name)
 
@@ -294,6 +295,20 @@ def test_batches_are_reviewed_where_that_completes(going: Going) -> None:
     going.say("review-1-1", {**checks, "verdicts": good, "findings": []})
     assert agents(going.next())[0] == "thorough_review-1-1"
     assert all(row["status"] == "completed" for row in going.project.tasks.values())
+
+
+@pytest.mark.parametrize("held", [1, 2])
+def test_what_stays_unfit_after_two_corrections_counts_as_it_is(going: Going, held: int) -> None:
+    going.project.start("add rate limiting to the API", "--approval", "supervisor")
+    going.next()
+    going.submit(REQUEST)
+    going.say("plan-1", {"tasks": [part("a"), part("b"), part("c")]})
+    assert agents(going.next()) == ["verification-plan-1"]
+    going.held("verification-plan-1", held)
+    going.say("verification-plan-1", "looks good to me")
+    said = going.next()
+    asked, count = ("plan-2", "no score") if held == 2 else ("verification-plan-2", "does not fit")
+    assert agents(said) == [asked] and count in said.out
 
 
 def test_an_answer_by_hand_is_marked(going: Going) -> None:
