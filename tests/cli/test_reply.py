@@ -16,6 +16,7 @@ GOOD = {
     "feedback": "it does what was asked",
 }
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
+CODED = {"status": "complete", "summary": "it is there"}
 PASSED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
 DIAGNOSIS = {"decision": "retry", "reasoning": "the wrong file was written"}
 
@@ -202,11 +203,15 @@ def test_replies_nobody_asked_for(executing: Project, words: str, code: int, say
     executing.refused(code, "reply", *words.split(), "--file", "-", given=PASSED, says=says)
 
 
-def test_no_replies_in_a_loop_of_evidence(project: Project) -> None:
+def test_in_a_loop_of_evidence_coders_alone_reply(project: Project) -> None:
     project.planned()
     project.ok("wave", "next")
-    says = "no role's reply is taken in this loop"
+    says = "no test T-001 is awaited, but implementation T-001"
     project.refused(1, "reply", "test", "T-001", "--file", "-", given=PASSED, says=says)
+    project.ok("reply", "implementation", "T-001", "--file", "-", given=CODED)
+    assert project.of("task_coded")[0]["id"] == "T-001"
+    says = "no implementation T-001 is awaited"
+    project.refused(1, "reply", "implementation", "T-001", "--file", "-", given=CODED, says=says)
 
 
 def test_task_fail_tells_what_the_rule_made_of_a_suggestion(executing: Project) -> None:

@@ -120,7 +120,7 @@ def test_no_command_hides_a_skill():
 def test_a_goal_comes_first_and_the_rest_is_there(document):
     if document.kind == "skill":
         assert document.body.lstrip().startswith("Goal: ")
-    if document.kind in ("skill", "agent") or document.name in ("start", "resume"):
+    if document.kind in ("skill", "agent"):
         assert "When to stop" in document.body
         assert "Example" in document.body
 
@@ -196,16 +196,6 @@ def test_agents_cannot_start_agents(document):
         assert {"Agent", "Task"} <= set(refused)
 
 
-def test_the_rules_of_start_and_resume_are_the_same_words():
-    start, resume = (get("loop", "command", name) for name in ("start", "resume"))
-
-    def part(document):
-        return document.body[document.body.index("## Rules") : document.body.index("## Example")]
-
-    assert part(start) == part(resume)
-    assert rules(start)[1:] == rules(resume)[1:]
-
-
 def test_named_skills_agents_and_commands_exist():
     known = {f"{plugin}:{name}" for plugin, _, name in NAMES}
     for path in [
@@ -214,7 +204,7 @@ def test_named_skills_agents_and_commands_exist():
         *ROOT.glob("plugins/*/README.md"),
     ]:
         for reference in re.findall(
-            r"`/?((?:loop|hope|counsel):[a-z-]+)", path.read_text(encoding="utf-8")
+            r"`/?((?:loop|hope|counsel):[a-z-]+)(?![\w-])", path.read_text(encoding="utf-8")
         ):
             assert reference in known, f"{path}: {reference}"
 
@@ -234,7 +224,8 @@ def test_descriptions_cost_little_in_every_session(capsys):
 
 
 def printed_by_start(tmp_path, data) -> str:
-    """What `loopkit start` puts into the command, where nobody can be asked (the longer answer)."""
+    """What a start puts into the command, where nobody can be asked (the longer answer): rules,
+    guidance and form included."""
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     environment = {
@@ -248,34 +239,28 @@ def printed_by_start(tmp_path, data) -> str:
         "Answer the 101st request of a minute to /search with 429; pytest tests/test_limits.py "
         "shows it"
     )
-    program = ["sh", str(ROOT / "bin" / "loopkit"), "start", "--task-file", "-"]
-    done = subprocess.run(
-        program,
-        cwd=project,
-        env=environment,
-        input=given,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    printed = ""
+    for words in (["start", "--task-file", "-"], ["next"]):
+        done = subprocess.run(
+            ["sh", str(ROOT / "bin" / "loopkit"), *words],
+            cwd=project,
+            env=environment,
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        printed += done.stdout
+    return printed
 
 
-def test_a_start_costs_little_with_all_its_skills(tmp_path, data, capsys):
-    # The whole files, though the client leaves the front matter out, and what the command's
-    # injection prints.
-    left, pulled = [get("loop", "command", "start")], []
-    while left:
-        one = left.pop()
-        pulled.append(one)
-        for plugin, name in re.findall(r"`(loop|hope|counsel):([a-z-]+)`", one.body):
-            skill = NAMES.get((plugin, "skill", name))
-            if skill and skill not in [*pulled, *left]:
-                left.append(skill)
-    sizes = {named(one): len(one.path.read_text(encoding="utf-8")) / 4 for one in pulled}
-    assert len(sizes) >= 9
-    sizes["what it prints"] = len(printed_by_start(tmp_path, data)) / 4
+def test_a_start_costs_little_with_all_it_prints(tmp_path, data, capsys):
+    printed = printed_by_start(tmp_path, data)
+    assert "How this loop goes on" in printed and "must_nots:" in printed
+    # the whole file, though the client leaves the front matter out
+    command = get("loop", "command", "start").path.read_text(encoding="utf-8")
+    sizes = {"the command": len(command) / 4, "what it prints": len(printed) / 4}
     with capsys.disabled():
         print("\non start: " + ", ".join(f"{name} {size:.0f}" for name, size in sizes.items()))
         print(f"together {sum(sizes.values()):.0f} of {ON_START} tokens")
@@ -284,12 +269,11 @@ def test_a_start_costs_little_with_all_its_skills(tmp_path, data, capsys):
 
 def test_whoever_starts_agents_is_told_to_do_it_in_the_foreground():
     # The client starts agents in the background unless it is told otherwise.
-    for document in (
-        *(get("loop", "command", name) for name in ("start", "resume")),
-        get("loop", "skill", "wave-execution"),
-    ):
-        body = " ".join(document.body.split())
-        assert "in the foreground (`run_in_background: false`)" in body
+    skill = " ".join(get("loop", "skill", "wave-execution").body.split())
+    assert "in the foreground (`run_in_background: false`)" in skill
+    told = " ".join((ROOT / "templates" / "rules.md").read_text(encoding="utf-8").split())
+    assert "`run_in_background` false where there is such a field" in told
+    for body in (skill, told):
         assert "end the turn" in body, "what to do if they run in the background all the same"
 
 
