@@ -4,9 +4,10 @@ two waves."""
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tests.client.harness import Sandbox
-from tests.client.model import Scenario, Text, Turn, write
+from tests.client.model import Scenario, Text, Turn, in_turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
 
@@ -89,6 +90,27 @@ PANEL = {
 }
 
 
+def judged(score: int, feedback: str = "seen", **more: Any) -> dict:
+    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score
+    decides."""
+    word = "reject" if score >= 70 else "approve"
+    return {
+        "score": score,
+        "approved": score < 70,
+        "recommendation": word,
+        "feedback": feedback,
+        **more,
+    }
+
+
+TESTED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
+CODED = {"status": "complete", "summary": "wrote the file, see the check"}
+
+
+def piece(description: str, verify: str, **more: Any) -> dict:
+    return {"description": description, "complexity": "simple", "verify": verify, **more}
+
+
 def light_review(turn: Turn, _count: int) -> str:
     """The light review of the wave that the newest line names."""
     wave = re.findall(r"loopkit review --wave (\d+)", turn.newest)[-1]
@@ -130,6 +152,72 @@ def greeting(**changes: object) -> Scenario:
         r"^loopkit gate --file": gate,
     }
     return greetings(**{"answers": {**ANSWERS, **own}, **changes})
+
+
+def four_greetings() -> Scenario:
+    """Four tasks in two waves, three of them side by side."""
+    spanish = {**TASKS[1], "subject": "Greet in Spanish", "verify": "grep -q hola hola.txt"}
+    tasks = [*TASKS[:2], {**spanish, "files": ["hola.txt"]}, TASKS[2]]
+    work = {**WORK, "T-003": [write("hola.txt", "hola\n")], "T-004": WORK["T-003"]}
+    return greetings(answers={**ANSWERS, r"^loopkit task add --file": tasks}, work=work)
+
+
+def failing() -> Scenario:
+    """One task whose first attempt fails."""
+    right, wrong = WORK["T-001"], [write("hello.txt", "good day\n")]
+    return greeting(work={"T-001": lambda _turn, attempt: right if attempt else wrong})
+
+
+def blocked() -> Scenario:
+    """One task, in which the thorough review finds a blocker."""
+    blocker = {
+        "severity": "BLOCKER",
+        "issue": "hello.txt:1 greets nobody",
+        "guidance": "greet the world",
+        "verify": "grep -q world hello.txt",
+        "files": ["hello.txt"],
+    }
+    work = {**WORK, "T-002": [write("hello.txt", "hello world\n")]}
+    found = in_turn({"findings": [blocker]}, {"findings": []})
+    return greeting(work=work, replies={"thorough_review": found})
+
+
+def vague() -> Scenario:
+    """One task out of a vague request that nobody can clarify."""
+    guesses = {
+        "echo": "Greet in English",
+        "task": "a greeting",
+        "context": "an empty project",
+        "done": "the file is there",
+        "assumptions": dict.fromkeys(("scope", "constraints", "success"), "the modest reading"),
+    }
+    line = "loopkit score --outcome 2 --done 2 --kind build --topics ui"
+    scores = in_turn(*(f"{line} --scope {n} --constraints {n} --success {n}" for n in (0, 1)))
+    more = {r"^loopkit score\b": scores, r"^loopkit clarify --file": guesses}
+    base = greeting()
+    return greeting(answers={**base.answers, **more})
+
+
+def four_supervised() -> Scenario:
+    """Four tasks in two waves, each of which a tester and a supervisor look at."""
+    words = {"hello": "English", "bonjour": "French", "hola": "Spanish"}
+    tasks = [
+        piece(f"Greet in {language}", f"grep -q {word} {word}.txt", files=[f"{word}.txt"])
+        for word, language in words.items()
+    ]
+    tasks[0]["criteria"] = ["C1"]
+    last = {"files": ["list.txt"], "criteria": ["C2"], "dependencies": [0, 1, 2]}
+    plan = {"tasks": [*tasks, piece("List the greetings", "grep -q bonjour list.txt", **last)]}
+    files = [write(f"{word}.txt", f"{word}\n") for word in words]
+    return greetings(
+        work={**{f"T-00{n}": [one] for n, one in enumerate(files, 1)}, "T-004": WORK["T-003"]},
+        replies={
+            "plan": {**plan, "risks": [], "assumptions": [], "decisions": []},
+            r"implementation T-\d+": CODED,
+            r"test T-\d+": TESTED,
+            "verification .*": judged(90),
+        },
+    )
 
 
 def halfway(here: Sandbox) -> None:

@@ -7,7 +7,16 @@ from typing import Any
 
 from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import in_turn, write
-from tests.client.scenarios import PANEL, REQUEST, SHAPE, greetings
+from tests.client.scenarios import (
+    CODED,
+    PANEL,
+    REQUEST,
+    SHAPE,
+    TESTED,
+    greetings,
+    judged,
+    piece,
+)
 from tests.client.test_judgement import order_of
 
 CARD = "</loop-complete>"
@@ -20,10 +29,6 @@ DECISION = {
     "consequences": "no metadata",
     "files": ["list.txt"],
 }
-
-
-def piece(description: str, verify: str, **more: Any) -> dict:
-    return {"description": description, "complexity": "simple", "verify": verify, **more}
 
 
 PLAN = {
@@ -70,22 +75,6 @@ REPLAN = {
     ],
 }
 
-
-def judged(score: int, feedback: str = "seen", **more: Any) -> dict:
-    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score
-    decides."""
-    word = "reject" if score >= 70 else "approve"
-    return {
-        "score": score,
-        "approved": score < 70,
-        "recommendation": word,
-        "feedback": feedback,
-        **more,
-    }
-
-
-TESTED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
-CODED = {"status": "complete", "summary": "wrote the file, see the check"}
 
 WORK = {
     "T-001": [write("list.txt", "greetings:\n")],
