@@ -3,27 +3,18 @@ two waves."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tests.client.harness import Sandbox
-from tests.client.model import Scenario, Text, Turn, in_turn, write
+from tests.client.model import Scenario, Text, in_turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
 
-SHAPE = """# Shape: Add greetings
-criteria:
-- C1: hello.txt greets in English
-- C2: list.txt names both greetings
-mustNot:
-- M1: README.md changes
-- M2: A dependency is added
-verification:
-| criterion | type | command |
-|---|---|---|
-| C1 | execution output | grep -q hello hello.txt |
-| C2 | execution output | grep -q bonjour list.txt |
-"""
+CRITERIA = [
+    {"text": "hello.txt greets in English", "proof": "grep -q hello hello.txt"},
+    {"text": "list.txt names both greetings", "proof": "grep -q bonjour list.txt"},
+]
+MUST_NOTS = [{"text": "README.md changes"}, {"text": "A dependency is added"}]
 
 TASKS = [
     {
@@ -40,7 +31,7 @@ TASKS = [
     {
         "subject": "List the greetings",
         "verify": "grep -q bonjour list.txt",
-        "blocked_by": ["#1", "#2"],
+        "blocked_by": [1, 2],
         "files": ["list.txt"],
         "criteria": ["C2"],
     },
@@ -54,6 +45,23 @@ WORK = {
     "T-003": [write("list.txt", "hello\nbonjour\n")],
 }
 
+CLEAR = dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2)
+
+
+def asked(criteria: list, tasks: list, scores: dict = CLEAR, **more: Any) -> dict:
+    """The form `request`, filled in."""
+    return {
+        "scores": scores,
+        "kind": "build",
+        "topics": ["ui"],
+        "title": "Add greetings",
+        "criteria": [{"type": "execution output", **one} for one in criteria],
+        "must_nots": MUST_NOTS,
+        "tasks": tasks,
+        **more,
+    }
+
+
 GATE: dict = {
     "kind": "build",
     "points": {
@@ -62,7 +70,6 @@ GATE: dict = {
         "rollback": "PASS: git revert",
         "dependencies": "PASS: none",
     },
-    "criteria": {"C1": "PASS: grep found it", "C2": "PASS: grep found it"},
     "confidence": 90,
     "reversal": "2B",
     "size": 3,
@@ -70,11 +77,6 @@ GATE: dict = {
     "risk": "none known",
 }
 
-THOROUGH = {
-    "score": 8,
-    "experts": ["test-first-developer", "api-designer", "security-reviewer"],
-    "findings": [],
-}
 PANEL = {
     "experts": [
         {
@@ -111,55 +113,25 @@ def piece(description: str, verify: str, **more: Any) -> dict:
     return {"description": description, "complexity": "simple", "verify": verify, **more}
 
 
-def light_review(turn: Turn, _count: int) -> str:
-    """The light review of the wave that the newest line names."""
-    wave = re.findall(r"loopkit review --wave (\d+)", turn.newest)[-1]
-    return (
-        f"loopkit review --wave {wave} --score 8 --issues 2 --blockers 0 --experts "
-        "test-first-developer,simplifier"
-    )
+FORMS = {"request": asked(CRITERIA, TASKS), "panel": PANEL, "gate": GATE}
 
 
-ANSWERS = {
-    r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2 "
-    "--kind build --topics ui",
-    r"^loopkit shape --accept": SHAPE,
-    r"^loopkit task add --file": TASKS,
-    r"^loopkit review --wave .*--score": light_review,
-    r"^loopkit review --thorough.*--file -": THOROUGH,
-    r"^loopkit panel .*--file -": PANEL,
-    r"^loopkit gate --file": GATE,
-}
-
-
-#: What reviewers say at once, without reading their briefs.
-REPORTS = {r"^loop:review: ": "findings: []"}
-
-
-def greetings(**changes: object) -> Scenario:
+def greetings(**changes: Any) -> Scenario:
     """The whole work; `changes` are fields of the Scenario."""
-    given = {"answers": dict(ANSWERS), "work": dict(WORK), "reports": dict(REPORTS), **changes}
-    return Scenario(**given)
+    return Scenario(**{"forms": dict(FORMS), "work": dict(WORK), **changes})
 
 
-def greeting(**changes: object) -> Scenario:
+def greeting(**changes: Any) -> Scenario:
     """The first greeting alone, one task in one wave: for what its size does not matter to."""
-    shape = "".join(line for line in SHAPE.splitlines(keepends=True) if "C2" not in line)
-    gate = {**GATE, "criteria": {"C1": GATE["criteria"]["C1"]}}
-    own = {
-        r"^loopkit shape --accept": shape,
-        r"^loopkit task add --file": TASKS[:1],
-        r"^loopkit gate --file": gate,
-    }
-    return greetings(**{"answers": {**ANSWERS, **own}, **changes})
+    return greetings(forms={**FORMS, "request": asked(CRITERIA[:1], TASKS[:1])}, **changes)
 
 
 def four_greetings() -> Scenario:
     """Four tasks in two waves, three of them side by side."""
     spanish = {**TASKS[1], "subject": "Greet in Spanish", "verify": "grep -q hola hola.txt"}
-    tasks = [*TASKS[:2], {**spanish, "files": ["hola.txt"]}, TASKS[2]]
+    tasks = [*TASKS[:2], {**spanish, "files": ["hola.txt"]}, {**TASKS[2], "blocked_by": [1, 2, 3]}]
     work = {**WORK, "T-003": [write("hola.txt", "hola\n")], "T-004": WORK["T-003"]}
-    return greetings(answers={**ANSWERS, r"^loopkit task add --file": tasks}, work=work)
+    return greetings(forms={**FORMS, "request": asked(CRITERIA, tasks)}, work=work)
 
 
 def failing() -> Scenario:
@@ -168,18 +140,20 @@ def failing() -> Scenario:
     return greeting(work={"T-001": lambda _turn, attempt: right if attempt else wrong})
 
 
+BLOCKER = {
+    "severity": "BLOCKER",
+    "issue": "hello.txt:1 greets nobody",
+    "guidance": "greet the world",
+    "verify": "grep -q world hello.txt",
+    "files": ["hello.txt"],
+}
+
+
 def blocked() -> Scenario:
     """One task, in which the thorough review finds a blocker."""
-    blocker = {
-        "severity": "BLOCKER",
-        "issue": "hello.txt:1 greets nobody",
-        "guidance": "greet the world",
-        "verify": "grep -q world hello.txt",
-        "files": ["hello.txt"],
-    }
     work = {**WORK, "T-002": [write("hello.txt", "hello world\n")]}
-    found = in_turn({"findings": [blocker]}, {"findings": []})
-    return greeting(work=work, replies={"thorough_review": found})
+    found = in_turn({"findings": [BLOCKER]}, {"findings": []})
+    return greeting(work=work, replies={r"thorough_review \d+": found})
 
 
 def vague() -> Scenario:
@@ -191,11 +165,11 @@ def vague() -> Scenario:
         "done": "the file is there",
         "assumptions": dict.fromkeys(("scope", "constraints", "success"), "the modest reading"),
     }
-    line = "loopkit score --outcome 2 --done 2 --kind build --topics ui"
-    scores = in_turn(*(f"{line} --scope {n} --constraints {n} --success {n}" for n in (0, 1)))
-    more = {r"^loopkit score\b": scores, r"^loopkit clarify --file": guesses}
-    base = greeting()
-    return greeting(answers={**base.answers, **more})
+    here = greeting()
+    scores = ({**CLEAR, **dict.fromkeys(guesses["assumptions"], number)} for number in (0, 1))
+    forms = [{**here.forms["request"], "scores": one} for one in scores]
+    here.forms |= {"request": in_turn(*forms), "clarification": guesses}
+    return here
 
 
 def four_supervised() -> Scenario:

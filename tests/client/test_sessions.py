@@ -84,7 +84,7 @@ def test_the_words_after_loop_resume_choose_the_loop(place) -> None:
     for text, more in ((REQUEST, ()), ("Rename the logo", ("--beside",))):
         done = here.loopkit("start", *more, "--task-file", "-", session=gone, given=text)
         assert done.returncode == 0, done.stdout + done.stderr
-    pause = here.model.pause_before("loopkit score")
+    pause = here.model.pause_before("loopkit submit")
     run = here.start("/loop:resume 001; $(touch pwned) `touch pwned` greet")
     pause.wait()
     here.kill(run)
@@ -109,11 +109,11 @@ def interrupted(here: Sandbox, terminal: Terminal, words: str, before: str) -> N
 def test_compact_and_clear_in_the_middle(place, tmux) -> None:
     here = place(greetings())
     terminal = here.terminal(allowed=EVERYTHING)
-    interrupted(here, terminal, f"/loop:start {REQUEST}", "loopkit review --wave 1")
+    interrupted(here, terminal, f"/loop:start {REQUEST}", "loop:implementation-T-003")
     before = here.state["owner"]["session_id"]
     terminal.say("/compact")
     terminal.see("(?i)compacted")
-    interrupted(here, terminal, "Please go on.", "loopkit review --thorough")
+    interrupted(here, terminal, "Please go on.", "loop:thorough_review")
     assert len(here.events("wave_opened")) == 2
     assert here.state["owner"]["session_id"] == before
     terminal.say("/clear")
