@@ -85,7 +85,16 @@ def _row(outcome: dict, **subject: object) -> dict:
 
 
 def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
+    """An agent that was started with a prompt answers next, so nothing else comes next."""
     task = attempts.check_verify(loop.state, target, words)
+    by_agent = any(key.endswith(f" {task.id}") for key in loop.state.supervision.out)
+    result = _looked(workspace, loop, task, target, words)
+    return result._replace(steps=[]) if by_agent else result
+
+
+def _looked(
+    workspace: Workspace, loop: Loop, task: tasks.Task, target: str, words: list[str]
+) -> Result:
     row, tree = worktrees.apart(loop.state, task.id), None
     if row:
         from . import worktree

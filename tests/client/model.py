@@ -486,23 +486,31 @@ class Model:
         if (working or kind == "test") and not any(tool.line == "check" for tool in made):
             return [bash(f"loopkit verify {target}", "check")]
         if not made:
-            return [bash("git status --short", "look")]
+            look = (
+                bash("git status --short")
+                if "Bash" in turn.tools
+                else Tool("Glob", {"pattern": "*"})
+            )
+            return [look]
         name = f"{kind} {target or ''}".strip()
         for pattern, given in self.scenario.replies.items():
             if re.fullmatch(pattern, name):
-                return self._answered(self._value(f"reply {pattern}", given, turn))
+                return self._answered(turn, self._value(f"reply {pattern}", given, turn))
         if kind == "thorough_review":
-            return self._answered({"findings": []})
+            return self._answered(turn, {"findings": []})
         if kind == "wave_review":
             names = ["test-first-developer", "simplifier"]
-            return self._answered({"score": 8, "experts": names, "findings": []})
+            return self._answered(turn, {"score": 8, "experts": names, "findings": []})
         if working:
-            return self._answered({"status": "complete", "summary": f"{target} is done"})
+            return self._answered(turn, {"status": "complete", "summary": f"{target} is done"})
         self.unanswered.append(name)
         return [Text(OVER)]
 
-    def _answered(self, value: Any) -> Reply:
-        return [Text(value if isinstance(value, str) else json.dumps(value))]
+    def _answered(self, turn: Turn, value: Any) -> Reply:
+        """In auto mode a call hands the answer back."""
+        text = value if isinstance(value, str) else json.dumps(value)
+        handed = "SubagentHandback" in turn.tools
+        return [Tool("SubagentHandback", {"message": text}) if handed else Text(text)]
 
     def _form(self, turn: Turn, line: str) -> Reply:
         """The form that was printed last, filled in."""
