@@ -32,6 +32,8 @@ SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
+#: How a review that has no prompt of its own ends.
+ANSWER = "\n\nEnd with one JSON object with the fields of this form, nothing after it.\n"
 #: How often an agent is asked to correct its answer before that counts as it is.
 MOST_CORRECTIONS = 2
 #: Changed lines of one file up to which one agent carries all views of a thorough review; changed
@@ -261,6 +263,8 @@ class _Run:
         else:
             fault = loop.state.supervision.invalid.get(kinds.key(step), "")
             text = drive.request_of(self.workspace, loop, step, fault).prompt.text
+        if not KINDS[step.kind].prompt:
+            text += ANSWER
         schema = replies.accepted(KINDS[step.kind].reply)
         try:
             prompts.write(loop.folder, step, briefing.number(loop.state, step), text, schema)

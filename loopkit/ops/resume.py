@@ -93,7 +93,8 @@ def resume(
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
     text = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
     text += f"; {aside} is paused" if aside else ""
-    return Result(loop, "\n".join([text, *_stand(loop), *worktree.left(workspace, loop)]))
+    lines = [text, *_stand(loop), *worktree.left(workspace, loop)]
+    return Result(loop, "\n".join(lines)).going_on()
 
 
 def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:

@@ -94,7 +94,7 @@ def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify:
     loop = workspace.own_loop()
     workspace.change(loop, review.resolved, names, how, text, verify)
     left = sum(review.unsettled(row, loop.state) for row in loop.state.findings.values())
-    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left")
+    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left").going_on()
 
 
 # -- whom to ask what

@@ -104,7 +104,7 @@ def unblock(workspace: Workspace, task_id: str) -> Result:
     """What it waited for is there."""
     loop = workspace.own_loop()
     workspace.change(loop, work.unblocked, task_id)
-    return Result(loop, f"{work.find(loop.state, task_id).id} is pending again")
+    return Result(loop, f"{work.find(loop.state, task_id).id} is pending again").going_on()
 
 
 def change(
@@ -117,7 +117,7 @@ def change(
     """Change the check, the blockers or the files of a task; None leaves one as it is."""
     loop = workspace.own_loop()
     workspace.change(loop, work.changed, task_id, verify, blocked_by, files)
-    return Result(loop, f"{work.find(loop.state, task_id).id} changed")
+    return Result(loop, f"{work.find(loop.state, task_id).id} changed").going_on()
 
 
 def remove(workspace: Workspace, task_id: str) -> Result:

@@ -28,6 +28,13 @@ class Result(NamedTuple):
     steps: list[str] | None = None
     code: int = 0
 
+    def going_on(self) -> "Result":
+        """The same after a word of the person's: what comes next is found out by `loopkit next`."""
+        if self.loop is None or self.loop.state.session.status != verdict.RUNNING:
+            return self
+        line = nextstep.onward(self.loop.state)
+        return self._replace(steps=[line] if line else [])
+
     def completed(self) -> "Result":
         """The same with how the loop ended, what is asked again and what comes next."""
         if self.loop is None:

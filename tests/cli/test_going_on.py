@@ -186,7 +186,7 @@ def test_pause_and_resume(project: Project) -> None:
     project.ok("resume")
     project.ok("pause")
     project.refused(1, "wave", "next", says="is paused: by hand; next: loopkit resume")
-    assert project.ok("resume").steps == ["loopkit wave next"]
+    assert project.ok("resume").steps == ["loopkit next"]
     assert project.snapshot["status"] == "running"
 
 
@@ -333,7 +333,7 @@ def test_resume_can_carry_the_answer(project: Project) -> None:
     project.planned()
     project.ok("ask", "?")
     assert project.ok("resume").steps == ['loopkit answer "<what the person said>"']
-    assert project.ok("resume", "--answer", "yes").steps == ["loopkit wave next"]
+    assert project.ok("resume", "--answer", "yes").steps == ["loopkit next"]
     assert project.snapshot["status"] == "running"
 
 

@@ -234,12 +234,12 @@ def test_tool_review_attended(project: Project) -> None:
     project.shaped(2, 2, 1, 1, 1)
     assert (project.snapshot["stage"], project.snapshot["status"]) == ("shape", "awaiting_approval")
     project.refused(1, "task", "add", "a", "--verify", "ls", says="the loop is in shape")
-    assert project.ok("confirm", "shape").steps == ["loopkit task add --file -"]
+    assert project.ok("confirm", "shape").steps == ["loopkit next"]
     assert project.ok("task", "add", "a", "--verify", "ls").steps == ["loopkit confirm tasks"]
     assert project.snapshot["status"] == "awaiting_approval"
     project.refused(1, "wave", "next", says="has not confirmed the task list")
     project.refused(1, "confirm", "wave", says="nothing to confirm as wave")
-    assert project.ok("confirm", "tasks").steps == ["loopkit wave next"]
+    assert project.ok("confirm", "tasks").steps == ["loopkit next"]
     project.ok("wave", "next")
     assert project.of("confirmed") == [
         {"what": "shape", "default": False},
@@ -292,7 +292,7 @@ def test_colleague_attended_confirms_every_wave(project: Project) -> None:
     assert project.ok("confirm", "tasks").steps == ["loopkit confirm wave"]
     for name in ("T-001", "T-002"):
         project.refused(1, "wave", "next", says="has not confirmed wave")
-        project.ok("confirm", "wave")
+        assert project.ok("confirm", "wave").steps == ["loopkit next"]
         project.ok("wave", "next")
         assert project.verify(name).exit == 0
         project.ok("wave", "close")

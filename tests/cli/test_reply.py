@@ -340,7 +340,7 @@ def test_questions_of_a_planner(project: Project) -> None:
     )
     assert project.status["status"] == "awaiting_approval"
     project.refused(1, "wave", "next", says="a question is open")
-    assert project.ok("answer", "the new one").steps == ["loopkit wave next"]
+    assert project.ok("answer", "the new one").steps == ["loopkit next"]
     assert project.ok("wave", "next").steps[1] == "loopkit reply plan --file -"
     brief = project.root / project.name / "prompts" / "plan-2.md"
     assert "the new one" in brief.read_text()
@@ -494,7 +494,7 @@ def test_no_words_of_a_role_pass_for_a_line_of_ours(project: Project) -> None:
 def test_another_session_asks_again_whoever_was_out(executing: Project) -> None:
     """The attempt that was cut short is begun again and not counted."""
     reply(executing, "implementation T-001", IMPLEMENTED)
-    assert executing.ok("resume", "--take-over", session=S2).steps == ["loopkit wave next"]
+    assert executing.ok("resume", "--take-over", session=S2).steps == ["loopkit next"]
     answer = executing.ok("wave", "next", session=S2)
     name = executing.name
     assert [one.split("Read ")[1] for one in answer.steps[:3]] == [

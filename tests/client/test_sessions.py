@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from tests.client.harness import EVERYTHING, Headless, Sandbox, Terminal
+from tests.client.harness import EVERYTHING, Headless, Sandbox, Terminal, wait_for
 from tests.client.model import SMALL_USAGE, Pause, Turn, calls_of
 from tests.client.scenarios import REQUEST, greeting, greetings
 from tests.client.test_whole_loop import CARD, OPT_IN, assert_complete
@@ -150,6 +150,8 @@ def test_the_native_list_follows_and_another_session_is_never_held(place) -> Non
         "T-003": "in_progress",
     }
     assert "TaskUpdate" in run.init["tools"]
+    # the reviewer of the first wave works beside the second one
+    wait_for("its answer", lambda: len(here.events("subagent_stopped")) == 3)
     before = fingerprint(here.project / ".loop")
     other = here.run("What is this project?")
     assert len(announcements(other)) <= 1
