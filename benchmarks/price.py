@@ -14,52 +14,20 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 import _measure
 
-from tests.client import scenarios
-from tests.client.harness import EVERYTHING, Sandbox, sandbox
-from tests.client.model import Scenario
+from tests.client.harness import APPROVED, Sandbox, sandbox
+from tests.client.scenarios import FOUR, Flow, flows
 
 #: Tokens that a loop of four tasks may cost the main session.
 MOST_TOKENS = 250_000
 
 
-class Loop(NamedTuple):
-    """A loop that is measured. most: requests that are allowed; with `beside` so many more than the
-    loop of that name takes · request: what is typed · settings: the project's own."""
-
-    scenario: Scenario
-    most: int
-    beside: str = ""
-    request: str = scenarios.REQUEST
-    settings: str = ""
-
-
-ONE, FOUR = "one task", "four tasks in two waves"
-
-
-def loops() -> dict[str, Loop]:
-    """All that are measured, by name."""
-    return {
-        ONE: Loop(scenarios.greeting(), 8),
-        FOUR: Loop(scenarios.four_greetings(), 11),
-        "an attempt that failed": Loop(scenarios.failing(), 3, ONE),
-        "a blocker of the review": Loop(scenarios.blocked(), 4, ONE),
-        "a vague request": Loop(scenarios.vague(), 3, ONE, "Make it nicer, with a greeting"),
-        "four tasks, supervised": Loop(
-            scenarios.four_supervised(), 24, settings='approval = "supervisor"\n'
-        ),
-    }
-
-
-def run(folder: Path, client: str, loop: Loop) -> Sandbox:
+def run(folder: Path, client: str, loop: Flow) -> Sandbox:
     """The loop from its start to its end."""
     with sandbox(folder, Path(client), _measure.data_folder(), loop.scenario) as here:
-        (here.project / ".loop").mkdir()
-        (here.project / ".loop" / "config.toml").write_text(loop.settings, encoding="utf-8")
-        here.run(f"/loop:start {loop.request}", allowed=EVERYTHING)
+        here.run(f"/loop:start {loop.words}", allowed=APPROVED)
         return here
 
 
@@ -84,14 +52,14 @@ def main(words: list[str]) -> int:
     _measure.head("requests of the main session and their tokens; reference: the most allowed")
     taken: dict[str, int] = {}
     good = True
-    for name, loop in loops().items():
+    for name, loop in flows().items():
         if names and name not in names:
             continue
         with tempfile.TemporaryDirectory(prefix="loopkit-price-") as folder:
             here = run(Path(folder), client, loop)
             done = here.state.get("status") == "completed"
         taken[name], tokens = price(here)
-        most = loop.most + (taken.get(loop.beside, 8) if loop.beside else 0)
+        most = loop.most + (taken.get(loop.beside, flows()[loop.beside].most) if loop.beside else 0)
         good = good and done and taken[name] <= most
         _measure.row(name if done else f"{name}: NOT DONE", taken[name], most, 1, _requests)
         _measure.row("  its tokens", tokens, MOST_TOKENS, 1 if name == FOUR else None, _tokens)

@@ -3,7 +3,7 @@ two waves."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.client.harness import Sandbox
 from tests.client.model import Scenario, Text, in_turn, write
@@ -192,6 +192,33 @@ def four_supervised() -> Scenario:
             "verification .*": judged(90),
         },
     )
+
+
+class Flow(NamedTuple):
+    """A loop from its start to its card. most: requests of the main session that it may take, with
+    one for `loopkit allow`; with `beside` so many more than that flow · words: what is typed."""
+
+    scenario: Scenario
+    most: int
+    beside: str = ""
+    words: str = REQUEST
+
+
+ONE, FOUR = "one task", "four tasks in two waves"
+
+
+def flows() -> dict[str, Flow]:
+    """The loops whose price is measured, by name."""
+    return {
+        ONE: Flow(greeting(), 8),
+        FOUR: Flow(four_greetings(), 11),
+        "an attempt that failed": Flow(failing(), 3, ONE),
+        "a blocker of the review": Flow(blocked(), 4, ONE),
+        "a vague request": Flow(vague(), 3, ONE, "Make it nicer, with a greeting"),
+        "four tasks, supervised": Flow(
+            four_supervised(), 24, words=f"--approval supervisor {REQUEST}"
+        ),
+    }
 
 
 def halfway(here: Sandbox) -> None:

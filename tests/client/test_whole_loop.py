@@ -35,7 +35,7 @@ def assert_complete(here: Sandbox) -> None:
     assert here.git("status", "--porcelain", "README.md") == ""
 
 
-def test_headless_with_nothing_but_verify_and_edits_approved(place) -> None:
+def test_headless_with_nothing_but_edits_approved(place) -> None:
     here = place(greetings())
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
     assert run.result["is_error"] is False and run.result["subtype"] == "success"
