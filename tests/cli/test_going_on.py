@@ -321,7 +321,7 @@ def test_a_question_stops_the_work_until_it_is_answered(project: Project) -> Non
     project.refused(1, "ask", "Another?", says="a question is open")
     answer = project.ok("answer", "The newer one")
     assert "answered: Which of the two?: The newer one" in answer.out and answer.steps == [
-        "loopkit wave next"
+        "loopkit next"
     ]
     assert project.of("question_answered") == [{"text": "The newer one"}]
     project.refused(1, "answer", "again", says="no question is open")

@@ -49,7 +49,7 @@ def test_a_paused_loop_goes_on_with_what_was_cut_short_pending(project: Project)
         {"id": "T-003", "reason": "interrupted"},
     ]
     assert [one["attempts"] for one in project.tasks.values()] == [0, 0, 0], "no attempt is counted"
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
 
 
 def test_the_open_wave_starts_them_again(project: Project) -> None:
@@ -220,7 +220,7 @@ def test_a_failed_loop_goes_on_only_by_the_person_s_own_word(project: Project) -
     assert [(one["status"], one["attempts"]) for one in project.tasks.values()] == [
         ("pending", 0)
     ] * 2
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
     project.write("one.txt")
     project.write("limiter.txt")
     assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-002\n")
