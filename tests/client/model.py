@@ -2,8 +2,8 @@
 `next:` lines say.
 
 The real client is run against it. `next: loopkit …` becomes a Bash call, consecutive `next: agent
-…` lines become parallel Agent calls; what needs judgement (scores, a shape, tasks, edits) comes
-from a `Scenario`. Where nothing fits, the turn ends with "(script over)". Every request is
+…` lines become parallel Agent calls; what needs judgement (forms, edits, agents' answers)
+comes from a `Scenario`. Where nothing fits, the turn ends with "(script over)". Every request is
 recorded. What to do is worked out anew from the messages of each request, so that `/clear`,
 compaction and a resumed session need no special care.
 """
