@@ -84,10 +84,13 @@ def test_in_auto_mode_headless(place) -> None:
     assert run.result["permission_denials"] == [] and here.model.unanswered == []
 
 
-def test_in_auto_mode_in_a_terminal(place, tmux) -> None:
+def test_in_auto_mode_in_a_terminal_with_one_dialog(place, tmux) -> None:
     here = place(greeting())
+    here.allow_checks()
     terminal = here.terminal(*AUTO, allowed=())
     terminal.say(f"/loop:start {REQUEST}")
+    terminal.see("runs the project's own code")
+    terminal.keys("Enter")
     terminal.wait("the end of the turn", lambda: here.model.heard(CARD))
     assert here.state["status"] == "completed" and here.model.unanswered == []
     # agents run in the background: their reports wake the session
