@@ -408,8 +408,9 @@ class Model:
 
     def _obey(self, turn: Turn) -> Reply:
         waiting = _running_agents(turn)
-        told = [one.text for one in turn.fresh if one.kind in ("given", "context")]
-        if waiting and "next: loopkit" not in "\n".join(told):
+        agents = {call_id for call_id, tool in self._lines.items() if tool.name == "Agent"}
+        told = [one.text for one in turn.fresh if one.call_id not in agents]
+        if waiting and not re.search("next: (loopkit|agent) ", "\n".join(told)):
             return [Text(f"(waiting for {waiting} agents)")]
         lines, failed = self._due(turn)
         if failed:
