@@ -101,11 +101,11 @@ def write(path: str, content: str) -> Tool:
     return Tool("Write", {"file_path": path, "content": content})
 
 
-def agent(kind: str, task: str, line: str = "", *, background: bool = False) -> Tool:
+def agent(kind: str, task: str, line: str = "") -> Tool:
     """An Agent call. The client starts agents in the background unless it is told otherwise."""
     found = re.search(r"\bT-\d+\b", task)
     given = {"description": found.group() if found else kind, "prompt": task, "subagent_type": kind}
-    return Tool("Agent", {**given, "run_in_background": background}, line)
+    return Tool("Agent", {**given, "run_in_background": False}, line)
 
 
 class Event(NamedTuple):
@@ -236,7 +236,6 @@ class Scenario:
                 a text; a function gets (turn, n).
     deviate     gets a Turn and gives a Reply instead of obeying, or None.
     usage       usage figures of each reply: a dict, or a function of the Turn.
-    background  start agents in the background.
     """
 
     forms: dict[str, Any] = field(default_factory=dict)
@@ -244,7 +243,6 @@ class Scenario:
     replies: dict[str, Any] = field(default_factory=dict)
     deviate: Callable[[Turn], Reply | None] | None = None
     usage: dict | Callable[[Turn], dict] = field(default_factory=lambda: dict(SMALL_USAGE))
-    background: bool = False
 
 
 class Record(NamedTuple):
@@ -420,10 +418,7 @@ class Model:
         group = list(itertools.takewhile(AGENT_LINE.fullmatch, lines))
         if group:
             parts = [(line, *AGENT_LINE.fullmatch(line).groups()) for line in group]
-            return [
-                agent(kind, task, line, background=self.scenario.background)
-                for line, kind, task in parts
-            ]
+            return [agent(kind, task, line) for line, kind, task in parts]
         return self._run(turn, lines[0])
 
     def _due(self, turn: Turn) -> tuple[list[str], str]:

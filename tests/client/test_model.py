@@ -98,8 +98,8 @@ def test_agents_run_in_parallel_and_the_line_after_them_follows() -> None:
 
 
 def test_background_agents_are_awaited() -> None:
-    talk = Talk(Scenario(background=True))
-    assert all(block.input["run_in_background"] for block in talk.hear(WAVE))
+    talk = Talk(Scenario())
+    talk.hear(WAVE)
     assert talk.result("Async agent launched successfully.", "Async agent launched.") == [
         Text("(waiting for 2 agents)")
     ]
