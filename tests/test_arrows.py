@@ -127,7 +127,7 @@ FOR_COMMANDS = (
     "core.steps.kinds",
     "engine.run",
     "core.journal.errors",
-    "core.journal.score",
+    "core.journal.stage",
     "core.journal.settings",
     "core.plan.roles",
     "core.request.topics",

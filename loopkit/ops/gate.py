@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 from .. import replies
-from ..core.journal import prose, score, stages
+from ..core.journal import prose, stage
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
@@ -72,10 +72,10 @@ def ask(workspace: Workspace) -> Result:
         text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
         steps = [missing[0][1]] if missing[0][1] else None
         return Result(loop, text, {"missing": points}, steps, code=1)
-    if loop.state.stage != stages.REVIEW:
+    if loop.state.stage != stage.REVIEW:
         what = f"the loop is in {loop.state.stage}"
         raise Refused(what, "the gate comes after the thorough review")
-    kind = topics.kind_of(loop.state) or score.BUILD
+    kind = topics.kind_of(loop.state) or stage.BUILD
     text = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
     return Result(loop, text, {"kind": kind}, ["loopkit gate --file -"])
 

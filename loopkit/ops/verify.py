@@ -6,7 +6,7 @@ What only another branch than a task's passing check needs is imported there: ag
 import os
 
 from ..core.evidence import tiers
-from ..core.journal import settings, stages, verdict
+from ..core.journal import settings, stage, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
@@ -247,7 +247,7 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
 
 def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:
     """In review: what the gate waits for next."""
-    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stages.REVIEW:
+    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
         return None
     from .gate import next_check
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.journal import prose, stage, stages, verdict
+from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
@@ -333,7 +333,7 @@ def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
             from ..store import decisions
 
             decisions.write(loop.folder, rows, state.decision_log.superseded)
-        judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
+        judged = state.terms.plan_reviewed and state.stage == stage.DECOMPOSE
         if not state.tasks and not judged:
             return
         from ..render import context, loopstate, plan

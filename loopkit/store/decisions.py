@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from ..core.journal import prose, slug
+from ..core.journal import prose
 from ..core.memory import decisions
 from . import atomic, inside, origin, trust
 
@@ -22,7 +22,7 @@ _STATUS = re.compile(rb"^(\*\*Status:?\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
 def name(row: dict) -> str:
     """`001-settled-once-use.md` of a decision or an anti-pattern."""
-    words = slug.slug(str(row.get("title", ""))).split("-")[:MOST_WORDS]
+    words = prose.slug(str(row.get("title", ""))).split("-")[:MOST_WORDS]
     if len(words) < 2:
         words.append("lesson" if decisions.is_lesson(row) else "decision")
     return f"{_number(row)}-{'-'.join(words)}.md"

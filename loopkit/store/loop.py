@@ -245,10 +245,10 @@ class Loop:
 
 def _new_folder(root: str, text: str) -> str:
     """Make a loop's folder under the next free number; gives its name. Raises OSError."""
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     for number in itertools.count(next_number(root)):
-        name = slug.folder(number, text)
+        name = prose.loop_folder(number, text)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(root, name))
             return name
@@ -257,13 +257,13 @@ def _new_folder(root: str, text: str) -> str:
 
 def next_number(root: str) -> int:
     """One more than the highest number ever used: loops, archive, purge marks. Raises OSError."""
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in _entries(folder):
-                highest = max(highest, slug.number_of(name) or 0)
+                highest = max(highest, prose.loop_number(name) or 0)
     return highest + 1
 
 
@@ -281,7 +281,7 @@ def clean_up(root: str) -> None:
     work there. Never raises OSError."""
     import shutil
 
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     try:
         entries = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
@@ -292,7 +292,7 @@ def clean_up(root: str) -> None:
         atomic.clean_up(folder)
     for name in entries:
         folder = os.path.join(root, name)
-        if slug.number_of(name) is None:
+        if prose.loop_number(name) is None:
             continue
         if os.path.exists(os.path.join(root, "archive", name + ".purged")):
             shutil.rmtree(folder, ignore_errors=True)

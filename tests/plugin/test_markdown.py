@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.request import aspects
 from loopkit.store import config
 from loopkit.store.origin import Origin
@@ -347,7 +347,7 @@ def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
             for line in kind.splitlines()
             if line[:1] == "|"
         ]
-        assert [row[0] for row in rows[2:]] == list(score.DIMENSIONS)
+        assert [row[0] for row in rows[2:]] == list(stage.DIMENSIONS)
         assert rows[0][1:] == ["0", "1", "2"] and all(len(row) == 4 and all(row) for row in rows)
 
 

@@ -7,7 +7,7 @@ from ..journal.task import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Amount, Flag, Text, Whole
+    from ..journal.events import Amount, Flag, Text, Whole
     from ..journal.state import LoopState
 
 

@@ -18,7 +18,7 @@ from ..plan.roles import TaskDiagnosed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Flag, Number, ObjectId, Text
+    from ..journal.events import Count, Flag, Number, ObjectId, Text
     from ..journal.state import LoopState
 
 # -- what happens in an open wave

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import Refused, UsageFault
-from .record import Record
+from .parts import Record
 
 PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = (
     "pending",

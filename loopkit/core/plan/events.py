@@ -11,7 +11,7 @@ from ..journal.task import Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Anything, Count, Flag, TaskId, Text
+    from ..journal.events import Anything, Count, Flag, TaskId, Text
     from ..journal.state import LoopState
 
 #: Reason of a task_reopened whose attempt was cut short: it is not counted.

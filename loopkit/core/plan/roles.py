@@ -3,7 +3,7 @@ its reviews, judgements of tasks."""
 
 from __future__ import annotations
 
-from ..journal import stages
+from ..journal import stage
 from ..journal import task as tasks
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import DRAFT, REVISE, SETTLED, Supervision
@@ -13,7 +13,7 @@ from .events import OfTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Amount, Count, Flag, Text
+    from ..journal.events import Amount, Count, Flag, Text
     from ..journal.state import LoopState
 
 #: Kinds of replies, as `loopkit reply` takes them.
@@ -82,7 +82,7 @@ class PlanProposed(EventType):
         if own.standing == REVISE or short(own):
             own.revisions += 1
         own.plan = {**self.data, "line": state.lines}
-        if state.stage == stages.DECOMPOSE:  # later ones only add
+        if state.stage == stage.DECOMPOSE:  # later ones only add
             own.standing = DRAFT
             state.confirmed.discard("tasks")
         own.settle(PLAN)

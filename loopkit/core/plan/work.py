@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ..evidence import command
-from ..journal import settings, stage, stages, verdict
+from ..journal import settings, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
@@ -41,12 +41,12 @@ def submit(state: LoopState, rows: list) -> list[Change]:
     """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back
     to its waves."""
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="adding tasks")
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="adding tasks")
     drafts.check_criteria(state, rows)
     drafts.check_size(state, len(rows))
     changes = drafts.added(state, rows)
-    if state.stage == stages.REVIEW:
-        changes.append(stage.move(state, stages.EXECUTING))
+    if state.stage == stage.REVIEW:
+        changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 
@@ -57,7 +57,7 @@ def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list
     proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
     """
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, doing="replacing the plan")
+    stage.require(state, stage.DECOMPOSE, doing="replacing the plan")
     begun = next(
         (one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None
     )

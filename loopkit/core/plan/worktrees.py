@@ -12,8 +12,7 @@ from .events import TaskCompleted, TaskFailed, TaskRemoved, TaskVerified, WaveCl
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
-    from ..journal.events import Change
-    from ..journal.kinds import Text, WorktreePath
+    from ..journal.events import Change, Text, WorktreePath
     from ..journal.state import LoopState
     from ..journal.task import Task
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..evidence import signature
-from ..journal import parts, prose, settings, stage, stages
+from ..journal import parts, prose, settings, stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
@@ -35,7 +35,7 @@ STATUSES = ("APPROVED", "NEEDS REVISION")
 def check_plan(state: LoopState) -> None:
     """Raises Refused unless the plan waits for its review."""
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, doing="the review of the plan")
+    stage.require(state, stage.DECOMPOSE, doing="the review of the plan")
     for wrong, why in (
         (not state.tasks, "there is no plan yet"),
         (stage.planned(state), "the plan is approved"),

@@ -10,7 +10,7 @@ from ..plan.roles import REVIEWING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Text
+    from ..journal.events import Count, Text
     from ..journal.state import LoopState
 
 

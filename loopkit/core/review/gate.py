@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 
 from ..evidence import command, proofs, tiers
-from ..journal import stage, stages, verdict
+from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.state import Criterion, LoopState
@@ -156,7 +156,7 @@ def decided(
     """
 
     stage.running(state)
-    stage.require(state, stages.REVIEW, doing="the gate")
+    stage.require(state, stage.REVIEW, doing="the gate")
     _check_points(state, "the gate waits", digest, lost)
     for name in given["verify"]:
         known = [*POINTS[given["kind"]], *state.criteria]
@@ -174,7 +174,7 @@ def decided(
     }
     changes.append(("gate_result", result))
     if faults:
-        changes.append(stage.move(state, stages.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     come_true = [fault.came_true for fault in faults if fault.came_true]
     if come_true:
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": come_true[0]}))
@@ -281,7 +281,7 @@ def completed(
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
     stage.running(state)
     # the machine may have gone down in between
-    stage.require(state, stages.REVIEW, stages.COMPLETE, doing="completing")
+    stage.require(state, stage.REVIEW, stage.COMPLETE, doing="completing")
     _check_points(state, "not complete", digest, lost)
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
@@ -289,7 +289,7 @@ def completed(
     if gate["card"] == RESEARCH:
         what = f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}"
         raise Refused(what, "find out more, then: loopkit gate --file -")
-    move = [] if state.stage == stages.COMPLETE else [stage.move(state, stages.COMPLETE)]
+    move = [] if state.stage == stage.COMPLETE else [stage.move(state, stage.COMPLETE)]
     return [*move, ("loop_completed", {"card": gate["card"]})]
 
 

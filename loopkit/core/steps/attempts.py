@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..evidence import command, tiers
-from ..journal import stage, stages
+from ..journal import stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
@@ -86,8 +86,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         why = f"verification now exits {outcome['exit']}"
         changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
         changes += work.waiting_again(state, [task.id])
-        if state.stage == stages.REVIEW:
-            changes.append(stage.move(state, stages.EXECUTING))
+        if state.stage == stage.REVIEW:
+            changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 

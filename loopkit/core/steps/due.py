@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..journal import parts, stage, stages, verdict
+from ..journal import parts, stage, verdict
 from ..journal import task as tasks
 from ..journal.state import LoopState
 from ..plan import roles, worktrees
@@ -77,11 +77,11 @@ def _person(state: LoopState, policy: Policy) -> list[Step]:
 
 
 def _request(state: LoopState, policy: Policy) -> list[Step]:
-    if state.stage == stages.INTENT:
+    if state.stage == stage.INTENT:
         from ..request import clarify
 
         return [step(kinds.CLARIFY if clarify.due(state) else kinds.SCORE)]
-    return [step(kinds.SHAPE)] if state.stage == stages.SHAPE else []
+    return [step(kinds.SHAPE)] if state.stage == stage.SHAPE else []
 
 
 def _wave(state: LoopState, policy: Policy) -> list[Step]:
@@ -117,7 +117,7 @@ _PLAYS = {parts.ROLLBACK: kinds.ROLLBACK, parts.SPLIT: kinds.SPLIT, parts.PANEL:
 
 def _tasks(state: LoopState, policy: Policy) -> list[Step]:
     """Open tasks: what one of them needs first, then the next wave, then what they wait for."""
-    if not state.open and state.stage != stages.DECOMPOSE:
+    if not state.open and state.stage != stage.DECOMPOSE:
         return []
     opened = [state.tasks[name] for name in state.open]
     first = (
@@ -150,7 +150,7 @@ def _end(state: LoopState, policy: Policy) -> list[Step]:
     from ..review import review
 
     again = state.thorough is None or review.needs_new_round(state)
-    if state.stage == stages.EXECUTING or again:
+    if state.stage == stage.EXECUTING or again:
         return [step(kinds.THOROUGH_REVIEW)]
     left = [row.id for row in state.findings.values() if review.unsettled(row, state)]
     if left:
@@ -169,7 +169,7 @@ def _between(state: LoopState, policy: Policy) -> list[Step]:
 _RULES: tuple[Callable[[LoopState, Policy], list[Step]], ...] = (
     _person,
     _request,
-    lambda state, policy: policy.planning(state) if state.stage == stages.DECOMPOSE else [],
+    lambda state, policy: policy.planning(state) if state.stage == stage.DECOMPOSE else [],
     _wave,
     _recovery,
     _between,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from ..journal import score
+from ..journal import stage
 from ..plan import roles
 
 #: kind: a key of KINDS · subject: a task's id, "plan", "goal", the id of a criterion, decision or
@@ -38,8 +38,8 @@ RESOLVE, GATE, GATE_AGAIN, COMPLETE, LOOK = "resolve", "gate", "gate_again", "co
 
 #: Dispatches whatever agents have to do, and does what loopkit does by itself between waves.
 WAVE_NEXT = "loopkit wave next"
-_SCORE = f"loopkit score {' '.join(f'--{name} <0-2>' for name in score.DIMENSIONS)} "
-_SCORE += f"--kind <{'|'.join(score.KINDS)}> --topics <a,b>"
+_SCORE = f"loopkit score {' '.join(f'--{name} <0-2>' for name in stage.DIMENSIONS)} "
+_SCORE += f"--kind <{'|'.join(stage.KINDS)}> --topics <a,b>"
 
 
 def _agent(asked: str, agent: str, prompt: str, reply: str = "") -> Kind:

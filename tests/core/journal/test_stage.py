@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core.journal import stage, stages
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import work
 from loopkit.core.request import intake
@@ -17,7 +17,7 @@ from tests.core.kit import GATE, SHAPE, Book, same, task
 
 
 def test_the_order() -> None:
-    assert stages.ORDER == ("intent", "shape", "decompose", "executing", "review", "complete")
+    assert stage.ORDER == ("intent", "shape", "decompose", "executing", "review", "complete")
 
 
 def test_the_way_through_all_stages() -> None:
@@ -43,13 +43,13 @@ def test_the_way_through_all_stages() -> None:
     book.do(gate.decided, GATE, same)
     book.do(gate.completed, same)
     look()
-    assert tuple(seen) == stages.ORDER
+    assert tuple(seen) == stage.ORDER
     moves = [
         (event.data["from"], event.data["to"])
         for event in book.events
         if event.type == "stage_moved"
     ]
-    assert moves == list(itertools.pairwise(stages.ORDER))
+    assert moves == list(itertools.pairwise(stage.ORDER))
 
 
 AT = {
@@ -97,7 +97,7 @@ DEEDS = {
 }
 
 
-@pytest.mark.parametrize("at", stages.ORDER)
+@pytest.mark.parametrize("at", stage.ORDER)
 @pytest.mark.parametrize("what", DEEDS)
 def test_what_is_possible_in_each_stage(at: str, what: str) -> None:
     decide, possible = DEEDS[what]

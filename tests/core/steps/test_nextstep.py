@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.plan import work
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import gate, review
@@ -129,7 +129,7 @@ def test_a_vague_request_is_clarified_before_it_is_scored_again() -> None:
     book.score(1, 0, 0, 0, 0)
     assert step(book) == "loopkit clarify"
     given = {"echo": "e", "task": "t", "context": "c", "done": "d", "approved": "yes"}
-    book.do(clarify.clarified, {**given, "answers": dict.fromkeys(score.DIMENSIONS, "A")})
+    book.do(clarify.clarified, {**given, "answers": dict.fromkeys(stage.DIMENSIONS, "A")})
     assert step(book).startswith("loopkit score --outcome <0-2>")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...journal import parts, prose, settings, stages, verdict
+from ...journal import parts, prose, settings, stage, verdict
 from ...journal.errors import Refused, UsageFault
 from ...journal.events import Change
 from ...journal.state import LoopState
@@ -27,7 +27,7 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     questions = [text for text in reply.get("questions") or () if text.strip()]
     if not rows and questions:
         return _asked(state, "\n".join(questions))
-    more = state.stage != stages.DECOMPOSE
+    more = state.stage != stage.DECOMPOSE
     warning = "" if more else _size(len(rows))
     if not rows or more and len(rows) > MOST:
         raise Misfit(f"tasks: {len(rows)} are no plan; give {FEW} to {MANY}, at most {MOST}")

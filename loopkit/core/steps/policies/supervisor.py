@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import parts, settings, stages
+from ...journal import parts, settings, stage
 from ...journal import task as tasks
 from ...journal.errors import NotYet
 from ...journal.events import Change
@@ -39,9 +39,9 @@ class Supervisor(Policy):
         return self.checks(state) or self._judging(state)
 
     def briefed(self, state: LoopState) -> list[Step]:
-        if state.stage in (stages.INTENT, stages.SHAPE, stages.COMPLETE):
+        if state.stage in (stage.INTENT, stage.SHAPE, stage.COMPLETE):
             return []
-        if state.stage == stages.DECOMPOSE:
+        if state.stage == stage.DECOMPOSE:
             planning = self.planning(state)
             if planning:
                 return planning
