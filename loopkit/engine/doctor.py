@@ -7,7 +7,7 @@ import os
 from ..core.journal import pricing, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import Damaged
-from ..core.plan import graph
+from ..core.plan import outline
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
 from ..store import client, journal, loops, native, place, seals
@@ -195,7 +195,7 @@ def _work(report: Report, loop: Loop) -> None:
     for task_id in state.open:
         _task(report, state.tasks[task_id])
     try:
-        graph.waves({task_id: state.tasks[task_id].blocked_by for task_id in state.open})
+        outline.waves({task_id: state.tasks[task_id].blocked_by for task_id in state.open})
     except ValueError as error:
         report.fault(f"{error}: loopkit task set <id> --blocked-by <what it really needs>")
     session = state.session

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
-from ..core.plan import patterns, roles, work
+from ..core.plan import drafts, roles, work
 from ..core.steps import answers, briefing, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render.words import quoted
@@ -157,6 +157,6 @@ def keep_report(workspace: Workspace, name: str, text: str, max_mode: int) -> Re
     path = os.path.join(".loop", os.path.relpath(target, loop.root))
     lines = [path]
     if reports.slugged(name) == GATHER:
-        for _, data in workspace.change(loop, patterns.gathered, text):
+        for _, data in workspace.change(loop, drafts.patterns, text):
             lines.append(f"{prose.count(len(data['lines']), 'pattern')} in context.md")
     return Result(loop, "\n".join(lines), {"path": path}, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
-from ..core.plan import graph
+from ..core.plan import outline
 from . import text
 
 
@@ -50,7 +50,7 @@ def render(state: LoopState) -> str:
 
 def _layers(state: LoopState) -> list:
     try:
-        return graph.waves({name: state.tasks[name].blocked_by for name in state.open})
+        return outline.waves({name: state.tasks[name].blocked_by for name in state.open})
     except ValueError:
         return []
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts, work
 from loopkit.core.steps import attempts, nextstep, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
@@ -142,14 +142,14 @@ def test_failed_is_pending_again_and_still_has_to_be_split() -> None:
     with pytest.raises(Refused, match="has used up its attempts"):
         waves.started(book.state, "T-001")
     assert waves.choose(book.state, 6) == []
-    book.do(work.split, "T-001", [row("x"), row("y")])
+    book.do(drafts.split, "T-001", [row("x"), row("y")])
     assert book.state.tasks["T-001"].status == "blocked"
     assert [one.id for one in waves.choose(book.state, 6)] == ["T-003", "T-004"]
 
 
 def test_a_split_without_subtasks_is_pending_and_one_with_subtasks_stays() -> None:
     book = Book().planned(row("a"), row("b"))
-    book.do(work.split, "T-002", [row("x")])
+    book.do(drafts.split, "T-002", [row("x")])
     book.line("task_split", id="T-001", subtasks=[])
     assert book.do(resumption.reopened) == [
         ("task_reopened", {"id": "T-001", "reason": "it was split into nothing"})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, review
 from loopkit.core.steps import attempts, waves
 from loopkit.render import context, plan, report
@@ -40,7 +40,7 @@ def rows(text: str, heading: str) -> list[str]:
 def exported() -> Book:
     book = Book(text="x").shaped()
     book.do(
-        work.submit,
+        drafts.submit,
         [
             task("Writer module with an empty function", group="Writer", scaffold=True, files=["app/export.py"], criteria=["C1"]),
             task("Escape quotes", group="Writer", blocked_by=["#1"]),
@@ -87,7 +87,7 @@ def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None
             "assumptions": ["one process"],
             "questions": ["per key?"],
         }
-        book.do(work.replaced, [task("a"), task("b")], said)
+        book.do(drafts.replaced, [task("a"), task("b")], said)
         book.do(
             batch_review.planned,
             {"findings": [] if count else [{"severity": "BLOCKER", "issue": "x"}]},
@@ -101,7 +101,7 @@ def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None
 
 def test_splits_stand_below_their_parent() -> None:
     book = exported()
-    book.do(work.split, "1.2", [task("quotes"), task("line breaks")])
+    book.do(drafts.split, "1.2", [task("quotes"), task("line breaks")])
     text = plan.render(book.state)
     assert "- [ ] 1.2 Escape quotes (T-002) · depends_on: 1.1 · blocked (split)\n" in text
     assert text.index("  - [ ] 1.2.1 quotes (T-004)") < text.index("### 2 Documents")
@@ -305,6 +305,6 @@ def test_they_can_be_made_at_every_stage(view: object) -> None:
 
 def test_a_check_that_was_replaced_is_shown_in_plan_and_report() -> None:
     book = Book().planned(task("a", "pytest -q"))
-    book.do(work.changed, "T-001", "test -f a.py", None, None)
+    book.do(drafts.changed, "T-001", "test -f a.py", None, None)
     assert "`test -f a.py` exits 0; the check before was `pytest -q`" in plan.render(book.state)
     assert "(T-001, another check before: `pytest -q`)" in report.render(book.state)

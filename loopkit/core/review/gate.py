@@ -247,7 +247,7 @@ def _fixed(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
             ids.append(old.id)
             continue
         why = fault.why + ("" if fault.verify else _NO_CHECK)
-        change = work.remediation(state, subject, fault.verify, why, [], added)
+        change = drafts.remediation(state, subject, fault.verify, why, [], added)
         if row is not None and not row.must_not:
             change[1]["task"]["criteria"] = [fault.name]
         changes.append(change)

@@ -14,7 +14,7 @@ from ..journal.parts import Finding
 from ..journal.state import LoopState
 from ..memory import decisions
 from ..memory.decisions import listed
-from ..plan import work
+from ..plan import drafts
 from . import convergence, panel
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
@@ -274,7 +274,9 @@ def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Chang
     """The task that fixes a finding; it is told what to know."""
     parts = {"": row["guidance"], "why: ": row["reason"], "where: ": row["place"]}
     why = "\n".join(head + text for head, text in parts.items() if text)
-    return work.remediation(state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number)
+    return drafts.remediation(
+        state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number
+    )
 
 
 def resolved(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..journal import stage
 from ..journal.errors import Refused
 from ..journal.events import Change, Event
-from ..plan import work
+from ..plan import drafts
 from ..request import intake
 from ..request import shape as shapes
 from .events import LOOP
@@ -57,7 +57,7 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
     if "criteria" in fields:
         trial.decide(intake.shaped, shape(row))
     if "tasks" in fields and trial.state.stage == stage.DECOMPOSE:
-        trial.decide(work.submit, row["tasks"])
+        trial.decide(drafts.submit, row["tasks"])
     return trial.changes
 
 

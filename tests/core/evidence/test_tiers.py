@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.evidence import tiers
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.steps import waves
 from tests.core.kit import Book, task
 
@@ -69,7 +69,7 @@ def test_failures_are_counted_over_attempts_until_one_passes_or_the_command_chan
         book.state.tasks["T-001"].fix_cycles,
         book.state.tasks["T-001"].failing,
     ) == ("thorough", 1, 5)
-    book.do(work.changed, "T-001", "test -f b", None, None)
+    book.do(drafts.changed, "T-001", "test -f b", None, None)
     assert book.state.tasks["T-001"].failing == 0
     assert failing(book) == "quick"
     book.verify("T-001")

@@ -12,7 +12,7 @@ from loopkit.core.journal import stage
 from loopkit.core.journal.events import encode
 from loopkit.core.journal.parts import Batch, History, Outcome
 from loopkit.core.journal.state import LoopState
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts, work
 from loopkit.core.review import review
 from loopkit.core.steps import attempts, waves
 from loopkit.core.steps.events import LOOP
@@ -285,7 +285,7 @@ def test_unblocked_and_removed_tasks_leave_no_outcome() -> None:
     book.do(work.blocked, "T-001", "external", "later")
     book.do(work.unblocked, "T-001")
     book.do(work.blocked, "T-002", "external", "later")
-    book.do(work.removed, "T-002")
+    book.do(drafts.removed, "T-002")
     book.verify("T-003")
     data = closed(book)
     assert data["outcomes"] == {"T-003": {"result": "passed"}}

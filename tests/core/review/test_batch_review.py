@@ -10,7 +10,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
-from loopkit.core.plan import outline, work
+from loopkit.core.plan import drafts, outline, work
 from loopkit.core.review import batch_review, panel
 from loopkit.core.steps import attempts, due, nextstep, policies, resumption, supervision, waves
 from tests.core.kit import Book, task
@@ -37,7 +37,7 @@ def drafted(*rows: dict, **settings: Any) -> Book:
     """A reviewed loop whose plan waits for its review."""
     book = Book(approval="review", settings=settings).shaped()
     book.line("plan_proposed", warning="", risks=["r"], assumptions=[], questions=[], replaces=[])
-    book.do(work.submit, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
+    book.do(drafts.submit, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
     return book
 
 
@@ -121,7 +121,7 @@ def test_the_lesson_of_a_revision_is_recorded() -> None:
 
 def revise(book: Book) -> None:
     rows = [task("c"), task("d")]
-    book.do(work.replaced, rows, {"risks": []})
+    book.do(drafts.replaced, rows, {"risks": []})
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -301,7 +301,7 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
             findings=[blocker(severity="Minor", task="T-001")],
         )
     with pytest.raises(Refused, match="F-001 is about T-003, which is not in this batch"):
-        book.do(work.submit, [task("later")])
+        book.do(drafts.submit, [task("later")])
         judge(book, findings=[blocker(task="T-003")])
 
 
@@ -380,7 +380,7 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
 
 def test_the_last_subtasks_of_a_parent_are_approved_in_one_review() -> None:
     book = planned(task("a"))
-    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     begin(book)
     judge(book)
     assert {one.status for one in book.state.tasks.values()} == {"completed"}
@@ -401,7 +401,7 @@ def test_a_build_that_a_completed_task_broke_needs_no_finding_about_each_task_of
 
 def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
     book = planned(task("a"))
-    book.do(work.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
+    book.do(drafts.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
     begin(book)
     judge(book)
     book.do(waves.closed)
@@ -475,7 +475,7 @@ def test_a_scaffold_task_may_wait_for_another_one() -> None:
 
 def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
     book = planned(task("a", scaffold=True), task("b"))
-    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     book.wave()
     assert list(book.state.running) == ["T-003", "T-004"]
 
@@ -510,7 +510,7 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
             book.do(batch_review.planned, {"findings": [] if len(seen) > 1 else [blocker()]})
         elif step == "loopkit wave next" and due.undispatched(book.state):
             book.do(
-                work.replaced,
+                drafts.replaced,
                 [task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"])],
                 {},
             )
@@ -594,7 +594,7 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
             )
             for place in range(4)
         ]
-        book.do(work.replaced, rows, {})
+        book.do(drafts.replaced, rows, {})
     elif step == "loopkit wave next":
         if not policies.of(book.state).at_work(book.state):
             book.wave()
@@ -633,7 +633,7 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
     elif words[1] == "panel":
         book.panel(words[2])
     elif words[1:3] == ["task", "split"]:
-        book.do(work.split, words[3], [task("x"), task("y")])
+        book.do(drafts.split, words[3], [task("x"), task("y")])
     elif words[1:3] == ["task", "unblock"]:
         book.do(work.unblocked, words[3])
     elif words[1] == "answer":

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, gate
 from loopkit.core.steps import due, kinds, nextstep, waves
 from tests.core.kit import Book, outcome, task
@@ -78,7 +78,7 @@ def test_where_batches_are_reviewed_the_proven_wait_for_the_others() -> None:
     book = Book(approval="review").shaped()
     assert names(book) == [("plan", None)]
     book.line("plan_proposed", warning="", risks=[], assumptions=[], questions=[], replaces=[])
-    book.do(work.submit, [task("a"), task("b")])
+    book.do(drafts.submit, [task("a"), task("b")])
     assert names(book) == [("plan_review", "plan")]
     book.do(batch_review.planned, {"findings": []})
     book.wave()

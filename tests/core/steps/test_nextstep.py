@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from loopkit.core.journal import stage
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import gate, review
 from loopkit.core.steps import attempts, nextstep, waves
@@ -38,7 +38,7 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     assert step(book) == "loopkit confirm shape"
     book.do(intake.confirmed, "shape")
     assert step(book) == "loopkit task add --file -"
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     assert step(book) == "loopkit confirm tasks"
     book.do(intake.confirmed, "tasks")
     assert step(book) == "loopkit wave next"
@@ -135,7 +135,7 @@ def test_a_vague_request_is_clarified_before_it_is_scored_again() -> None:
 
 def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
     book = Book().reviewed(findings=[{"severity": "BLOCKER", "issue": "x", "verify": "ls"}])
-    book.do(work.removed, "T-002")
+    book.do(drafts.removed, "T-002")
     assert step(book) == "loopkit review --thorough"
     book.review([])
     assert step(book) == 'loopkit review resolve F-001 --waive "<why>"'
@@ -157,7 +157,7 @@ def drive(book: Book, command: str) -> None:
     elif words[1] == "panel":
         book.panel(words[2])
     elif words[1:3] == ["task", "split"]:
-        book.do(work.split, words[3], [task("smaller"), task("smaller still")])
+        book.do(drafts.split, words[3], [task("smaller"), task("smaller still")])
     elif words[1:3] == ["review", "--wave"]:
         light(book)
     elif words[1:3] == ["review", "--thorough"]:

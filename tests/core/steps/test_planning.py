@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.steps import answers, due, nextstep, snapshot, supervision, waves
 from tests.core.kit import Book, task
 from tests.core.roles import Roles, diagnosis, piece, pieces, plan, replan, scored
@@ -215,7 +215,7 @@ def test_questions_beside_tasks_are_kept_with_the_plan(book: Roles) -> None:
 def test_a_plan_after_all_tasks_were_removed_is_reviewed_too(book: Roles) -> None:
     book.approved()
     for name in list(book.state.tasks):
-        book.do(work.removed, name)
+        book.do(drafts.removed, name)
     assert book.wanted == ["plan"]
     book.reply("plan", None, plan())
     assert book.wanted == ["verification plan"]
@@ -376,23 +376,23 @@ def test_in_a_reviewed_loop_the_planner_plans_and_loopkit_review_judges_it() -> 
 
 def test_replace_in_any_loop_before_the_first_attempt() -> None:
     book = Book().planned(task("a"), task("b"))
-    book.do(work.replaced, [task("c"), task("d", blocked_by=["#1"])])
+    book.do(drafts.replaced, [task("c"), task("d", blocked_by=["#1"])])
     assert list(book.state.tasks) == ["T-003", "T-004"]
     assert book.state.tasks["T-004"].blocked_by == ("T-003",)
     with pytest.raises(Refused, match="blocked by T-003, which is replaced"):
-        book.do(work.replaced, [task("e", blocked_by=["T-003"])])
+        book.do(drafts.replaced, [task("e", blocked_by=["T-003"])])
     with pytest.raises(Refused, match="26 tasks, at most 25"):
-        book.do(work.replaced, [task(str(number)) for number in range(26)])
+        book.do(drafts.replaced, [task(str(number)) for number in range(26)])
     book.wave()
     with pytest.raises(Refused, match="replacing the plan belongs to stage decompose"):
-        book.do(work.replaced, [task("e")])
+        book.do(drafts.replaced, [task("e")])
 
 
 def test_replace_is_refused_after_an_attempt() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("task_failed", id="T-001", attempt=1, action="retry")
     with pytest.raises(Refused, match="T-001 has been worked on, so the plan is not replaced"):
-        book.do(work.replaced, [task("c")])
+        book.do(drafts.replaced, [task("c")])
 
 
 # -- replans

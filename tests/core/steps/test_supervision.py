@@ -16,7 +16,7 @@ from loopkit.core.health import checkpoints, recovery
 from loopkit.core.journal.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.journal.events import encode
 from loopkit.core.journal.state import LoopState
-from loopkit.core.plan import escalation, work
+from loopkit.core.plan import drafts, escalation, work
 from loopkit.core.steps import (
     answers,
     attempts,
@@ -326,12 +326,12 @@ def test_a_check_that_breaks_while_the_supervisor_judges_goes_back_to_the_tester
 
 def test_another_check_while_the_supervisor_judges_goes_back_to_the_tester(book: Roles) -> None:
     book.to_judge("T-001")
-    book.do(work.changed, "T-001", "pytest -q", None, None)
+    book.do(drafts.changed, "T-001", "pytest -q", None, None)
     assert book.wanted[0] == "test T-001"
 
 
 def test_another_check_while_the_coder_works_changes_nobodys_turn(book: Roles) -> None:
-    book.do(work.changed, "T-001", "pytest -q", None, None)
+    book.do(drafts.changed, "T-001", "pytest -q", None, None)
     assert book.wanted[0] == "implementation T-001"
 
 
@@ -413,9 +413,9 @@ def failing(attempts: int, depth: int) -> tuple[Roles, str]:
     book = Roles(settings={"max_replan_depth": 5}).approved(FALSE, piece("b"))
     name = "T-001"
     for _ in range(depth):
-        name = book.do(work.split, name, [{"subject": "smaller", "verify": "false"}])[0][1]["task"][
-            "id"
-        ]
+        name = book.do(drafts.split, name, [{"subject": "smaller", "verify": "false"}])[0][1][
+            "task"
+        ]["id"]
     for count in range(1, attempts + 1):
         book.do(waves.started, name)
         book.fail(name)
@@ -1003,12 +1003,12 @@ class Unruly(Roles):
                 lambda: self.do(
                     work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"
                 ),
-                lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
-                lambda: self.do(work.submit, [task("one more")]),
+                lambda: self.do(drafts.removed, self.draw.choice(list(self.state.open))),
+                lambda: self.do(drafts.submit, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
                 lambda: self.do(waves.started, self.draw.choice(list(self.state.open))),
                 lambda: self.do(
-                    work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None
+                    drafts.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None
                 ),
             ]
         )

@@ -12,7 +12,7 @@ from ...journal.errors import Refused
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
-from ...plan import escalation, impossible, roles, work
+from ...plan import escalation, roles, work
 
 
 class Misfit(Exception):
@@ -142,6 +142,6 @@ def diagnosed(state: LoopState, task: Task, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_diagnosed", data)]
     if task.action == escalation.IMPOSSIBLE:
         error = task.history[-1]["error"] if task.history else ""
-        why = impossible.of_task(state, task, task.attempts, error, data["reasoning"], blockers)
+        why = escalation.task_ended(state, task, task.attempts, error, data["reasoning"], blockers)
         changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes

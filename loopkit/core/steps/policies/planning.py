@@ -10,7 +10,7 @@ from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
 from ...memory import decisions
-from ...plan import impossible, roles, work
+from ...plan import drafts, escalation, roles
 from .attempt import Misfit, judgement
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
@@ -36,8 +36,8 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     try:
         decided = _decisions(state, reply.get("decisions") or ())
         if not more:
-            return [*work.replaced(state, rows, said), *decided]
-        added = work.submit(state, rows)
+            return [*drafts.replaced(state, rows, said), *decided]
+        added = drafts.submit(state, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     kept = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
@@ -86,7 +86,7 @@ def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
         what = f"{task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
         raise Misfit(f"subtasks: {what}")
     try:
-        *before, (kind, data) = work.split(state, task.id, rows)
+        *before, (kind, data) = drafts.split(state, task.id, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     warning = "" if len(rows) >= LEAST else "one subtask is the same task in other words"
@@ -132,6 +132,6 @@ def goal_judged(state: LoopState, reply: dict) -> list[Change]:
     approved = _reaches(state, data["score"], "approval_threshold")
     changes: list[Change] = [("goal_judged", {**data, "approved": approved})]
     if not approved and state.supervision.revisions >= settings.of(state, "max_plan_revisions"):
-        why = impossible.of_goal(state, data["score"], data["feedback"], data["missing"])
+        why = escalation.goal_ended(state, data["score"], data["feedback"], data["missing"])
         changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes
