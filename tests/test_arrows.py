@@ -131,7 +131,7 @@ FOR_COMMANDS = (
     "core.journal.settings",
     "core.plan.roles",
     "core.request.topics",
-    "render.words",
+    "render",
 )
 
 

@@ -14,7 +14,7 @@ from .. import replies
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..ops.workspace import Result, Workspace
-from ..render.words import printable
+from ..render import printable
 from ..store import inside, place
 
 #: Bytes that a command takes from standard input or a file at the most.

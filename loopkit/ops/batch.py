@@ -8,7 +8,7 @@ from ..core.memory import decisions
 from ..core.plan import roles, work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
-from ..render.words import quoted
+from ..render import quoted
 from ..store.loop import Loop
 from . import dispatch, memory
 from .review import reasons

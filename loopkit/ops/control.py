@@ -4,7 +4,7 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
 from ..core.steps import resumption
-from ..render.words import wrapped
+from ..render import wrapped
 from ..store import native
 from ..store.loop import Loop
 from .workspace import Result, Workspace, not_ours, taught

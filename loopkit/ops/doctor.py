@@ -5,7 +5,7 @@ import sys
 
 from ..core.evidence import permissions as permission_rules
 from ..engine import doctor
-from ..render.words import wrapped
+from ..render import wrapped
 from .workspace import Result, Workspace
 
 

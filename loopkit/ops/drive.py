@@ -14,7 +14,7 @@ from ..core.steps import due, kinds, nextstep, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
-from ..render import briefs, context
+from ..render import briefs, files
 from ..replies import records
 from ..store.loop import Loop
 from . import (
@@ -109,7 +109,7 @@ def request_of(workspace: Workspace, loop: Loop, step: Step, fault: str = "") ->
     known = name in replies.REGISTRY
     text = ""
     if form:
-        text = f"{context.render(loop.state)}\n{form.ask(workspace, *subject_of(step)).text}"
+        text = f"{files.context(loop.state)}\n{form.ask(workspace, *subject_of(step)).text}"
     if kind.prompt:
         shown = replies.asked(name) if known else ""
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), form=shown)

@@ -9,7 +9,7 @@ from ..core.journal import parts, prose, verdict
 from ..core.plan import drafts, roles, work
 from ..core.steps import answers, briefing, due, kinds, supervision
 from ..core.steps.kinds import Step
-from ..render.words import quoted
+from ..render import quoted
 from ..replies import reading
 from ..store import project, reports, tables
 from ..store.loop import Loop

@@ -8,7 +8,7 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
-from ..render.words import question
+from ..render import question
 from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
 from . import advance, consent, start, worktree

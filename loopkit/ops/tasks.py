@@ -10,7 +10,7 @@ from ..core.request import clarify
 from ..core.review import panel
 from ..core.steps import attempts
 from ..core.steps.waves import started
-from ..render.words import quoted
+from ..render import quoted
 from ..store.loop import Loop
 from .reply import weighed
 from .workspace import Result, Workspace

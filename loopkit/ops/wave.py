@@ -5,7 +5,7 @@ from ..core.journal import stage, verdict
 from ..core.journal.parts import PROGRESSING
 from ..core.plan import outline
 from ..core.steps import due, nextstep, policies, resumption, waves
-from ..render import loopstate
+from ..render import files
 from ..store import native
 from ..store.loop import Loop
 from . import checkpoint, dispatch, worktree
@@ -110,7 +110,7 @@ def close(workspace: Workspace) -> Result:
     lines = [f"wave {data['wave']} closed: {counts}"]
     lines += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
     if data["status"] != PROGRESSING:
-        lines.append(loopstate.line(loop.state))
+        lines.append(files.batches_line(loop.state))
         blocked = recovery.blocked(loop.state)
         lines += [f"  {recovery.trouble(loop.state, name)}" for name in blocked]
     settled = checkpoint.settle(workspace, loop)

@@ -261,13 +261,13 @@ class Workspace:
 
     def follow(self, loop: Loop) -> None:
         """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
-        from ..render import progress
+        from ..render import files
 
         if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
             from ..store import mirror
 
             mirror.follow(loop, self.environment)  # it may take in what Claude added
-        text = progress.render(loop.state).encode("utf-8", "replace")
+        text = files.progress(loop.state).encode("utf-8", "replace")
         try:
             atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
         except OSError as error:
@@ -306,7 +306,7 @@ def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep; nothing of it is written."""
     from ..core.memory import learning
     from ..core.steps.events import LOOP
-    from ..render.words import wrapped
+    from ..render import wrapped
     from ..store import journal, tables
 
     try:
@@ -336,15 +336,15 @@ def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
         judged = state.terms.plan_reviewed and state.stage == stage.DECOMPOSE
         if not state.tasks and not judged:
             return
-        from ..render import context, loopstate, plan
+        from ..render import files
 
         name = "plan.md"
-        _put(loop.folder, name, plan.render(state))
+        _put(loop.folder, name, files.plan(state))
         name = "context.md"
-        _put(loop.folder, name, context.render(state), "Updated: ")
+        _put(loop.folder, name, files.context(state), "Updated: ")
         if state.waves:
-            name = loopstate.NAME
-            _put(loop.folder, name, loopstate.render(state))
+            name = files.LOOP_STATE
+            _put(loop.folder, name, files.loop_state(state))
         if reported(state):
             from ..render import report
 
