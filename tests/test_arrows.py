@@ -78,7 +78,7 @@ def test_no_import_points_back(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("core.journal.stage", "from ..steps import nextstep"),
+        ("core.journal.stage", "from ..steps import due"),
         ("core.plan.work", "def f():\n    from ..review.gate import POINTS"),
         ("core.plan.work", "if TYPE_CHECKING:\n    from ..health import monitor"),
         ("core.plan.work", "from ...store import place"),

@@ -10,7 +10,7 @@ from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.review import batch_review
-from ..core.steps import due, kinds, nextstep, policies
+from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
@@ -134,7 +134,7 @@ def _row(kind: str, answer: Answer) -> Any:
 
 def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     """Run the check of a task, a criterion or a decision; `why` says what failed."""
-    line = nextstep.stored_check(loop.state, step.subject)
+    line = due.stored_check(loop.state, step.subject)
     result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
         result.data["why"] = signature.line_of(result.text)

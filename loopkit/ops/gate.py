@@ -11,7 +11,7 @@ from ..core.journal.state import LoopState
 from ..core.request import topics
 from ..core.review import gate, review
 from ..core.steps import due as rules
-from ..core.steps import kinds, nextstep
+from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..store import digest
 from ..store.loop import Loop
@@ -48,7 +48,7 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
     """Tasks and criteria whose checks the gate waits for."""
     waiting = {step for _, step in _missing(workspace, loop)}
     names = (*loop.state.tasks, *loop.state.criteria)
-    return [name for name in names if nextstep.check(loop.state, name) in waiting]
+    return [name for name in names if rules.check(loop.state, name) in waiting]
 
 
 def due(workspace: Workspace, loop: Loop) -> list[Step]:

@@ -9,7 +9,7 @@ from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.settings import POLICIES
 from ..core.review import review
-from ..core.steps import nextstep
+from ..core.steps import due
 from ..engine import checkpoints, git
 from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
@@ -134,7 +134,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
         workspace.note(f"no task list: cannot make {error.filename}: {error.strerror}")
     workspace.follow(loop)
     told = "\n".join(_told(workspace, loop, first, most))
-    return Result(loop, told, {"task": text}, [nextstep.NEXT])
+    return Result(loop, told, {"task": text}, [due.NEXT])
 
 
 def _check(workspace: Workspace, text: str, options: Options) -> None:

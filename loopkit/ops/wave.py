@@ -4,7 +4,7 @@ from ..core.health import recovery
 from ..core.journal import stage, verdict
 from ..core.journal.parts import PROGRESSING
 from ..core.plan import outline
-from ..core.steps import due, nextstep, policies, resumption, waves
+from ..core.steps import due, policies, resumption, waves
 from ..render import files
 from ..store import native
 from ..store.loop import Loop
@@ -48,7 +48,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     if due.briefed(loop.state):
         return dispatch.dispatch(workspace, loop, text, data)
     folder = dispatch.shown(workspace, loop.folder)
-    return Result(loop, text, data, nextstep.dispatch_lines(loop.state, tasks, folder))
+    return Result(loop, text, data, due.dispatch_lines(loop.state, tasks, folder))
 
 
 def _belated(workspace: Workspace, loop: Loop) -> Result:

@@ -9,7 +9,7 @@ from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.steps import nextstep
+from ..core.steps import due
 from ..store import atomic, inside, loops, place
 from ..store.loop import Loop
 
@@ -32,7 +32,7 @@ class Result(NamedTuple):
         """The same after a word of the person's: what comes next is found out by `loopkit next`."""
         if self.loop is None or self.loop.state.session.status != verdict.RUNNING:
             return self
-        line = nextstep.onward(self.loop.state)
+        line = due.onward(self.loop.state)
         return self._replace(steps=[line] if line else [])
 
     def completed(self) -> "Result":
@@ -46,7 +46,7 @@ class Result(NamedTuple):
             over = f"loop {state.name} is over ({session.verdict}): {session.reason}"
             text, steps = "\n".join([text, over, *taught(self.loop)]), []
         if steps is None:
-            steps = [step for step in [nextstep.command(state)] if step]
+            steps = [step for step in [due.command(state)] if step]
         if state.new_checks and stage.confirmation(state) == "tasks":
             checks = prose.clean(", ".join(sorted(state.new_checks)), 200)
             text += f"\nthe person is asked again, since their yes was to other checks: {checks}"
@@ -194,7 +194,7 @@ class Workspace:
         try:
             yield
         except NotYet as refusal:
-            refusal.next_comes(nextstep.command(self._loop.state) if self._loop else None)
+            refusal.next_comes(due.command(self._loop.state) if self._loop else None)
             raise
 
     def loop(self, untrusted: bool = False) -> Loop:

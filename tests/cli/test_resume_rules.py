@@ -12,7 +12,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import drafts, work
-from loopkit.core.steps import attempts, nextstep, resumption, waves
+from loopkit.core.steps import attempts, due, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
 from tests.core.kit import task as row
@@ -138,7 +138,7 @@ def test_failed_is_pending_again_and_still_has_to_be_split() -> None:
     ]
     found = book.state.tasks["T-001"]
     assert (found.status, found.attempts) == ("pending", 3)
-    assert nextstep.command(book.state) == "loopkit task split T-001 --file -"
+    assert due.command(book.state) == "loopkit task split T-001 --file -"
     with pytest.raises(Refused, match="has used up its attempts"):
         waves.started(book.state, "T-001")
     assert waves.choose(book.state, 6) == []

@@ -14,7 +14,7 @@ from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import batch_review, gate, panel, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from loopkit.core.steps.events import LOOP
 from loopkit.core.steps.policies import planning
 
@@ -121,7 +121,7 @@ class Book:
         try:
             changes = decide(self.state, *rows, **named)
         except NotYet as refusal:
-            refusal.next_comes(nextstep.command(self.state))
+            refusal.next_comes(due.command(self.state))
             raise
         lines = [*changes, *stage.asked_again(self.state, changes)]
         LOOP.check([Event(kind, data, "", "") for kind, data in lines])

@@ -10,7 +10,7 @@ from typing import Any
 from loopkit import replies
 from loopkit.core.plan import roles, work
 from loopkit.core.review import review
-from loopkit.core.steps import answers, attempts, briefing, due, kinds, nextstep, resumption, waves
+from loopkit.core.steps import answers, attempts, briefing, due, kinds, resumption, waves
 from loopkit.core.steps.kinds import Step
 from tests.core.kit import Book, outcome
 
@@ -164,7 +164,7 @@ class Roles(Book):
         `answer` gives for its step. Gives the number of steps; fails where it takes too many or
         nothing moves."""
         for count in range(steps):
-            command = nextstep.command(self.state)
+            command = due.command(self.state)
             if (
                 command is None
                 or self.state.session.status != "running"
@@ -174,7 +174,7 @@ class Roles(Book):
             before = self.state.lines
             self.follow(command, answer)
             assert self.state.lines > before, (command, self.wanted)
-        raise AssertionError(f"no end after {steps} steps: {nextstep.command(self.state)}")
+        raise AssertionError(f"no end after {steps} steps: {due.command(self.state)}")
 
     def follow(self, command: str, answer: Callable[[Asked], dict]) -> None:
         words = command.split()

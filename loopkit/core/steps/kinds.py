@@ -22,7 +22,7 @@ PROGRAM, AGENT, FORM, PERSON = "program", "agent", "form", "person"
 #: who: one of these four · reply: the name of the schema that answers it, "" where none does ·
 #: agent: the subagent's file, without `.md` · prompt: its template below `templates/prompts/` ·
 #: asked: what `role_asked` calls it · command: the line that does it or asks for it, "" where that
-#: needs the state (core/steps/nextstep.py).
+#: needs the state (core/steps/due.py).
 Kind = namedtuple("Kind", "who reply agent prompt asked command", defaults=("", "", "", "", ""))
 
 RESUME, ANSWER, CONFIRM = "resume", "answer", "confirm"

@@ -79,7 +79,7 @@ def _out(state: LoopState) -> list:
 def build(state: LoopState, offset: int) -> dict:
     """The snapshot of a state that reflects `offset` bytes of its ledger."""
     from ..journal import stage
-    from . import nextstep
+    from . import due
 
     session = state.session
     usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
@@ -131,7 +131,7 @@ def build(state: LoopState, offset: int) -> dict:
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
         "out": _out(state),
-        "next": nextstep.onward(state),
+        "next": due.onward(state),
         "session": session.dump(),
         "ledger_offset": offset,
     }

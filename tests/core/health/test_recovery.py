@@ -14,7 +14,7 @@ from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.state import LoopState
 from loopkit.core.plan import drafts, work
 from loopkit.core.review import gate, panel, review
-from loopkit.core.steps import attempts, kinds, nextstep, policies, stop, waves
+from loopkit.core.steps import attempts, due, kinds, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.core.steps.events import LOOP
 from loopkit.render import briefs
@@ -25,7 +25,7 @@ ANSWER = 'loopkit answer "<what the person said>"'
 
 
 def step(book: Book) -> str | None:
-    return nextstep.command(book.state)
+    return due.command(book.state)
 
 
 def play(book: Book) -> tuple | None:

@@ -12,7 +12,7 @@ from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import GATE, SHAPE, Book, same, task
 
 
@@ -313,7 +313,7 @@ def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
         confirm(book, "wave")
     assert book.state.stage == "executing" and stage.confirmation(book.state) is None
     CHANGES[change](book)
-    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    assert due.command(book.state) == "loopkit confirm tasks"
     for act in (
         book.wave,
         lambda: book.do(waves.started, "T-003" if "T-003" in book.state.tasks else "T-002"),
@@ -427,7 +427,7 @@ def test_a_task_with_a_new_check_is_not_dispatched_after_a_pause() -> None:
     book.do(drafts.changed, "T-001", "test -f other", None, None)
     book.line("paused", reason="by hand")
     book.line("resumed", session_id="session-one", client_pid=1)
-    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    assert due.command(book.state) == "loopkit confirm tasks"
     with pytest.raises(Refused, match="the check of T-001 is new"):
         book.do(waves.next_wave, False)
     confirm(book, "tasks")

@@ -10,7 +10,7 @@ from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.plan import drafts, outline, work
 from loopkit.core.request import intake
 from loopkit.core.review import panel
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import SHAPE, Book, task
 
 
@@ -118,7 +118,7 @@ def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     assert outline.plan_status(book.state) == "DRAFT"
     book.do(drafts.submit, [task()])
     assert (
-        nextstep.command(book.state) == "loopkit confirm tasks"
+        due.command(book.state) == "loopkit confirm tasks"
         and outline.plan_status(book.state) == "DRAFT"
     )
     reviewed = Book(approval="review").shaped()

@@ -6,7 +6,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.plan import drafts, work
-from loopkit.core.steps import attempts, nextstep, resumption, waves
+from loopkit.core.steps import attempts, due, resumption, waves
 from tests.core.kit import Book, task
 
 
@@ -402,7 +402,7 @@ def test_an_attempt_that_was_cut_short_and_waits_by_now_leaves_its_wave() -> Non
     book.do(resumption.reopened)
     book.line("resumed")
     assert book.state.interrupted == ["T-002"] and book.wave() == []
-    assert nextstep.command(book.state) == "loopkit wave close"
+    assert due.command(book.state) == "loopkit wave close"
     book.do(waves.closed)
     assert book.do(waves.next_wave, False)[0][1]["tasks"] == ["T-001"]
 

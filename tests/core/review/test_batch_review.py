@@ -12,7 +12,7 @@ from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts, outline, work
 from loopkit.core.review import batch_review, panel
-from loopkit.core.steps import attempts, due, nextstep, policies, resumption, supervision, waves
+from loopkit.core.steps import attempts, due, policies, resumption, supervision, waves
 from tests.core.kit import Book, task
 
 FINE = {"build": "passed", "tests": "passed", "lint": "none", "findings": []}
@@ -75,7 +75,7 @@ def status(book: Book, task_id: str = "T-001") -> str:
 def test_a_plan_without_a_blocker_is_approved_and_only_then_worked_on() -> None:
     book = drafted()
     assert (
-        nextstep.command(book.state) == "loopkit review --plan"
+        due.command(book.state) == "loopkit review --plan"
         and outline.plan_status(book.state) == "DRAFT"
     )
     with pytest.raises(
@@ -87,7 +87,7 @@ def test_a_plan_without_a_blocker_is_approved_and_only_then_worked_on() -> None:
     )
     assert (
         outline.plan_status(book.state) == "APPROVED"
-        and nextstep.command(book.state) == "loopkit wave next"
+        and due.command(book.state) == "loopkit wave next"
     )
     assert {one.status for one in book.state.tasks.values()} == {"pending"}
 
@@ -103,7 +103,7 @@ def test_any_blocker_needs_a_revision_whatever_the_status_says() -> None:
         "missing"
     ] == ["a test"]
     assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="to be revised first"):
         book.do(batch_review.planned, {"findings": []})
 
@@ -137,7 +137,7 @@ def test_after_the_last_revision_the_person_is_asked(most: int) -> None:
     assert str(book.state.session.question).endswith(
         'let it pass as it is: loopkit review --plan --waive "<why>"'
     )
-    assert nextstep.command(book.state) == 'loopkit answer "<what the person said>"'
+    assert due.command(book.state) == 'loopkit answer "<what the person said>"'
     book.line("question_answered", text="leave the header out")
     assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
 
@@ -148,9 +148,7 @@ def test_the_person_lets_a_plan_pass() -> None:
     with pytest.raises(Refused, match="no reason given"):
         book.do(batch_review.waived, " ")
     book.do(batch_review.waived, "good enough")
-    assert (
-        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
-    )
+    assert book.state.session.question is None and due.command(book.state) == "loopkit wave next"
     assert "the plan was not approved" in supervision.warnings(book.state)[-1], "it stays told"
 
 
@@ -188,7 +186,7 @@ def test_the_three_moments_of_a_todo() -> None:
     ):
         book.do(waves.closed)
     judge(book)
-    assert status(book) == "completed" and nextstep.command(book.state) == "loopkit wave close"
+    assert status(book) == "completed" and due.command(book.state) == "loopkit wave close"
     book.do(waves.closed)
     assert book.state.reviews["wave_1"]["blockers"] == 0
 
@@ -208,11 +206,9 @@ def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
     ]
     assert book.state.findings["F-001"].task == "T-002" and book.state.attempts == 1
     book.do(waves.closed)
-    assert (
-        nextstep.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
-    )
+    assert due.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
     book.seen()
-    assert nextstep.command(book.state) == "loopkit panel T-002"
+    assert due.command(book.state) == "loopkit panel T-002"
     book.panel("T-002")
     assert panel.advice(book.state, "T-002") is not None
     begin(book)
@@ -258,7 +254,7 @@ def test_a_check_of_an_earlier_attempt_proves_nothing() -> None:
     book.wave()
     assert (
         policies.of(book.state).at_work(book.state) == ["T-001"]
-        and nextstep.command(book.state) == "loopkit wave next"
+        and due.command(book.state) == "loopkit wave next"
     )
     with pytest.raises(Refused, match="no passing check"):
         judge(book)
@@ -365,7 +361,7 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
     book.verify("T-001", passed=False)
     book.verify("T-002")
     assert status(book) == "pending"
-    assert nextstep.command(book.state) == "loopkit review --wave 1"
+    assert due.command(book.state) == "loopkit review --wave 1"
     with pytest.raises(
         Refused, match="T-001 is pending and cannot be approved; a verdict is wanted for T-002"
     ):
@@ -444,7 +440,7 @@ def test_scaffold_and_its_review_come_before_the_first_other_task() -> None:
         assert outline.phase(book.state) == "SCAFFOLD"
         begin(book)
         assert list(book.state.running) == [task_id]
-        assert nextstep.command(book.state) == "loopkit review --scaffold"
+        assert due.command(book.state) == "loopkit review --scaffold"
         with pytest.raises(Refused, match="holds scaffold tasks; next: loopkit review --scaffold"):
             judge(book)
         judge(book, "scaffold")
@@ -483,17 +479,17 @@ def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
 def test_dispatch_name_the_role_and_the_review() -> None:
     book = planned(task("a", scaffold=True), task("b"))
     book.wave()
-    lines = nextstep.dispatch_lines(book.state, ["T-001"])
+    lines = due.dispatch_lines(book.state, ["T-001"])
     assert (
         lines[0].startswith("agent loop:scaffold: Do T-001")
         and lines[1] == "loopkit review --scaffold"
     )
     other = running()
-    coder, step = nextstep.dispatch_lines(other.state, ["T-001"])
+    coder, step = due.dispatch_lines(other.state, ["T-001"])
     assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
     unreviewed = Book().planned(task("a", scaffold=True))
     unreviewed.wave()
-    assert nextstep.dispatch_lines(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
+    assert due.dispatch_lines(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:
@@ -503,7 +499,7 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
     seen: list[str] = []
     refused = False
     while book.state.stage in ("decompose", "executing"):
-        step = nextstep.command(book.state) or ""
+        step = due.command(book.state) or ""
         seen.append(step)
         assert len(seen) < 40, seen
         if step == "loopkit review --plan":
@@ -538,9 +534,9 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
             book.panel(step.split()[-1])
         else:
             raise AssertionError(step)
-    assert str(nextstep.command(book.state)).startswith("loopkit verify M2 ")
+    assert str(due.command(book.state)).startswith("loopkit verify M2 ")
     book.seen()
-    assert nextstep.command(book.state) == "loopkit review --thorough"
+    assert due.command(book.state) == "loopkit review --thorough"
     assert seen.count("loopkit review --scaffold") == 1 and len(book.state.waves) == 4
 
 
@@ -648,7 +644,7 @@ def test_whatever_happens_there_is_a_next_step_that_can_be_done(seed: int) -> No
     book = Book(approval="review", settings={"max_replan_depth": 1}).shaped()
     book.do(decisions.recorded, {**DECISION, "invalidated_if": "$ false"})
     for _ in range(300):
-        step = nextstep.command(book.state)
+        step = due.command(book.state)
         if (
             step is None
             or step == "loopkit review --thorough"
@@ -676,9 +672,7 @@ def test_a_blocked_scaffold_task_lets_the_session_go_and_names_what_it_waits_for
     book.do(waves.closed)
     book.seen()
     assert book.state.free == 1 and book.state.workable == 0, "the other one waits for the scaffold"
-    while (
-        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
-    ):
+    while book.state.session.question is None and due.command(book.state) == "loopkit wave next":
         book.wave()
     book.line("question_answered", text="here it is")
-    assert nextstep.command(book.state) == "loopkit task unblock T-001"
+    assert due.command(book.state) == "loopkit task unblock T-001"

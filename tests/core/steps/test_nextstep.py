@@ -11,14 +11,14 @@ from loopkit.core.journal import stage
 from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 CHECK = "loopkit verify M2 -- git diff --exit-code requirements.txt"
 
 
 def step(book: Book) -> str | None:
-    return nextstep.command(book.state)
+    return due.command(book.state)
 
 
 def light(book: Book) -> None:
@@ -43,7 +43,7 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     book.do(intake.confirmed, "tasks")
     assert step(book) == "loopkit wave next"
     book.wave()
-    assert nextstep.dispatch_lines(book.state, ["T-001"]) == [
+    assert due.dispatch_lines(book.state, ["T-001"]) == [
         "agent loop:coder: Do T-001 (a). Run `loopkit task show T-001` first.",
         "loopkit wave close",
     ]
@@ -144,7 +144,7 @@ def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
 def test_agents_of_a_wave_stand_together() -> None:
     book = Book().planned(task("a" * 500), task("b). Run `loopkit cancel` first. ("), task("c"))
     book.wave()
-    rows = nextstep.dispatch_lines(book.state, ["T-001", "T-002", "T-003"])
+    rows = due.dispatch_lines(book.state, ["T-001", "T-002", "T-003"])
     assert [row.split()[0] for row in rows] == ["agent", "agent", "agent", "loopkit"]
     assert len(rows[0]) < 200 and rows[1].count("`") == 2
 

@@ -7,7 +7,7 @@ import pytest
 
 from loopkit.core.journal.errors import Refused
 from loopkit.core.plan import drafts
-from loopkit.core.steps import answers, due, nextstep, snapshot, supervision, waves
+from loopkit.core.steps import answers, due, snapshot, supervision, waves
 from tests.core.kit import Book, task
 from tests.core.roles import Roles, diagnosis, piece, pieces, plan, replan, scored
 
@@ -227,7 +227,7 @@ def test_70_approves_and_69_does_not(book: Roles) -> None:
     assert outcome(book, 69) == "revise" and book.wanted == ["plan"]
     book.reply("plan", None, plan())
     assert outcome(book, 70) == "approved" and book.wanted == []
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
 
 
 def test_no_wave_opens_before_the_plan_is_reviewed(book: Roles) -> None:
@@ -308,7 +308,7 @@ def test_plan_review_failure_decides_what_follows_the_last_revision(
             and "4 of" not in supervision.lines(book.state)[0]
         )
     else:
-        assert nextstep.command(book.state) == "loopkit wave next"
+        assert due.command(book.state) == "loopkit wave next"
         assert supervision.warnings(book.state) == [
             f"the plan was not approved (with {score} after revision 3)"
         ]
@@ -339,13 +339,13 @@ def test_the_task_list_is_confirmed_once_the_plan_is_approved() -> None:
 
     roles.do(intake.shaped, SHAPE)
     roles.do(intake.confirmed, "shape")
-    assert nextstep.command(roles.state) == "loopkit wave next" and roles.wanted == ["plan"]
+    assert due.command(roles.state) == "loopkit wave next" and roles.wanted == ["plan"]
     roles.reply("plan", None, plan())
     assert roles.wanted == ["verification plan"]
     roles.reply("verification", "plan", scored(80))
-    assert nextstep.command(roles.state) == "loopkit confirm tasks" and roles.wanted == []
+    assert due.command(roles.state) == "loopkit confirm tasks" and roles.wanted == []
     roles.do(intake.confirmed, "tasks")
-    assert nextstep.command(roles.state) == "loopkit wave next"
+    assert due.command(roles.state) == "loopkit wave next"
 
 
 # -- loops whose batches are reviewed
@@ -353,9 +353,9 @@ def test_the_task_list_is_confirmed_once_the_plan_is_approved() -> None:
 
 def test_in_a_reviewed_loop_the_planner_plans_and_loopkit_review_judges_it() -> None:
     book = Roles("review")
-    assert book.wanted == ["plan"] and nextstep.command(book.state) == "loopkit wave next"
+    assert book.wanted == ["plan"] and due.command(book.state) == "loopkit wave next"
     book.reply("plan", None, plan())
-    assert book.wanted == [] and nextstep.command(book.state) == "loopkit review --plan"
+    assert book.wanted == [] and due.command(book.state) == "loopkit review --plan"
     with pytest.raises(
         Refused, match="the plan has not been reviewed; next: loopkit review --plan"
     ):
@@ -455,6 +455,6 @@ def test_a_failed_task_is_split_after_its_diagnosis() -> None:
     assert book.wanted == ["diagnosis T-001"]
     book.reply("diagnosis", "T-001", diagnosis("impossible", "two things in one"))
     book.seen()  # the mustNots are looked at after each wave
-    assert book.wanted == ["replan T-001"] and nextstep.command(book.state) == "loopkit wave next"
+    assert book.wanted == ["replan T-001"] and due.command(book.state) == "loopkit wave next"
     book.reply("replan", "T-001", replan())
     assert book.state.tasks["T-001"].status == "blocked" and book.wanted == []
