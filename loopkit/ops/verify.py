@@ -5,7 +5,7 @@ What only another branch than a task's passing check needs is imported there: ag
 
 import os
 
-from ..core.evidence import tiers
+from ..core.evidence import command
 from ..core.journal import settings, stage, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, Refused, UsageFault
@@ -169,7 +169,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     from ..core.evidence import discovery
     from ..store import project
 
-    tier = tiers.due(task.failing)
+    tier = command.due_tier(task.failing)
     checks = project.checks(workspace.work_folder(loop.state))
     wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
     what = f"the project's own checks {wider}" if wider else "what stands around it"
@@ -211,7 +211,7 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        text = f"{name} holds: {outcome['shown']}{_slow(tiers.THOROUGH, outcome)}"
+        text = f"{name} holds: {outcome['shown']}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not
     how = "has come true, the loop is paused" if must_not else "does not hold"
@@ -255,7 +255,7 @@ def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:
 
 
 def _slow(tier: str, outcome: dict) -> str:
-    remark = tiers.remark(tier, outcome["seconds"])
+    remark = command.remark(tier, outcome["seconds"])
     return f"\n{remark}" if remark else ""
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Check(Fields):
-    """A check that ran. tier: of evidence/tiers, none in journals older than tiers."""
+    """A check that ran. tier: of evidence/command, none in journals older than tiers."""
 
     passed: Flag = False
     exit: Whole = 1

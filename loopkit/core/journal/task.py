@@ -51,7 +51,7 @@ class Evidence(Record):
     head: str | None = None
     files: dict = {}
     line: int = 0
-    tier: str = ""  # of core/evidence/tiers; "" in journals older than that
+    tier: str = ""  # of core/evidence/command; "" in journals older than that
 
 
 class Task(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 
-from ..evidence import command, proofs, tiers
+from ..evidence import command, proofs
 from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
@@ -63,8 +63,8 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows a criterion's check; a mustNot that has come true pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
-    data = {key: outcome[key] for key in tiers.OUTCOME}
-    changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
+    data = {key: outcome[key] for key in command.OUTCOME}
+    changes: list = [("criterion_verified", {"id": name, "tier": command.THOROUGH, **data})]
     row = state.criteria[name]
     if row.must_not and not outcome["passed"]:
         reason = f"{name} has come true: {row.text} ({row.command} exits {outcome['exit']})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..evidence import command, tiers
+from ..evidence import command
 from ..journal import stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
@@ -69,8 +69,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     merged.
     """
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
-    row["tier"] = tiers.due(task.failing)
-    row.update({key: outcome[key] for key in tiers.OUTCOME})
+    row["tier"] = command.due_tier(task.failing)
+    row.update({key: outcome[key] for key in command.OUTCOME})
     mark = {}
     if not outcome["passed"]:
         from ..evidence import signature  # its patterns are only paid for where something failed
