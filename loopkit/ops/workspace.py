@@ -10,7 +10,7 @@ from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFaul
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import due
-from ..store import atomic, inside, loops, place
+from ..store import atomic, loops, place
 from ..store.loop import Loop
 
 if TYPE_CHECKING:
@@ -363,10 +363,10 @@ def reported(state: LoopState) -> bool:
 def _put(folder: str, name: str, text: str, but: str = "") -> None:
     """Write a file that differs in more than lines beginning with `but`. Raises OSError."""
     path = os.path.join(folder, name)
-    inside.check(folder, path)
+    atomic.check_inside(folder, path)
     data = text.encode("utf-8", "replace")
     try:
-        old = inside.read(path, _LARGEST)
+        old = atomic.read(path, _LARGEST)
     except OSError:
         old = b""
     if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):

@@ -15,7 +15,7 @@ from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from . import atomic, inside, journal, loops, seals, trust
+from . import atomic, journal, loops, seals, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
@@ -48,7 +48,7 @@ def locked(root: str) -> Iterator[None]:
 
     path, flags = os.path.join(root, "lock"), portalocker.LOCK_EX | portalocker.LOCK_NB
     try:
-        inside.check(root, path)
+        atomic.check_inside(root, path)
         lock = portalocker.Lock(path, "a", LOCK_SECONDS, LOCK_STEP, flags=flags)
         lock.acquire()
     except portalocker.exceptions.AlreadyLocked:
@@ -307,7 +307,7 @@ def clean_up(root: str) -> None:
 def prepare(root: str) -> None:
     """Make `.loop/` with its ignore file. Raises Damaged."""
     try:
-        inside.check(os.path.dirname(root), root)
+        atomic.check_inside(os.path.dirname(root), root)
         os.makedirs(root, exist_ok=True)
         ignore = os.path.join(root, ".gitignore")
         if not os.path.exists(ignore):
@@ -327,8 +327,8 @@ def archive(root: str, name: str, purge: bool) -> str:
             os.unlink(os.path.join(root, loops.SNAPSHOT))
         target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        inside.check(root, target)
-        inside.check(root, source)
+        atomic.check_inside(root, target)
+        atomic.check_inside(root, source)
         if purge:
             atomic.write(target + ".purged", b"")
             shutil.rmtree(source)

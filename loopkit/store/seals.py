@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 
-from . import atomic, inside, journal, trust
+from . import atomic, journal, trust
 
 
 def folder() -> str:
@@ -26,7 +26,7 @@ def _path(token: str) -> str:
 
 def _read(token: str) -> tuple[int, str] | None:
     try:
-        offset, digest = inside.read(_path(token), 200).decode("ascii").split()
+        offset, digest = atomic.read(_path(token), 200).decode("ascii").split()
         return int(offset), digest
     except (OSError, ValueError):
         return None
@@ -42,7 +42,7 @@ def extend(token: str, ledger: str) -> None:
     """Seal what a journal holds by now; one that became shorter keeps its seal. No fault where that
     cannot be done: then the next command does it. The caller holds the writing lock."""
     offset, digest = _read(token) or (0, "")
-    with contextlib.suppress(OSError), inside.opened(ledger, journal.LARGEST) as file:
+    with contextlib.suppress(OSError), atomic.opened(ledger, journal.LARGEST) as file:
         file.seek(offset)
         new = file.read()
         new = new[: new.rfind(b"\n") + 1]
@@ -58,7 +58,7 @@ def broken(token: str, ledger: str) -> bool:
     seal = _read(token) if trust.is_token(token) else None
     if seal is None:
         return False
-    with inside.opened(ledger, journal.LARGEST) as file:
+    with atomic.opened(ledger, journal.LARGEST) as file:
         raw = file.read(seal[0])
     return len(raw) < seal[0] or _digest(raw.splitlines(keepends=True)) != seal[1]
 

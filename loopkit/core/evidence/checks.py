@@ -22,8 +22,8 @@ TIER = {
 }
 
 #: A command that a project defines or its tools make standard. kind: one of KINDS · command: one
-#: line, run without a shell at the project's root · tier: of command.py · why: the file, and the key
-#: in it, that tell of it.
+#: line, run without a shell at the project's root · tier: of command.py · why: the file, and the
+#: key in it, that tell of it.
 Check = namedtuple("Check", "kind command tier why")
 
 #: A script that changes files is no check, one that waits for changes never ends.
