@@ -10,7 +10,7 @@ from ..core.journal.errors import Damaged
 from ..core.plan import outline
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from ..store import client, journal, loops, native, place, seals
+from ..store import client, digest, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import environment, installation, locks
 from .findings import OK, WARN, Case, Report
@@ -97,7 +97,7 @@ def _ledger(report: Report, root: str, name: str) -> None:
 def _seal(report: Report, path: str, tail: journal.Tail) -> None:
     events = [event for event in tail.events if event.type in ("loop_started", "adopted")]
     tokens = [event.data["token"] for event in events if "token" in event.data]
-    if tokens and seals.broken(tokens[-1], path):
+    if tokens and digest.seal_broken(tokens[-1], path):
         what = f"{path} is not what loopkit wrote: a line was changed or removed"
         report.fault(f"{what}; restore it from a backup, or look at it and go on from what it says")
 

@@ -15,7 +15,7 @@ from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from . import atomic, journal, loops, seals, trust
+from . import atomic, digest, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
@@ -172,7 +172,7 @@ class Loop:
                 shutil.rmtree(made, ignore_errors=True)
             raise unwritable(root, error) from None
         loop = cls(root, name)
-        seals.extend(token, loop.path)
+        digest.seal(token, loop.path)
         loop.write_snapshot()
         return loop
 
@@ -206,7 +206,7 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
-            for folder in (self.root, self.folder, seals.folder()):
+            for folder in (self.root, self.folder, digest.seals()):
                 atomic.clean_up(folder)
             self.refresh()
             yield self.state
@@ -226,7 +226,7 @@ class Loop:
             self.refresh()
         except Damaged as error:
             raise Damaged(f"it is recorded, but then: {error.what}", error.todo) from None
-        seals.extend(self.state.session.token, self.path)
+        digest.seal(self.state.session.token, self.path)
         self.write_snapshot()
 
     @property
@@ -288,7 +288,7 @@ def clean_up(root: str) -> None:
     except OSError:
         return
     atomic.remove(os.path.join(root, "learnings.db"))
-    for folder in (root, os.path.join(root, "archive"), seals.folder()):
+    for folder in (root, os.path.join(root, "archive"), digest.seals()):
         atomic.clean_up(folder)
     for name in entries:
         folder = os.path.join(root, name)
