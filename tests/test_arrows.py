@@ -129,7 +129,7 @@ FOR_COMMANDS = (
     "core.journal.errors",
     "core.journal.stage",
     "core.journal.settings",
-    "core.plan.roles",
+    "core.plan.events",
     "core.request.topics",
     "render",
 )

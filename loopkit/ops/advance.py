@@ -11,7 +11,7 @@ from ..core.evidence import consent as rules
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
-from ..core.plan import roles
+from ..core.plan import events
 from ..core.review import review
 from ..core.steps import briefing, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
@@ -231,7 +231,7 @@ class _Run:
     def _dispatch(self, loop: Loop, steps: list[Step]) -> Result:
         """Agent lines for what nobody works on yet; where all is at work, that."""
         steps = [one for step in steps for one in self._agents(loop, step)]
-        fresh = [one for one in steps if not roles.is_out(loop.state, kinds.key(one))]
+        fresh = [one for one in steps if not events.is_out(loop.state, kinds.key(one))]
         used = dispatch.used(self.workspace, loop) if fresh else {}
         over = dispatch.over(loop, used) if fresh else None
         if over is not None:

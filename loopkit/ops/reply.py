@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
-from ..core.plan import drafts, roles, work
+from ..core.plan import drafts, events, work
 from ..core.steps import answers, briefing, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render import quoted
@@ -98,11 +98,11 @@ def _warning(row: dict) -> str:
 
 def _reviewed(row: dict) -> str:
     outcomes = {
-        roles.APPROVED: "approved",
+        events.APPROVED: "approved",
         parts.REVISE: "to be revised",
-        roles.CONTINUE: "not approved, and no revision is left: the work goes on with it",
-        roles.LOWER: "not approved, and no revision is left: the lower score is taken",
-        roles.PAUSED: "not approved, and no revision is left: the loop is paused",
+        events.CONTINUE: "not approved, and no revision is left: the work goes on with it",
+        events.LOWER: "not approved, and no revision is left: the lower score is taken",
+        events.PAUSED: "not approved, and no revision is left: the loop is paused",
     }
     outcome = outcomes.get(row["outcome"], row["outcome"])
     return f"plan, revision {row['revision']}: {_score(row)}, {outcome}"

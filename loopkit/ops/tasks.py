@@ -5,7 +5,7 @@ from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
-from ..core.plan import drafts, outline, work, worktrees
+from ..core.plan import drafts, outline, work
 from ..core.request import clarify
 from ..core.review import panel
 from ..core.steps import attempts
@@ -172,7 +172,7 @@ def _goal(state: LoopState) -> list[str]:
 def _trees(loop: Loop, task: Task) -> list[str]:
     """The worktree that a task is done in, and those of earlier attempts."""
     lines = []
-    row = worktrees.apart(loop.state, task.id)
+    row = work.isolated(loop.state, task.id)
     if row:
         lines = [
             f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing "
@@ -182,7 +182,7 @@ def _trees(loop: Loop, task: Task) -> list[str]:
         ]
     return lines + [
         f"an earlier attempt lies in {loop.folder}/{tree.path}: to be looked at, not to be changed"
-        for tree in worktrees.earlier(loop.state, task.id)
+        for tree in work.earlier_worktrees(loop.state, task.id)
     ]
 
 

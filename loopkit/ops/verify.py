@@ -11,7 +11,7 @@ from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.plan import outline, worktrees
+from ..core.plan import outline, work
 from ..core.steps import attempts, policies
 from ..engine import verify as runner
 from ..store import place
@@ -95,7 +95,7 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
 def _looked(
     workspace: Workspace, loop: Loop, task: tasks.Task, target: str, words: list[str]
 ) -> Result:
-    row, tree = worktrees.apart(loop.state, task.id), None
+    row, tree = work.isolated(loop.state, task.id), None
     if row:
         from . import worktree
 
@@ -106,7 +106,7 @@ def _looked(
 
     def decide(state: LoopState) -> list[Change]:
         again = attempts.check_verify(state, target, words)  # the state may have moved meanwhile
-        now = worktrees.apart(state, again.id)
+        now = work.isolated(state, again.id)
         if (now.path if now else None) != (row.path if row else None):
             raise NotYet(f"{again.id} was dispatched anew while its check ran")
         return attempts.verified(state, again, outcome)
@@ -192,7 +192,7 @@ def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
         tree is not None and not tree.merged
     ):  # whoever started its agent brings the results together
         steps = []
-    elif worktrees.used(state):
+    elif work.in_worktrees(state):
         from . import worktree
 
         steps = worktree.following(state)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit import replies
-from loopkit.core.plan import roles, work
+from loopkit.core.plan import events, work
 from loopkit.core.review import review
 from loopkit.core.steps import answers, attempts, briefing, due, kinds, resumption, waves
 from loopkit.core.steps.kinds import Step
@@ -79,8 +79,8 @@ def asked(one: Step) -> Asked:
 
 def named(kind: str, target: str | None) -> Step:
     """The step that a reply of this kind answers."""
-    of = {roles.OF_PLAN: kinds.PLAN_VERDICT, roles.OF_GOAL: kinds.GOAL_VERDICT}
-    if kind == roles.VERIFICATION:
+    of = {events.OF_PLAN: kinds.PLAN_VERDICT, events.OF_GOAL: kinds.GOAL_VERDICT}
+    if kind == events.VERIFICATION:
         kind = of.get(target or "", kinds.VERDICT)
     return kinds.step(kind, target)
 
@@ -184,7 +184,7 @@ class Roles(Book):
             for one in self.ask() or [asked(one) for one in due.outstanding(self.state)]:
                 if self.killed():
                     return
-                if roles.key(one.kind, one.task) in self.wanted:
+                if events.key(one.kind, one.task) in self.wanted:
                     self.answer(one, answer(one))  # unless an earlier reply has ended the loop
         elif command == "loopkit wave close":
             self.close()
@@ -225,7 +225,7 @@ class Roles(Book):
         (`check`)."""
         given = dict(given)
         passes = given.pop("check", True)
-        if one.kind == roles.TEST:
+        if one.kind == events.TEST:
             self.check(one.task, passes)
         text = given.pop("invalid", None)
         if text is None:

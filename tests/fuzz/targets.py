@@ -23,7 +23,7 @@ from loopkit.core.evidence import proofs
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
 from loopkit.core.journal.events import Event, encode
 from loopkit.core.journal.settings import POLICIES
-from loopkit.core.plan import roles
+from loopkit.core.plan import events
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
 from loopkit.core.steps.events import LOOP
@@ -443,7 +443,7 @@ def reply(raw: bytes) -> None:
     """What roles answer: read to fields that fit once more, or refused on one short line; nothing
     is read out of noise."""
     text = raw.decode("utf-8", "replace")
-    for kind in roles.KINDS:
+    for kind in events.KINDS:
         try:
             found = replies.parse(kind, text)
         except replies.Invalid as error:

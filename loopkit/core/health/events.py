@@ -14,7 +14,7 @@ from ..journal.events import EventType, on
 from ..journal.parts import BEFORE, FAILED, PASSED, Batch, Checkpoint, Outcome
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
 from ..plan import events as plan
-from ..plan.roles import TaskDiagnosed
+from ..plan.events import TaskDiagnosed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

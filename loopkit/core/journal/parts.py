@@ -39,7 +39,7 @@ DRAFT, REVISE, SETTLED = "draft", "revise", "settled"
 
 
 class Supervision:
-    """Facts of a supervised or reviewed loop that belong to no single task; see plan/roles.
+    """Facts of a supervised or reviewed loop that belong to no single task; see plan/events.
 
     asked: how often each step was dispatched · out: the journal line that dispatched it, while no
     reply is in · stopped: how many subagents had ended by then · invalid: what was wrong with the
@@ -86,7 +86,7 @@ Row = namedtuple("Row", "task path branch base tree passed merged checked")
 
 
 class Worktrees:
-    """Worktrees of one loop; see plan/worktrees.
+    """Worktrees of one loop; see plan/work.
 
     rows: {path: Row} of those that were made and not removed · current: {task: path} while an
     attempt in it goes on · wave: the number of the newest wave that works in worktrees.

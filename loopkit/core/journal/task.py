@@ -93,7 +93,7 @@ class Task(Record):
         False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
     )
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
-    # under a supervisor (core/plan/roles.py); the newest reply of each role within the
+    # under a supervisor (core/plan/events.py); the newest reply of each role within the
     # present attempt, with its line
     turn: str = ""  # the kind of reply that the present attempt waits for
     coded: dict | None = None

@@ -1,20 +1,29 @@
-"""Work on tasks: found, completed, failed, blocked. Deciders: (state, input) → journal lines;
-refusals raise."""
+"""Work on tasks: found, completed, failed, blocked, merged out of worktrees. Deciders: (state,
+input) → journal lines; refusals raise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from ..journal import settings, stage, verdict
+from ..journal import prose, settings, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
 from . import outline
 
 if TYPE_CHECKING:
+    from ..journal.parts import Row
     from ..journal.state import LoopState
     from ..journal.task import Task
+
+#: Seconds without a line in the journal after which a session is no longer taken to be at work,
+#: unless its client lives.
+HEARTBEAT = 120
+#: Brings the next result into the project's own tree; says so where there is none.
+MERGE = "loopkit wave merge"
+#: Paths that a line names at the most, characters of one.
+NAMED, LONGEST_NAME = 10, 300
 
 
 def find(state: LoopState, task_id: str) -> Task:
@@ -207,3 +216,108 @@ def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
         if task.status == tasks.COMPLETED and task.evidence is not None and task.files
         if any(digest(path) != seen for path, seen in task.evidence.files.items())
     ]
+
+
+# -- worktrees of tasks: where each one is, what may be merged, what may go
+
+
+def in_worktrees(state: LoopState) -> bool:
+    """Whether the open wave works in worktrees."""
+    return state.wave is not None and state.worktrees.wave == len(state.waves)
+
+
+def isolated(state: LoopState, task_id: str) -> Row | None:
+    """The worktree in which a task's check runs; None where it runs in the project's own tree:
+    without one, or merged."""
+    row = state.worktrees.of(task_id)
+    return row if row is not None and not row.merged else None
+
+
+def earlier_worktrees(state: LoopState, task_id: str) -> list[Row]:
+    """Those of a task's attempts that came to nothing."""
+    now = state.worktrees.current.get(task_id)
+    rows = state.worktrees.rows.values()
+    return [row for row in rows if row.task == task_id and row.path != now and not row.merged]
+
+
+def _worktrees(state: LoopState) -> list[Row]:
+    """The present ones of running tasks."""
+    rows = [state.worktrees.of(task_id) for task_id in state.worktrees.current]
+    return [row for row in rows if row is not None and row.task in state.running]
+
+
+def unmerged(state: LoopState) -> list[str]:
+    """Running tasks whose check has passed in their worktree and that wait to be merged."""
+    return [row.task for row in _worktrees(state) if row.passed and not row.merged]
+
+
+def unchecked(state: LoopState) -> list[str]:
+    """Running tasks that were merged and whose check has not run in the project's own tree yet."""
+    return [row.task for row in _worktrees(state) if row.merged and not row.checked]
+
+
+def _check_of(state: LoopState, task_id: str) -> str:
+    return f"loopkit verify {task_id} -- {state.tasks[task_id].verify}"
+
+
+def merge_command(state: LoopState) -> str | None:
+    """What brings the open wave's work together: a check that is due after a merge, then the next
+    merge; or None."""
+    checks = [_check_of(state, task_id) for task_id in unchecked(state)]
+    return next(iter(checks + [f"{MERGE} {task_id}" for task_id in unmerged(state)]), None)
+
+
+def check_settled(state: LoopState) -> None:
+    """Raises Refused where work of the open wave is still to be brought together."""
+    step = merge_command(state)
+    if step is None:
+        return
+    names, what = unchecked(state), "merged and not checked since"
+    if not names:
+        names, what = unmerged(state), "passed in a worktree and not merged"
+    raise Refused(
+        f"{', '.join(names)} {what}",
+        f"next: {step}; to give an attempt up: loopkit task fail {names[0]}",
+    )
+
+
+def check_merge(state: LoopState, task: Task) -> Row:
+    """The worktree of a task that may be merged now. Raises Refused: none, merged already, not
+    passed, another one's check is due first."""
+    row = state.worktrees.of(task.id)
+    if row is None or task.status != tasks.IN_PROGRESS:
+        raise Refused(f"{task.id} has no worktree that is worked in", "see loopkit worktree list")
+    again = f"next: {_check_of(state, task.id)}"
+    if row.merged:
+        raise Refused(f"{task.id} is merged already", again)
+    if not row.passed:
+        raise Refused(f"the check of {task.id} has not passed in its worktree", again)
+    for other in unchecked(state):
+        step = f"next: {_check_of(state, other)}"
+        raise Refused(f"{other} was merged and its check has not run since", step)
+    return row
+
+
+def merged(row: Row, files: list[str], tree: str) -> list[Change]:
+    """`wave merge`: these files are in the project's own tree now."""
+    return [("worktree_merged", {"task": row.task, "path": row.path, "files": files, "tree": tree})]
+
+
+def named_paths(paths: list[str]) -> str:
+    """A few paths for one line; a name may hold anything."""
+    more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(prose.clean(path, LONGEST_NAME) for path in paths[:NAMED]) + more
+
+
+def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
+    """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session
+    lives or did just now.
+
+    age: seconds since the newest line of the journal · alive: whether the owner's client runs.
+    """
+    if state.session.status in verdict.FINAL:
+        return False
+    current = state.worktrees.current.items()
+    task = state.tasks.get(next((name for name, where in current if where == path), ""))
+    going_on = task is not None and (task.status == tasks.IN_PROGRESS or task.interrupted)
+    return going_on and (alive or age < HEARTBEAT)

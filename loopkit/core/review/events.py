@@ -6,7 +6,7 @@ from ..health.events import looked_at
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import Finding
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
-from ..plan.roles import REVIEWING
+from ..plan.events import REVIEWING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

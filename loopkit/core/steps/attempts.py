@@ -9,7 +9,7 @@ from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
 from ..journal.state import LoopState
 from ..journal.task import Task
-from ..plan import work, worktrees
+from ..plan import work
 from . import kinds, policies
 
 #: The error of an attempt that was given up without one.
@@ -108,7 +108,7 @@ def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Chang
 
 def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
     """A result that contradicts what others have done meanwhile: one attempt, its paths named."""
-    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; "
+    error = f"changed meanwhile by others as well: {work.named_paths(paths)}; "
     error += "do it again on top of what is there now"
     return _failure(state, task, "cannot be merged", error)
 

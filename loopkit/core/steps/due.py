@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..journal import parts, prose, stage, verdict
 from ..journal import task as tasks
 from ..journal.state import LoopState
-from ..plan import roles, worktrees
+from ..plan import events, work
 from . import attempts, kinds, policies
 from .kinds import Step, step
 from .policies import Policy
@@ -44,7 +44,7 @@ def briefed(state: LoopState) -> list[Step]:
 
 def is_out(state: LoopState, one: Step) -> bool:
     """It was dispatched, is not orphaned, and has no reply yet."""
-    return roles.is_out(state, kinds.key(one))
+    return events.is_out(state, kinds.key(one))
 
 
 def awaited(state: LoopState) -> list[Step]:
@@ -89,10 +89,10 @@ def _wave(state: LoopState, policy: Policy) -> list[Step]:
     short can be started again, or waits for another by now."""
     if state.wave is None:
         return []
-    if worktrees.used(state) and not policy.at_work(state):
+    if work.in_worktrees(state) and not policy.at_work(state):
         for kind, names in (
-            (kinds.CHECK, worktrees.unchecked(state)),
-            (kinds.MERGE, worktrees.unmerged(state)),
+            (kinds.CHECK, work.unchecked(state)),
+            (kinds.MERGE, work.unmerged(state)),
         ):
             if names:
                 return [step(kind, name) for name in names]
@@ -259,12 +259,12 @@ def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[s
     policy = policies.of(state)
     lines = []
     for task in (state.tasks[name] for name in ids):
-        row, role = worktrees.apart(state, task.id), policy.work(task).agent
+        row, role = work.isolated(state, task.id), policy.work(task).agent
         path = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
         where = f" in `{path}`, a worktree of its own" if path else ""
         what = f"Do {task.id} ({prose.subject(task.subject, 100)}){where}"
         lines.append(f"agent loop:{role}: {what}. Run `loopkit task show {task.id}` first.")
-    after = worktrees.MERGE if worktrees.used(state) else line(state, policy.closing(state))
+    after = work.MERGE if work.in_worktrees(state) else line(state, policy.closing(state))
     return [*lines, after]
 
 

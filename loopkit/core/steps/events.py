@@ -9,8 +9,7 @@ from ..journal.events import Table
 from ..journal.session import SESSION
 from ..memory import events as memory
 from ..plan import events as plan
-from ..plan import roles, worktrees
 from ..request import events as request
 from ..review import events as review
 
-LOOP = Table(state, evidence, request, plan, roles, worktrees, memory, health, review, base=SESSION)
+LOOP = Table(state, evidence, request, plan, memory, health, review, base=SESSION)

@@ -10,7 +10,7 @@ from ..journal.events import Change
 from ..journal.parts import FAILED, PASSED, TASK_BLOCKED, Batch, Outcome
 from ..journal.state import LoopState
 from ..journal.task import Task
-from ..plan import work, worktrees
+from ..plan import work
 from ..review import panel
 from . import attempts, policies, resumption
 
@@ -137,7 +137,7 @@ def closed(state: LoopState) -> list[Change]:
     wave = state.wave
     if wave is None:
         raise NotYet("no wave is open")
-    worktrees.check_settled(state)
+    work.check_settled(state)
     policy = policies.of(state)
     undecided = policy.undecided(state)
     if undecided:

@@ -10,7 +10,7 @@ from ...journal.errors import NotYet, Refused
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
-from ...plan import roles, work, worktrees
+from ...plan import events, work
 from .. import kinds
 from ..kinds import Step, step
 
@@ -48,7 +48,7 @@ class Policy:
         return [self.plan_review]
 
     #: The step that looks at a plan.
-    plan_review = step(kinds.PLAN_REVIEW, roles.OF_PLAN)
+    plan_review = step(kinds.PLAN_REVIEW, events.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
         """What agents are at work on in the open wave; once all have answered, the checks of what
@@ -109,7 +109,7 @@ class Policy:
 
     def at_work(self, state: LoopState) -> list[str]:
         """Running tasks of the open wave that somebody works on, not those waiting for a merge."""
-        waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
+        waiting = (*work.unmerged(state), *work.unchecked(state))
         return [name for name in work.running(state) if name not in waiting]
 
     def undecided(self, state: LoopState) -> list[str]:

@@ -10,7 +10,7 @@ from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
 from ...memory import decisions
-from ...plan import drafts, escalation, roles
+from ...plan import drafts, escalation, events
 from .attempt import Misfit, judgement
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
@@ -101,12 +101,12 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
     approved = _reaches(state, data["score"], "approval_threshold")
     if approved:
-        outcome = roles.APPROVED
+        outcome = events.APPROVED
     else:
         outcome = parts.REVISE if done < most else _unapproved(state, data["score"])
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
     changes: list[Change] = [("plan_reviewed", row)]
-    if outcome == roles.PAUSED:
+    if outcome == events.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
         why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
         why += prose.clean(data["feedback"], 300)
@@ -121,9 +121,9 @@ def _reaches(state: LoopState, score: int | None, threshold: str) -> bool:
 def _unapproved(state: LoopState, score: int | None) -> str:
     how = settings.of(state, "plan_review_failure")
     if how == settings.CONTINUE:
-        return roles.CONTINUE
+        return events.CONTINUE
     lower = how == settings.LOWER and _reaches(state, score, "revision_threshold")
-    return roles.LOWER if lower else roles.PAUSED
+    return events.LOWER if lower else events.PAUSED
 
 
 def goal_judged(state: LoopState, reply: dict) -> list[Change]:
