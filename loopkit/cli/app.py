@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from .. import replies
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..ops.workspace import Result, Workspace
@@ -150,6 +149,8 @@ def read_input(call: App, source: str) -> str:
 
 def read_record(call: App, source: str, name: str) -> Any:
     """The same as what is submitted under a name of the registry."""
+    from .. import replies  # most commands read none
+
     return replies.read(name, read_input(call, source), _named(source))
 
 
