@@ -275,16 +275,29 @@ class Table:
     """The event types of one kind of log: those that modules define, in the order in which they
     fold. Types of `base` are known and fold elsewhere.
 
-    Its state class has `before(event)` and `after(event)`, which every event goes through.
+    later: {what imports modules: names of all types that they define or follow}; they are imported,
+    and fold after the others, from the first event of one of these on. Its state class has
+    `before(event)` and `after(event)`, which every event goes through.
     """
 
     #: Whether a field that is declared nowhere is refused at writing: it harms no reader, so only
     #: tests ask for it.
     strict = False
 
-    def __init__(self, *modules: ModuleType, base: Table | None = None) -> None:
+    def __init__(
+        self,
+        *modules: ModuleType,
+        base: Table | None = None,
+        later: dict[Callable[[], tuple[ModuleType, ...]], str] | None = None,
+    ) -> None:
         self.types: dict[str, type[EventType]] = dict(base.types) if base is not None else {}
         self.folds: dict[str, list[Callable]] = {}
+        self._later = {
+            name: read for read, names in (later or {}).items() for name in names.split()
+        }
+        self._take(modules)
+
+    def _take(self, modules: tuple[ModuleType, ...]) -> None:
         for module in modules:
             for value in vars(module).values():
                 if getattr(value, "__module__", None) != module.__name__:
@@ -297,6 +310,14 @@ class Table:
                 for followed in getattr(value, "follows", ()):
                     self.folds.setdefault(followed.type, []).append(value)
 
+    def known(self, name: str) -> type[EventType] | None:
+        """The type of this name, if it is defined."""
+        if name in self._later:
+            read = self._later[name]
+            self._take(read())
+            self._later = {name: one for name, one in self._later.items() if one is not read}
+        return self.types.get(name)
+
     def decode(self, line: bytes) -> Event | None:
         """The event of a line, or None where the line is not one (torn, damaged, a field of another
         kind). Unknown types are events that change nothing."""
@@ -307,13 +328,13 @@ class Table:
             return None
         if type(data) is not dict or not type(name) is type(at) is type(by) is str:
             return None
-        known = self.types.get(name)
+        known = self.known(name)
         return Event(name, data, at, by) if known is None or known.fits(data) else None
 
     def check(self, events: list[Event]) -> None:
         """Raises TypeError where the program is about to write what it has not defined."""
         for event in events:
-            known = self.types.get(event.type)
+            known = self.known(event.type)
             if known is None:
                 raise TypeError(f"no event type {event.type} is defined")
             for name in known.unknown(event.data) if self.strict else ():
@@ -322,9 +343,10 @@ class Table:
     def apply(self, state: Any, event: Event) -> None:
         """Take one event into account."""
         state.before(event)
+        known = self.known(event.type)
         folds = self.folds.get(event.type)
-        if folds:
-            record = self.types[event.type](event.data, event.at)
+        if known is not None and folds:
+            record = known(event.data, event.at)
             for fold in folds:
                 fold(record, state)
         state.after(event)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from .errors import Refused, UsageFault
+from .events import Fields
 from .parts import Record
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .events import Amount, Flag, Text, Whole
 
 PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = (
     "pending",
@@ -52,6 +57,23 @@ class Evidence(Record):
     files: dict = {}
     line: int = 0
     tier: str = ""  # of core/evidence/command; "" in journals older than that
+
+
+class Check(Fields):
+    """A check that ran. tier: of evidence/command, none in journals older than tiers."""
+
+    passed: Flag = False
+    exit: Whole = 1
+    log: Text = ""
+    seconds: Amount = 0.0
+    head: Text | None = None
+    files: dict[str, Text] = {}
+    tier: Text | None = None
+
+    def evidence(self, at: str, line: int) -> Evidence:
+        """The same as a record of the state."""
+        seen = {name: getattr(self, name) for name in Check.fields()}
+        return Evidence(**{**seen, "at": at, "line": line, "tier": self.tier or ""})
 
 
 class Task(Record):

@@ -3,13 +3,12 @@ for and answered."""
 
 from __future__ import annotations
 
-from ..evidence.events import Check
 from ..journal import stage
 from ..journal import task as tasks
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import DRAFT, REVISE, SETTLED, Row, Supervision, Wave
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
-from ..journal.task import Task
+from ..journal.task import Check, Task
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:

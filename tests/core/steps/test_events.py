@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal.events import Event, encode
+from loopkit.core.journal.events import Event, Table, encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.steps import snapshot
-from loopkit.core.steps.events import LOOP
+from loopkit.core.steps.events import LATER, LOOP
 from tests.core.kit import GATE, PANEL, Book, outcome, task
 
 #: Values of every JSON kind, and numbers that no field takes.
@@ -223,3 +223,13 @@ def test_any_field_of_another_kind_is_left_out_or_does_no_harm(place: int) -> No
 def test_no_task_is_its_own_ancestor(parent: object) -> None:
     line = encode(Event("task_added", {"task": {"id": "T-001", "parent": parent}}, "a", "b"))
     assert LOOP.decode(line) is None
+
+
+@pytest.mark.parametrize("read", LATER)
+def test_modules_that_are_imported_later_are_named_by_all_types_that_they_know(read: Any) -> None:
+    whole, names = Table(*read()), LATER[read].split()
+    assert sorted(names) == sorted(whole.types.keys() | whole.folds.keys())
+    for first in names:  # whichever comes first, they fold in one order
+        late = Table(later=LATER)
+        assert late.known(first) is whole.known(first)
+        assert late.folds == whole.folds
