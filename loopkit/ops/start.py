@@ -52,6 +52,7 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     begun = start(workspace, text, options)
     if patterns and begun.loop is not None:
         consent.typed_patterns(begun.loop, patterns)
+        begun = begun._replace(text=f"{begun.text}\nchecks allowed: {', '.join(patterns)}")
     return advance.advance(workspace, begun.text)
 
 
