@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import json
 import os
 import statistics
 import sys
@@ -125,6 +126,17 @@ def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="loopkit-bench-") as name:
         os.environ["XDG_STATE_HOME"] = os.path.join(name, "state")
         yield Path(name).resolve()
+
+
+def client() -> str | None:
+    """The real client: LOOPKIT_TEST_CLIENT, else the pinned one in the cache of script/test."""
+    given = os.environ.get("LOOPKIT_TEST_CLIENT")
+    cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.path.expanduser("~/.cache/loopkit-tests")
+    version = json.loads((ROOT / "tests" / "package.json").read_text())["dependencies"][
+        "@anthropic-ai/claude-code"
+    ]
+    path = given or os.path.join(cache, version, "node_modules", ".bin", "claude")
+    return path if os.access(path, os.X_OK) else None
 
 
 def data_folder() -> Path:

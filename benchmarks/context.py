@@ -11,7 +11,6 @@ commit before.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -134,17 +133,6 @@ def started(home: Path, data: Path) -> str:
     return printed.decode()
 
 
-def client() -> str | None:
-    """The real client: LOOPKIT_TEST_CLIENT, else the pinned one in the cache of script/test."""
-    given = os.environ.get("LOOPKIT_TEST_CLIENT")
-    cache = os.environ.get("LOOPKIT_TEST_CACHE") or os.path.expanduser("~/.cache/loopkit-tests")
-    version = json.loads((ROOT / "tests" / "package.json").read_text())["dependencies"][
-        "@anthropic-ai/claude-code"
-    ]
-    path = given or os.path.join(cache, version, "node_modules", ".bin", "claude")
-    return path if os.access(path, os.X_OK) else None
-
-
 def entries() -> list[Path]:
     """The Markdown files whose descriptions every session reads."""
     patterns = ("commands/*.md", "agents/*.md", "skills/*/SKILL.md")
@@ -198,7 +186,7 @@ def main() -> int:
         in_project = hook_output(home, data, home / "project", "session_start", source="resume")
         injected = json.loads(in_project)["hookSpecificOutput"]["additionalContext"]
         printed = started(home, data)
-        program = client()
+        program = _measure.client()
         counted = _details.of(program, ROOT, list(PLUGINS), home) if program else {}
         compared = beside_before(program, counted, home)
     described, counted_by = always_on(counted)

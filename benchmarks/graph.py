@@ -44,9 +44,9 @@ def make() -> dict[str, tuple[str, ...]]:
 
 
 def ours(blocked_by: dict[str, tuple[str, ...]]) -> list[list[str]]:
-    from loopkit.core.plan import graph
+    from loopkit.core.plan import outline
 
-    return graph.waves(blocked_by)
+    return outline.waves(blocked_by)
 
 
 def library(blocked_by: dict[str, tuple[str, ...]]) -> list[list[str]]:

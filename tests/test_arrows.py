@@ -78,7 +78,7 @@ def test_no_import_points_back(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("core.journal.stage", "from ..steps import nextstep"),
+        ("core.journal.stage", "from ..steps import due"),
         ("core.plan.work", "def f():\n    from ..review.gate import POINTS"),
         ("core.plan.work", "if TYPE_CHECKING:\n    from ..health import monitor"),
         ("core.plan.work", "from ...store import place"),
@@ -127,11 +127,11 @@ FOR_COMMANDS = (
     "core.steps.kinds",
     "engine.run",
     "core.journal.errors",
-    "core.journal.score",
+    "core.journal.stage",
     "core.journal.settings",
-    "core.plan.roles",
+    "core.plan.events",
     "core.request.topics",
-    "render.words",
+    "render",
 )
 
 

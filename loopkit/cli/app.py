@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 
-from .. import replies
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..ops.workspace import Result, Workspace
-from ..render.words import printable
-from ..store import inside, place
+from ..render import printable
+from ..store import atomic, place
 
 #: Bytes that a command takes from standard input or a file at the most.
 MOST_INPUT = 4_000_000
@@ -150,6 +149,8 @@ def read_input(call: App, source: str) -> str:
 
 def read_record(call: App, source: str, name: str) -> Any:
     """The same as what is submitted under a name of the registry."""
+    from .. import replies  # most commands read none
+
     return replies.read(name, read_input(call, source), _named(source))
 
 
@@ -168,7 +169,7 @@ def read_shape(call: App, source: str) -> tuple[str, int]:
         if names != {shape.FILE} or _is_inside(call, path):
             raise
         try:
-            with inside.opened(real, MOST_INPUT) as file:
+            with atomic.opened(real, MOST_INPUT) as file:
                 text = file.read().decode("utf-8-sig")
                 most = os.fstat(file.fileno()).st_mode & 0o777
             shape.parse(text)
@@ -184,7 +185,7 @@ def read_copied(call: App, source: str) -> tuple[str, int]:
         if source == "-":
             raw = sys.stdin.buffer.read(MOST_INPUT + 1)
         else:
-            with inside.opened(_in_project(call, source), MOST_INPUT) as file:
+            with atomic.opened(_in_project(call, source), MOST_INPUT) as file:
                 most &= os.fstat(file.fileno()).st_mode
                 raw = file.read(MOST_INPUT + 1)
     except (OSError, ValueError) as error:

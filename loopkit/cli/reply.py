@@ -2,14 +2,14 @@
 
 import click
 
-from ..core.plan import roles
+from ..core.plan import events
 from ..ops import reply as ops
 from ..ops.workspace import Result
 from . import app
 
 
 @app.command("reply", "loopkit reply test T-001 --file -")
-@click.argument("kind", metavar="KIND", type=click.Choice(roles.KINDS))
+@click.argument("kind", metavar="KIND", type=click.Choice(events.KINDS))
 @click.argument("target", required=False)
 @app.file("The reply, unchanged", required=True)
 def reply(call: app.App, kind: str, target: str | None, source: str) -> Result:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ..core.journal.score import DIMENSIONS, KINDS
+from ..core.journal.stage import DIMENSIONS, KINDS
 from ..core.request.topics import TOPICS
 from ..ops import request as ops
 from ..ops.workspace import Result

@@ -8,7 +8,7 @@ from ..core.evidence import permissions
 from ..core.journal import prose
 from ..core.journal.errors import LoopError
 from ..core.journal.session import MAX_IDLE_STOPS
-from ..store import client, config, inside, loops, native, origin, place, trust
+from ..store import atomic, client, config, loops, native, origin, place, trust
 from . import origins
 from .findings import OK, WARN, Case, Report, listed
 
@@ -150,7 +150,7 @@ def start(report: Report, case: Case) -> None:
         report.fault(f"{root} is no folder, so no loop can be kept in it: move it away")
     else:
         try:
-            inside.check(os.path.dirname(root), root)
+            atomic.check_inside(os.path.dirname(root), root)
             whose = origins.of(root, case.env, report.warn)
             along = origin.line(origin.along(whose))
             if along:

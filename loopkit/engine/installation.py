@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import bootstrap
 from ..core.journal import clock
-from ..store import beats, client, inside, place
+from ..store import atomic, beats, client, place
 from .findings import FAULT, OK, WARN, Case, Report
 
 #: The exit code by which hooks/run knows that an interpreter has run our file.
@@ -384,7 +384,7 @@ def _last_call(report: Report, case: Case, data: str, event: str, name: str, lim
 
 def _last_line(path: str) -> str:
     try:
-        with inside.opened(path, sys.maxsize, links=True) as file:
+        with atomic.opened(path, sys.maxsize, links=True) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 600))
             return (file.read().decode("utf-8", "replace").splitlines() or [""])[-1][:500]
     except OSError:

@@ -16,7 +16,15 @@ from typing import IO, BinaryIO, NamedTuple
 
 from ..core.evidence import masking
 from ..store import tables
-from .agents import Deadlines
+
+
+class Deadlines(NamedTuple):
+    """Seconds until the first output, without any output, and altogether."""
+
+    start: float = 120
+    idle: float = 600
+    total: float = 3600
+
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by
 #: signal n · seconds: run time.

@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 
 from ..core.journal.errors import LoopError, Refused
 from ..core.steps.kinds import AGENT, FORM, KINDS, PERSON, Step
-from .agents import DONE, EMPTY, Agent, Answer, Deadlines, Prompt
+from .agents import DONE, EMPTY, Agent, Answer, Prompt
+from .process import Deadlines
 
 #: Rounds after which a run that does not end is given up.
 MOST_ROUNDS = 2000

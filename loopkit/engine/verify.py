@@ -7,7 +7,7 @@ import os
 
 from ..core.evidence import command
 from ..core.journal.errors import Damaged
-from ..store import digest, inside, tables
+from ..store import atomic, digest, tables
 from . import process
 
 TAIL = 2000
@@ -35,7 +35,7 @@ def run(
     commit = digest.head(project, environment)
     log = os.path.join(folder, "evidence")
     try:
-        inside.check(folder, log)
+        atomic.check_inside(folder, log)
         os.makedirs(log, exist_ok=True)
         relative, log = _new_log(folder, target)
         with open(log, "wb") as file:

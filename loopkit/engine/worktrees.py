@@ -14,7 +14,7 @@ import shutil
 from collections import namedtuple
 
 from ..core.journal.errors import LoopError, Refused
-from ..store import atomic, inside
+from ..store import atomic
 from ..store.loop import unwritable
 from . import trees
 from .checkpoints import REFS, snapshot
@@ -130,7 +130,7 @@ def _prepare(folder: str) -> None:
     """Make the folder of the worktrees, and have git ignore what is in it."""
     target = os.path.join(folder, FOLDER)
     try:
-        inside.check(os.path.dirname(folder), target)
+        atomic.check_inside(os.path.dirname(folder), target)
         os.makedirs(target, exist_ok=True)
         ignore = os.path.join(target, ".gitignore")
         if not os.path.exists(ignore):

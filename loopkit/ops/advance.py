@@ -11,9 +11,9 @@ from ..core.evidence import consent as rules
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
-from ..core.plan import roles
+from ..core.plan import events
 from ..core.review import review
-from ..core.steps import briefing, kinds, nextstep
+from ..core.steps import briefing, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine import trees
 from ..engine.agents import DONE, EMPTY, Answer
@@ -32,6 +32,7 @@ SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
+#: How a review that has no prompt of its own ends.
 #: How often an agent is asked to correct its answer before that counts as it is.
 MOST_CORRECTIONS = 2
 #: Changed lines of one file up to which one agent carries all views of a thorough review; changed
@@ -57,7 +58,7 @@ def submit(workspace: Workspace, text: str, token: str = "") -> Result:
         return advance(workspace, f"the answer to {kinds.key(step)} is submitted by hand")
     form = next((step for step in steps if KINDS[step.kind].who == FORM), None)
     if form is None:
-        raise Refused("no form is asked for now", f"next: {nextstep.NEXT}", code="not_yet")
+        raise Refused("no form is asked for now", f"next: {due.NEXT}", code="not_yet")
     said = [record.text for record in driver.take(form, Answer(DONE, text=text))]
     return advance(workspace, "\n".join(said))
 
@@ -110,9 +111,9 @@ class _Run:
             if waiting:
                 return self._wait_for_leave(loop, waiting)
             if time.monotonic() > self.until:
-                return self._result(loop, [nextstep.NEXT])
+                return self._result(loop, [due.NEXT])
             self._said(list(self.driver.do(programs[0])))
-        return self._result(loop, [nextstep.NEXT])
+        return self._result(loop, [due.NEXT])
 
     def _result(self, loop: Loop, steps: list[str] | None = None) -> Result:
         return Result(loop, "\n".join(filter(None, self.lines)), {}, steps)
@@ -225,12 +226,12 @@ class _Run:
             asked = drive.FORMS[step.kind].ask(self.workspace, *drive.subject_of(step))
             self.lines.append(f"# To fill in: {KINDS[step.kind].reply}\n\n{asked.text}")
             return self._result(loop, [SUBMIT])
-        return self._result(loop, [nextstep.line(loop.state, step)])
+        return self._result(loop, [due.line(loop.state, step)])
 
     def _dispatch(self, loop: Loop, steps: list[Step]) -> Result:
         """Agent lines for what nobody works on yet; where all is at work, that."""
         steps = [one for step in steps for one in self._agents(loop, step)]
-        fresh = [one for one in steps if not roles.is_out(loop.state, kinds.key(one))]
+        fresh = [one for one in steps if not events.is_out(loop.state, kinds.key(one))]
         used = dispatch.used(self.workspace, loop) if fresh else {}
         over = dispatch.over(loop, used) if fresh else None
         if over is not None:
@@ -253,7 +254,7 @@ class _Run:
         lines = [
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
-        return self._result(loop, [*lines, nextstep.NEXT])
+        return self._result(loop, [*lines, due.NEXT])
 
     def _write(self, loop: Loop, step: Step) -> None:
         fault = loop.state.supervision.invalid.get(kinds.key(step), "")

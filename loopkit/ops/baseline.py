@@ -7,7 +7,7 @@ from ..core.evidence import command as commands
 from ..core.journal import prose
 from ..core.journal.errors import Damaged
 from ..engine import process
-from ..store import inside, tables
+from ..store import atomic, tables
 from ..store.loop import Loop
 from .verify import evidence, run
 from .workspace import Result, Workspace
@@ -64,7 +64,7 @@ def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, 
     outcome = run(workspace, loop, name, line, [], tree)
     log = os.path.join(loop.folder, outcome["log"])
     try:
-        text = inside.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
+        text = atomic.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
     except OSError as error:
         what = f"cannot read {error.filename}: {error.strerror}"
         raise Damaged(what, "give read access") from None

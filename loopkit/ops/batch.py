@@ -5,10 +5,10 @@ from ..core.journal import parts, prose
 from ..core.journal.errors import UsageFault
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.plan import roles, work
+from ..core.plan import events, work
 from ..core.review import batch_review
 from ..core.steps import briefing, due, kinds, policies
-from ..render.words import quoted
+from ..render import quoted
 from ..store.loop import Loop
 from . import dispatch, memory, review
 from .workspace import Result, Workspace
@@ -28,23 +28,23 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
     if why is not None:
         workspace.change(loop, batch_review.waived, why)
         text = f"the plan passes as it is: {prose.clean(why, 300)}"
-        return Result(loop, text, {"outcome": roles.CONTINUE})
+        return Result(loop, text, {"outcome": events.CONTINUE})
     if row is None:
         return _ask_plan(workspace, loop)
     changes = workspace.change(loop, batch_review.planned, row)
     data = changes[0][1]
-    names = {roles.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
+    names = {events.APPROVED: "APPROVED", parts.REVISE: "NEEDS REVISION"}
     lines = [f"plan review: {names.get(data['outcome'], 'NEEDS REVISION, the person is asked')}"]
     lines += [prose.clean(issue, 200) for issue in data["issues"][:20]]
     lines += [f"missing: {prose.clean(part, 200)}" for part in data["missing"][:20]]
-    if data["outcome"] == roles.APPROVED and batch_review.claimed(row) != batch_review.STATUSES[0]:
+    if data["outcome"] == events.APPROVED and batch_review.claimed(row) != batch_review.STATUSES[0]:
         lines.append(
             "the review says NEEDS REVISION but names no BLOCKER, and only a BLOCKER sends a plan "
             "back"
         )
     if data["outcome"] == parts.REVISE:
         lines.append("the planner is told all this")
-    if data["outcome"] == roles.ASKED:
+    if data["outcome"] == events.ASKED:
         lines.append(quoted(changes[-1][1]["text"], 2000))
     recorded = [row for kind, row in changes if kind == "anti_pattern_recorded"]
     lines += [memory.shown_decision(loop, row) for row in recorded]
@@ -55,7 +55,7 @@ def plan(workspace: Workspace, row: dict | None, why: str | None) -> Result:
 def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
     batch_review.check_plan(loop.state)
     form = replies.form("plan_review", "summary", "findings", "missing")
-    step = kinds.step(kinds.PLAN_REVIEW, roles.OF_PLAN)
+    step = kinds.step(kinds.PLAN_REVIEW, events.OF_PLAN)
     if due.is_out(loop.state, step):
         text = f"loop:{step.agent} has been asked; submit its answer as block YAML:\n{form}"
         return Result(loop, text, {"asked": step.agent}, [PLAN_REPLY])

@@ -211,7 +211,7 @@ def rollback(
     # after a flip-flop the person decides which way is right
     settled = settle(workspace, loop)
     row = {**_rollback_row(plan, rows, done.left, saved, again), "question": settled.question}
-    return Result(loop, "\n".join([*lines, *settled.lines]), row, code=settled.exit)
+    return Result(loop, "\n".join([*lines, *settled.lines]), row, code=settled.exit).going_on()
 
 
 class _Plan(NamedTuple):

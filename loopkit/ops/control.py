@@ -4,7 +4,7 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
 from ..core.steps import resumption
-from ..render.words import wrapped
+from ..render import wrapped
 from ..store import native
 from ..store.loop import Loop
 from .workspace import Result, Workspace, not_ours, taught
@@ -63,14 +63,14 @@ def answer(workspace: Workspace, text: str) -> Result:
         raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
     question = prose.clean(str(loop.state.session.question), 200)
     workspace.change(loop, resumption.answered, text)
-    return Result(loop, f"answered: {question}: {prose.clean(text, 300)}")
+    return Result(loop, f"answered: {question}: {prose.clean(text, 300)}").going_on()
 
 
 def confirm(workspace: Workspace, what: str) -> Result:
     """Record that the person has agreed to the shape, the task list or the next wave."""
     loop = workspace.own_loop()
     workspace.change(loop, intake.confirmed, what)
-    return Result(loop, f"{what} confirmed")
+    return Result(loop, f"{what} confirmed").going_on()
 
 
 def complete(workspace: Workspace) -> Result:

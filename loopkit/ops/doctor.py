@@ -5,7 +5,7 @@ import sys
 
 from ..core.evidence import permissions as permission_rules
 from ..engine import doctor
-from ..render.words import wrapped
+from ..render import wrapped
 from .workspace import Result, Workspace
 
 
@@ -21,7 +21,7 @@ def examine(workspace: Workspace, fix: bool = False) -> Result:
 
 def permissions() -> Result:
     """Permission rules that a person may want to add."""
-    rules = {"permissions": {"allow": doctor.rules()}}
+    rules = {"permissions": {"allow": doctor.RULES}}
     text = (
         "Rules for permissions.allow in your Claude Code settings; add those you agree with.\n"
         "Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose "

@@ -9,13 +9,12 @@ from ..core.evidence import command, signature
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
-from ..core.plan import work
 from ..core.review import batch_review
-from ..core.steps import briefing, due, kinds, nextstep, policies
+from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
-from ..render import briefs, context
+from ..render import briefs, files
 from ..replies import records
 from ..store.loop import Loop
 from . import (
@@ -79,7 +78,7 @@ class Driver:
             # where a check decides, a coder's report is taken as it is
             final = step.kind in _CHECKED and policies.of(loop.state).check_counts
             given = (KINDS[step.kind].asked, step.subject, text, answer.final or final)
-            yield _recorded(step, reply.reply(workspace, *given))
+            yield _recorded(step, reply.reply(workspace, *given, again=False))
         loop.refresh()
         if _unchecked(loop.state, step):
             yield _recorded(step, _check(workspace, loop, step))
@@ -116,7 +115,7 @@ def request_of(
     if form:
         text = form.ask(workspace, *subject_of(step)).text
     if form and kind.who == kinds.FORM:
-        text = f"{context.render(loop.state)}\n{text}"
+        text = f"{files.context(loop.state)}\n{text}"
     if kind.prompt:
         told = {"form": replies.asked(name) if known else "", "cut": cut}
         text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
@@ -136,12 +135,14 @@ def _row(kind: str, answer: Answer) -> Any:
         return answer.reply or records.parse(answer.text, "the answer", dict)
     if answer.reply is not None:
         return replies.check(name, answer.reply)
+    if replies.model(name).bare:  # its form is a list
+        return replies.read(name, answer.text, "the answer")
     return replies.parse(name, answer.text)
 
 
 def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     """Run the check of a task, a criterion or a decision; `why` says what failed."""
-    line = nextstep.stored_check(loop.state, step.subject)
+    line = due.stored_check(loop.state, step.subject)
     result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
         result.data["why"] = signature.line_of(result.text)
@@ -164,16 +165,24 @@ _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
 
 
 def _ask_plan_review(workspace: Workspace, subject: str) -> Result:
-    """It is asked for beside what `wave next` dispatches."""
-    loop, step = workspace.own_loop(), kinds.step(kinds.PLAN_REVIEW, subject)
-    workspace.change(loop, lambda state: [briefing.asked(state, step)])
-    return Result(loop, "")
+    """Its prompt says all."""
+    return Result(workspace.own_loop(), "")
+
+
+def _record_plan_review(workspace: Workspace, subject: str, row: dict) -> Result:
+    return batch.plan(workspace, row, None)
 
 
 def _ask_batch_review(workspace: Workspace, number: int) -> Result:
-    loop = workspace.own_loop()
-    workspace.change(loop, batch_review.asked, number, batch_review.mode(loop.state))
-    return Result(loop, batch.of_batch(workspace, loop, work.running(loop.state)))
+    return batch.brief(workspace, number, _is_scaffold(workspace))
+
+
+def _record_batch_review(workspace: Workspace, number: int, row: dict) -> Result:
+    return batch.batch(workspace, number, _is_scaffold(workspace), row)
+
+
+def _is_scaffold(workspace: Workspace) -> bool:
+    return batch_review.mode(workspace.own_loop().state) == batch_review.SCAFFOLD
 
 
 def _ask_thorough_review(workspace: Workspace) -> Result:
@@ -215,25 +224,19 @@ def _resolve(workspace: Workspace, name: str, row: dict) -> Result:
     return review.resolve(workspace, [name], how, text, check)
 
 
+def _ask_split(workspace: Workspace, name: str) -> Result:
+    shown = tasks.show(workspace, name)
+    return shown._replace(text=f"{shown.text}\n\n{replies.form('tasks')}")
+
+
+def _ask_check(workspace: Workspace, name: str) -> Result:
+    shown = tasks.show(workspace, name)
+    form = 'verify: "<command that fails now, and exits 0 when it is done>"'
+    return shown._replace(text=f"{shown.text}\n\n{form}")
+
+
 def _set_check(workspace: Workspace, name: str, row: dict) -> Result:
     return tasks.change(workspace, name, str(row.get("verify", "")))
-
-
-def _decides(kind: str) -> Callable[..., Result]:
-    """Record a review that decides as the policy has it."""
-
-    def record(workspace: Workspace, subject: str | int, row: dict) -> Result:
-        loop, step = workspace.own_loop(), kinds.step(kind, subject)
-        on_reply = policies.of(loop.state).on_reply
-        changes = workspace.change(loop, on_reply, step, row)
-        lines = [  # `T-001 task completed`
-            " ".join(filter(None, (data.get("id") or data.get("task"), name.replace("_", " "))))
-            for name, data in changes
-            if not isinstance(data.get("task"), dict)
-        ]
-        return Result(loop, "\n".join(lines))
-
-    return record
 
 
 class _Form(NamedTuple):
@@ -250,12 +253,12 @@ FORMS = {
         (kinds.SCORE, kinds.SHAPE, kinds.TASKS),
         _Form(request.ask_request, request.record_request),
     ),
-    kinds.SPLIT: _Form(tasks.show, tasks.split),
-    kinds.SET_CHECK: _Form(tasks.show, _set_check),
+    kinds.SPLIT: _Form(_ask_split, tasks.split),
+    kinds.SET_CHECK: _Form(_ask_check, _set_check),
     kinds.PANEL: _Form(panel.on_task, panel.on_task),
     kinds.WAVE_REVIEW: _Form(_ask_wave_review, _take_wave_review),
-    kinds.PLAN_REVIEW: _Form(_ask_plan_review, _decides(kinds.PLAN_REVIEW)),
-    kinds.BATCH_REVIEW: _Form(_ask_batch_review, _decides(kinds.BATCH_REVIEW)),
+    kinds.PLAN_REVIEW: _Form(_ask_plan_review, _record_plan_review),
+    kinds.BATCH_REVIEW: _Form(_ask_batch_review, _record_batch_review),
     kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, review.record_thorough),
     kinds.RESOLVE: _Form(_ask_resolution, _resolve),
     kinds.GATE: _Form(gate.ask, gate.record),

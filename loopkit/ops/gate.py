@@ -5,13 +5,13 @@ import os
 from collections.abc import Callable
 
 from .. import replies
-from ..core.journal import prose, score, stages
+from ..core.journal import prose, stage
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
 from ..core.review import gate, review
 from ..core.steps import due as rules
-from ..core.steps import kinds, nextstep
+from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..store import digest
 from ..store.loop import Loop
@@ -48,7 +48,7 @@ def checks(workspace: Workspace, loop: Loop) -> list[str]:
     """Tasks and criteria whose checks the gate waits for."""
     waiting = {step for _, step in _missing(workspace, loop)}
     names = (*loop.state.tasks, *loop.state.criteria)
-    return [name for name in names if nextstep.check(loop.state, name) in waiting]
+    return [name for name in names if rules.check(loop.state, name) in waiting]
 
 
 def due(workspace: Workspace, loop: Loop) -> list[Step]:
@@ -72,10 +72,10 @@ def ask(workspace: Workspace) -> Result:
         text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
         steps = [missing[0][1]] if missing[0][1] else None
         return Result(loop, text, {"missing": points}, steps, code=1)
-    if loop.state.stage != stages.REVIEW:
+    if loop.state.stage != stage.REVIEW:
         what = f"the loop is in {loop.state.stage}"
         raise Refused(what, "the gate comes after the thorough review")
-    kind = topics.kind_of(loop.state) or score.BUILD
+    kind = topics.kind_of(loop.state) or stage.BUILD
     text = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
     return Result(loop, text, {"kind": kind}, ["loopkit gate --file -"])
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import replies
-from ..core.journal import prose, score, settings, stage, stages
+from ..core.journal import prose, settings, stage
 from ..core.journal.errors import Refused, UsageFault
 from ..core.plan import work
 from ..core.review import panel
@@ -53,10 +53,10 @@ def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) 
         lines.append(f"if nobody answers: {prose.clean(data['fallback'], 160)}")
         return _recorded(loop, lines, data, row)
     stage.running(loop.state)
-    stage.require(loop.state, stages.INTENT, doing="clarifying")
-    if dimension not in score.DIMENSIONS:
+    stage.require(loop.state, stage.INTENT, doing="clarifying")
+    if dimension not in stage.DIMENSIONS:
         what = f"there is no dimension {dimension[:30]!r}"
-        raise UsageFault(what, "use " + ", ".join(score.DIMENSIONS))
+        raise UsageFault(what, "use " + ", ".join(stage.DIMENSIONS))
     lines = [
         f"request: {prose.clean(' '.join(loop.state.text.split()), LONGEST_REQUEST)}",
         f"unclear: {dimension} ({rubric(dimension)})",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
-from ..core.plan import patterns, roles, work
+from ..core.plan import drafts, events, work
 from ..core.steps import answers, briefing, due, kinds, supervision
 from ..core.steps.kinds import Step
-from ..render.words import quoted
+from ..render import quoted
 from ..replies import reading
 from ..store import project, reports, tables
 from ..store.loop import Loop
@@ -18,10 +18,15 @@ from .workspace import Result, Workspace
 
 
 def reply(
-    workspace: Workspace, kind: str, target: str | None, text: str, final: bool = False
+    workspace: Workspace,
+    kind: str,
+    target: str | None,
+    text: str,
+    final: bool = False,
+    again: bool = True,
 ) -> Result:
-    """Record an agent's answer about a task, "plan" or "goal"; ask again for an invalid one, unless
-    it is final: its agent has corrected it already."""
+    """Record an agent's answer about a task, "plan" or "goal"; an invalid one is due again, unless
+    it is final: its agent has corrected it already. again: then it is dispatched here."""
     loop = workspace.own_loop()
     step = answers.find(loop.state, kind, target)
     answer, error, instead = None, "", None
@@ -39,7 +44,7 @@ def reply(
         loop, answers.answered, kind, step.subject, answer, error, text, instead, final
     )
     if all(name == "reply_unfit" for name, _ in changes):
-        return _again(workspace, loop, step, changes[0][1]["error"])
+        return _unfit(workspace, loop, step, changes[0][1]["error"], again)
     data: dict = {"kind": kind, "target": step.subject}
     lines = [_TOLD[name](row) for name, row in changes if name in _TOLD]
     for name, row in changes:
@@ -60,13 +65,14 @@ def _out(loop: Loop) -> list[str]:
     return [briefing.reply(step) for step in due.outstanding(loop.state)]
 
 
-def _again(workspace: Workspace, loop: Loop, step: Step, error: str) -> Result:
-    """The same step once more; its prompt names what was wrong."""
-    kind, out = briefing.asked_as(step), _out(loop)
-    steps = dispatch.lines(workspace, loop, [step])
-    data = {"kind": kind, "target": step.subject, "error": error}
-    text = _TOLD["reply_unfit"](data) + "\nasked for again; its brief says so"
-    return Result(loop, text, data, [*steps, *out], 1)
+def _unfit(workspace: Workspace, loop: Loop, step: Step, error: str, again: bool) -> Result:
+    """The same step is due once more; its prompt names what was wrong."""
+    data = {"kind": briefing.asked_as(step), "target": step.subject, "error": error}
+    text, out = _TOLD["reply_unfit"](data), _out(loop)
+    if again:
+        text += "\nasked for again; its brief says so"
+        out = [*dispatch.lines(workspace, loop, [step]), *out]
+    return Result(loop, text, data, out, 1)
 
 
 def weighed(row: dict) -> str:
@@ -92,11 +98,11 @@ def _warning(row: dict) -> str:
 
 def _reviewed(row: dict) -> str:
     outcomes = {
-        roles.APPROVED: "approved",
+        events.APPROVED: "approved",
         parts.REVISE: "to be revised",
-        roles.CONTINUE: "not approved, and no revision is left: the work goes on with it",
-        roles.LOWER: "not approved, and no revision is left: the lower score is taken",
-        roles.PAUSED: "not approved, and no revision is left: the loop is paused",
+        events.CONTINUE: "not approved, and no revision is left: the work goes on with it",
+        events.LOWER: "not approved, and no revision is left: the lower score is taken",
+        events.PAUSED: "not approved, and no revision is left: the loop is paused",
     }
     outcome = outcomes.get(row["outcome"], row["outcome"])
     return f"plan, revision {row['revision']}: {_score(row)}, {outcome}"
@@ -151,6 +157,6 @@ def keep_report(workspace: Workspace, name: str, text: str, max_mode: int) -> Re
     path = os.path.join(".loop", os.path.relpath(target, loop.root))
     lines = [path]
     if reports.slugged(name) == GATHER:
-        for _, data in workspace.change(loop, patterns.gathered, text):
+        for _, data in workspace.change(loop, drafts.patterns, text):
             lines.append(f"{prose.count(len(data['lines']), 'pattern')} in context.md")
     return Result(loop, "\n".join(lines), {"path": path}, [])

@@ -4,7 +4,7 @@ import os
 
 from .. import replies
 from ..core.evidence import proofs
-from ..core.journal import prose, score, stage, stages, verdict
+from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, Refused, UsageFault
 from ..core.journal.state import LoopState
 from ..core.request import aspects, clarify, intake, shape
@@ -30,7 +30,7 @@ VAGUE = (
 
 def rubric(dimension: str) -> str:
     """What each value of a dimension means."""
-    return " · ".join(f"{value} {text}" for value, text in enumerate(score.RUBRIC[dimension]))
+    return " · ".join(f"{value} {text}" for value, text in enumerate(stage.RUBRIC[dimension]))
 
 
 # -- clarifying
@@ -41,7 +41,7 @@ def ask_clarification(workspace: Workspace) -> Result:
     loop = workspace.own_loop()
     state = loop.state
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="clarifying")
+    stage.require(state, stage.INTENT, doing="clarifying")
     lines = [
         f"request: {prose.clean(' '.join(state.text.split()), LONGEST_REQUEST)}",
         "not explicit:",
@@ -86,7 +86,7 @@ def record_clarification(workspace: Workspace, row: dict) -> Result:
 def ask_scores(workspace: Workspace) -> Result:
     """The rubric."""
     loop = workspace.own_loop()
-    return Result(loop, "\n".join(f"{name}: {rubric(name)}" for name in score.DIMENSIONS))
+    return Result(loop, "\n".join(f"{name}: {rubric(name)}" for name in stage.DIMENSIONS))
 
 
 def record_scores(
@@ -108,7 +108,7 @@ def record_scores(
     try:
         stage.check_leave_intent(scores, loop.state.overruled)
     except Refused as error:
-        low = [name for name in score.DIMENSIONS if scores["values"][name] < 2]
+        low = [name for name in stage.DIMENSIONS if scores["values"][name] < 2]
         text += f"\nstays in intent: {error}\nunder 2: {', '.join(low)}"
         return Result(loop, text, scores, code=1)
     brief = ["SHAPE.md (skill hope:shape):", *_shape_brief(workspace, loop.state)]
@@ -188,7 +188,7 @@ def accept_shape(workspace: Workspace, text: str, max_mode: int = 0o666) -> Resu
             "it has grown again and no goal is another: longer is not better; keep what changes "
             "the outcome"
         )
-    if state.stage == stages.DECOMPOSE and not state.terms.plan_reviewed:
+    if state.stage == stage.DECOMPOSE and not state.terms.plan_reviewed:
         lines.append(
             "tasks as a block YAML list; verify exits 0 when the task is done and runs without "
             "a shell:\n" + replies.form("tasks")
@@ -210,7 +210,7 @@ def ask_request(workspace: Workspace) -> Result:
             fields.insert(3, "learnings")
         clear = " with its clarification" if state.clarified else ""
         lines.append(f"scores, 0 to 2 each, of what the request{clear} says and nothing else:")
-        lines += [f"  {name}: {rubric(name)}" for name in score.DIMENSIONS]
+        lines += [f"  {name}: {rubric(name)}" for name in stage.DIMENSIONS]
         lines += ["topics, one to three of: " + ", ".join(TOPICS), VAGUE]
     lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
     checks = project.checks(workspace.work_folder(state))[:SHOWN]
@@ -229,7 +229,7 @@ def record_request(workspace: Workspace, row: dict) -> Result:
     changes = dict(workspace.change(loop, submitted, row, titles))
     state, lines = loop.state, []
     if "scored" in changes:
-        vague = ", too vague to be planned" if state.stage == stages.INTENT else ""
+        vague = ", too vague to be planned" if state.stage == stage.INTENT else ""
         lines.append(_scores(state.scores or {}) + vague)
     if "shape_saved" in changes:
         _store(loop.folder, shape_of(row), 0o666)

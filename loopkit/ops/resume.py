@@ -8,7 +8,7 @@ from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.steps import resolution, resumption, snapshot
-from ..render.words import question
+from ..render import question
 from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
 from . import advance, consent, start, worktree
@@ -93,7 +93,8 @@ def resume(
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
     text = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
     text += f"; {aside} is paused" if aside else ""
-    return Result(loop, "\n".join([text, *_stand(loop), *worktree.left(workspace, loop)]))
+    lines = [text, *_stand(loop), *worktree.left(workspace, loop)]
+    return Result(loop, "\n".join(lines)).going_on()
 
 
 def _find(workspace: Workspace, words: str, adopt: bool) -> Loop:

@@ -11,7 +11,7 @@ from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
 from ..core.review import convergence, panel, review
-from ..core.steps import briefing, kinds, nextstep
+from ..core.steps import briefing, due, kinds
 from ..render import briefs
 from ..store import digest, place, profiles
 from ..store.loop import Loop
@@ -98,7 +98,7 @@ def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify:
     loop = workspace.own_loop()
     workspace.change(loop, review.resolved, names, how, text, verify)
     left = sum(review.unsettled(row, loop.state) for row in loop.state.findings.values())
-    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left")
+    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left").going_on()
 
 
 # -- whom to ask what
@@ -110,7 +110,7 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
     if wave not in [row.number for row in loop.state.waves]:
         raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
     text = "\n".join(expert_lines(loop.state, LIGHT, wave))
-    step = nextstep.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))
+    step = due.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))
     return Result(loop, text, steps=[step])
 
 
@@ -138,7 +138,7 @@ def ask_thorough(workspace: Workspace) -> Result:
     lines = [head, *[expert_line(*row) for row in rows], *_context(loop.state)]
     lines.append(f"submit together, as block YAML; nothing found: findings: []\n{form}")
     questions = [(expert.name, prose.clean(question, 120)) for expert, question, _ in rows]
-    steps = nextstep.reviewers(loop.state, questions)
+    steps = due.reviewers(loop.state, questions)
     return Result(loop, "\n".join(lines), {"experts": names}, steps)
 
 

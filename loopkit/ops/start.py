@@ -9,7 +9,7 @@ from ..core.journal import clock, limits, prose, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.settings import POLICIES
 from ..core.review import review
-from ..core.steps import nextstep
+from ..core.steps import due
 from ..engine import checkpoints, git
 from ..store import config, loops, mirror, native, origin, place, trust, typed
 from ..store import loop as store
@@ -52,6 +52,7 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     begun = start(workspace, text, options)
     if patterns and begun.loop is not None:
         consent.typed_patterns(begun.loop, patterns)
+        begun = begun._replace(text=f"{begun.text}\nchecks allowed: {', '.join(patterns)}")
     return advance.advance(workspace, begun.text)
 
 
@@ -78,7 +79,7 @@ def typed_options(text: str) -> tuple[dict[str, list[str]], str]:
     given: dict[str, list[str]] = {}
     while match := _OPTION.match(text):
         given.setdefault(match[1], []).append(match[2].strip("'\""))
-        text = text[match.end() :].lstrip(" \t")
+        text = text[match.end() :].lstrip()
     return given, text
 
 
@@ -134,7 +135,7 @@ def start(workspace: Workspace, text: str, options: Options) -> Result:
         workspace.note(f"no task list: cannot make {error.filename}: {error.strerror}")
     workspace.follow(loop)
     told = "\n".join(_told(workspace, loop, first, most))
-    return Result(loop, told, {"task": text}, [nextstep.NEXT])
+    return Result(loop, told, {"task": text}, [due.NEXT])
 
 
 def _check(workspace: Workspace, text: str, options: Options) -> None:

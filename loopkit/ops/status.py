@@ -9,8 +9,7 @@ from ..core.journal.state import LoopState
 from ..core.plan import work as tasks
 from ..core.steps import resolution, supervision, waves
 from ..core.steps import snapshot as snapshots
-from ..render import loopstate
-from ..render.words import QUESTION, question, wrapped
+from ..render import QUESTION, files, question, wrapped
 from ..store import loops, place, trust
 from ..store.loop import Loop
 from . import gate
@@ -39,7 +38,7 @@ def status(workspace: Workspace, words: str = "") -> Result:
         "lost": waves.orphaned(state),
         "failure": state.session.failure,
         "question": state.session.question,
-        "course": loopstate.record(state),
+        "course": files.batches(state),
         "execution": supervision.execution(state),
         "supervision": supervision.record(state),
         "spent": {**row["spent"], "seconds": state.session.seconds(time.time())},
@@ -165,7 +164,7 @@ def _tasks(state: LoopState, snapshot: dict, changed: list[str]) -> list[str]:
         line = f"  {row['id']} {prose.clean(row['subject'], 70)}"
         line += f" ({row['block']}: {row['text']})" if row.get("text") else ""
         lines.append(line + (" (running)" if row["id"] in state.running else ""))
-    lines += [*filter(None, [loopstate.line(state)]), *supervision.lines(state)]
+    lines += [*filter(None, [files.batches_line(state)]), *supervision.lines(state)]
     for task in waves.orphaned(state):
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(

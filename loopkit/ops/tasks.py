@@ -5,12 +5,12 @@ from ..core.journal import task as tasks
 from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
-from ..core.plan import drafts, graph, work, worktrees
+from ..core.plan import drafts, outline, work
 from ..core.request import clarify
 from ..core.review import panel
 from ..core.steps import attempts
 from ..core.steps.waves import started
-from ..render.words import quoted
+from ..render import quoted
 from ..store.loop import Loop
 from .reply import weighed
 from .workspace import Result, Workspace
@@ -24,7 +24,7 @@ MOST_LISTED = 36
 def add(workspace: Workspace, rows: list[dict], replace: bool = False) -> Result:
     """Add tasks, or put them in place of all there are."""
     loop = workspace.own_loop()
-    changes = workspace.change(loop, work.replaced if replace else work.submit, rows)
+    changes = workspace.change(loop, drafts.replaced if replace else drafts.submit, rows)
     gone = [data["id"] for kind, data in changes if kind == "task_removed"]
     made = [data["task"] for kind, data in changes if kind == "task_added"]
     lines = [f"{', '.join(gone)} replaced"] if gone else []
@@ -39,7 +39,7 @@ def add(workspace: Workspace, rows: list[dict], replace: bool = False) -> Result
 def split(workspace: Workspace, task_id: str, rows: list[dict]) -> Result:
     """Replace a task by smaller ones."""
     loop = workspace.own_loop()
-    data = workspace.change(loop, work.split, task_id, rows)[-1][1]
+    data = workspace.change(loop, drafts.split, task_id, rows)[-1][1]
     return Result(loop, f"{data['id']} split into {', '.join(data['subtasks'])}")
 
 
@@ -104,7 +104,7 @@ def unblock(workspace: Workspace, task_id: str) -> Result:
     """What it waited for is there."""
     loop = workspace.own_loop()
     workspace.change(loop, work.unblocked, task_id)
-    return Result(loop, f"{work.find(loop.state, task_id).id} is pending again")
+    return Result(loop, f"{work.find(loop.state, task_id).id} is pending again").going_on()
 
 
 def change(
@@ -116,21 +116,21 @@ def change(
 ) -> Result:
     """Change the check, the blockers or the files of a task; None leaves one as it is."""
     loop = workspace.own_loop()
-    workspace.change(loop, work.changed, task_id, verify, blocked_by, files)
-    return Result(loop, f"{work.find(loop.state, task_id).id} changed")
+    workspace.change(loop, drafts.changed, task_id, verify, blocked_by, files)
+    return Result(loop, f"{work.find(loop.state, task_id).id} changed").going_on()
 
 
 def remove(workspace: Workspace, task_id: str) -> Result:
     """Take a task out that has not been worked on; its id stays used."""
     loop = workspace.own_loop()
-    return Result(loop, f"{workspace.change(loop, work.removed, task_id)[0][1]['id']} removed")
+    return Result(loop, f"{workspace.change(loop, drafts.removed, task_id)[0][1]['id']} removed")
 
 
 def waves(workspace: Workspace) -> Result:
     """The order in which the open tasks can be worked on, wave by wave."""
     loop = workspace.loop()
     state = loop.state
-    layers = graph.waves({name: _waits(state, state.tasks[name]) for name in state.open})
+    layers = outline.waves({name: _waits(state, state.tasks[name]) for name in state.open})
     lines = [f"{number}: {', '.join(layer)}" for number, layer in enumerate(layers, 1)]
     return Result(loop, "\n".join(lines), {"waves": layers})
 
@@ -172,7 +172,7 @@ def _goal(state: LoopState) -> list[str]:
 def _trees(loop: Loop, task: Task) -> list[str]:
     """The worktree that a task is done in, and those of earlier attempts."""
     lines = []
-    row = worktrees.apart(loop.state, task.id)
+    row = work.isolated(loop.state, task.id)
     if row:
         lines = [
             f"work in {loop.folder}/{row.path}, a git worktree of its own, and change nothing "
@@ -182,7 +182,7 @@ def _trees(loop: Loop, task: Task) -> list[str]:
         ]
     return lines + [
         f"an earlier attempt lies in {loop.folder}/{tree.path}: to be looked at, not to be changed"
-        for tree in worktrees.earlier(loop.state, task.id)
+        for tree in work.earlier_worktrees(loop.state, task.id)
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ..core.journal import prose
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.memory import learned
-from ..render.words import printable
+from ..render import printable
 from ..store import config, origin, trust
 from ..store.loop import unwritable
 from ..store.origin import Item

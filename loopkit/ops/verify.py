@@ -6,13 +6,13 @@ What only another branch than a task's passing check needs is imported there: ag
 import os
 import re
 
-from ..core.evidence import tiers
-from ..core.journal import settings, stages, verdict
+from ..core.evidence import command
+from ..core.journal import settings, stage, verdict
 from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.plan import outline, worktrees
+from ..core.plan import outline, work
 from ..core.steps import attempts, policies
 from ..engine import verify as runner
 from ..store import place
@@ -96,8 +96,17 @@ def without_hints(text: str) -> str:
 
 
 def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Result:
+    """An agent that was started with a prompt answers next, so nothing else comes next."""
     task = attempts.check_verify(loop.state, target, words)
-    row, tree = worktrees.apart(loop.state, task.id), None
+    by_agent = any(key.endswith(f" {task.id}") for key in loop.state.supervision.out)
+    result = _looked(workspace, loop, task, target, words)
+    return result._replace(steps=[]) if by_agent else result
+
+
+def _looked(
+    workspace: Workspace, loop: Loop, task: tasks.Task, target: str, words: list[str]
+) -> Result:
+    row, tree = work.isolated(loop.state, task.id), None
     if row:
         from . import worktree
 
@@ -108,7 +117,7 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
 
     def decide(state: LoopState) -> list[Change]:
         again = attempts.check_verify(state, target, words)  # the state may have moved meanwhile
-        now = worktrees.apart(state, again.id)
+        now = work.isolated(state, again.id)
         if (now.path if now else None) != (row.path if row else None):
             raise NotYet(f"{again.id} was dispatched anew while its check ran")
         return attempts.verified(state, again, outcome)
@@ -171,7 +180,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     from ..core.evidence import discovery
     from ..store import project
 
-    tier = tiers.due(task.failing)
+    tier = command.due_tier(task.failing)
     checks = project.checks(workspace.work_folder(loop.state))
     wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
     what = f"the project's own checks {wider}" if wider else "what stands around it"
@@ -184,7 +193,8 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
 def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
     """Nothing comes next while agents of the wave are at work; theirs goes on."""
     state = loop.state
-    left = policies.of(state).at_work(state)
+    out = policies.of(state).at_work(state)
+    left = [one for one in out if state.tasks[one].coded is None]
     if state.wave and left:
         text += f"\nwave {state.wave.number}: {', '.join(left)} still to report"
     steps = [] if left else _next_check(workspace, loop)
@@ -193,7 +203,7 @@ def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
         tree is not None and not tree.merged
     ):  # whoever started its agent brings the results together
         steps = []
-    elif worktrees.used(state):
+    elif work.in_worktrees(state):
         from . import worktree
 
         steps = worktree.following(state)
@@ -212,7 +222,7 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        text = f"{name} holds: {outcome['shown']}{_slow(tiers.THOROUGH, outcome)}"
+        text = f"{name} holds: {outcome['shown']}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not
     how = "has come true, the loop is paused" if must_not else "does not hold"
@@ -248,7 +258,7 @@ def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> 
 
 def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:
     """In review: what the gate waits for next."""
-    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stages.REVIEW:
+    if loop.state.session.status != verdict.RUNNING or loop.state.stage != stage.REVIEW:
         return None
     from .gate import next_check
 
@@ -256,7 +266,7 @@ def _next_check(workspace: Workspace, loop: Loop) -> list[str] | None:
 
 
 def _slow(tier: str, outcome: dict) -> str:
-    remark = tiers.remark(tier, outcome["seconds"])
+    remark = command.remark(tier, outcome["seconds"])
     return f"\n{remark}" if remark else ""
 
 

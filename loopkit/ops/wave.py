@@ -4,8 +4,8 @@ from ..core.health import recovery
 from ..core.journal import stage, verdict
 from ..core.journal.parts import PROGRESSING
 from ..core.plan import outline
-from ..core.steps import due, nextstep, policies, resumption, waves
-from ..render import loopstate
+from ..core.steps import due, policies, resumption, waves
+from ..render import files
 from ..store import native
 from ..store.loop import Loop
 from . import checkpoint, dispatch, worktree
@@ -48,7 +48,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     if due.briefed(loop.state):
         return dispatch.dispatch(workspace, loop, text, data)
     folder = dispatch.shown(workspace, loop.folder)
-    return Result(loop, text, data, nextstep.dispatch_lines(loop.state, tasks, folder))
+    return Result(loop, text, data, due.dispatch_lines(loop.state, tasks, folder))
 
 
 def _belated(workspace: Workspace, loop: Loop) -> Result:
@@ -111,7 +111,7 @@ def close(workspace: Workspace) -> Result:
     lines = [f"wave {data['wave']} closed: {counts}"]
     lines += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
     if data["status"] != PROGRESSING:
-        lines.append(loopstate.line(loop.state))
+        lines.append(files.batches_line(loop.state))
         blocked = recovery.blocked(loop.state)
         lines += [f"  {recovery.trouble(loop.state, name)}" for name in blocked]
     settled = checkpoint.settle(workspace, loop)

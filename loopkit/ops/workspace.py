@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.journal import prose, stage, stages, verdict
+from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.steps import nextstep
-from ..store import atomic, inside, loops, place
+from ..core.steps import due
+from ..store import atomic, loops, place
 from ..store.loop import Loop
 
 if TYPE_CHECKING:
@@ -28,6 +28,13 @@ class Result(NamedTuple):
     steps: list[str] | None = None
     code: int = 0
 
+    def going_on(self) -> "Result":
+        """The same after a word of the person's: what comes next is found out by `loopkit next`."""
+        if self.loop is None or self.loop.state.session.status != verdict.RUNNING:
+            return self
+        line = due.onward(self.loop.state)
+        return self._replace(steps=[line] if line else [])
+
     def completed(self) -> "Result":
         """The same with how the loop ended, what is asked again and what comes next."""
         if self.loop is None:
@@ -39,7 +46,7 @@ class Result(NamedTuple):
             over = f"loop {state.name} is over ({session.verdict}): {session.reason}"
             text, steps = "\n".join([text, over, *taught(self.loop)]), []
         if steps is None:
-            steps = [step for step in [nextstep.command(state)] if step]
+            steps = [step for step in [due.command(state)] if step]
         if state.new_checks and stage.confirmation(state) == "tasks":
             checks = prose.clean(", ".join(sorted(state.new_checks)), 200)
             text += f"\nthe person is asked again, since their yes was to other checks: {checks}"
@@ -187,7 +194,7 @@ class Workspace:
         try:
             yield
         except NotYet as refusal:
-            refusal.next_comes(nextstep.command(self._loop.state) if self._loop else None)
+            refusal.next_comes(due.command(self._loop.state) if self._loop else None)
             raise
 
     def loop(self, untrusted: bool = False) -> Loop:
@@ -254,13 +261,13 @@ class Workspace:
 
     def follow(self, loop: Loop) -> None:
         """Write what is derived: PROGRESS.md, files, native list. Fails no command."""
-        from ..render import progress
+        from ..render import files
 
         if os.path.isdir(os.path.join(place.config_dir(self.environment), "tasks")):
             from ..store import mirror
 
             mirror.follow(loop, self.environment)  # it may take in what Claude added
-        text = progress.render(loop.state).encode("utf-8", "replace")
+        text = files.progress(loop.state).encode("utf-8", "replace")
         try:
             atomic.write(os.path.join(loop.root, "PROGRESS.md"), text)
         except OSError as error:
@@ -299,7 +306,7 @@ def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep; nothing of it is written."""
     from ..core.memory import learning
     from ..core.steps.events import LOOP
-    from ..render.words import wrapped
+    from ..render import wrapped
     from ..store import journal, tables
 
     try:
@@ -326,18 +333,18 @@ def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
             from ..store import decisions
 
             decisions.write(loop.folder, rows, state.decision_log.superseded)
-        judged = state.terms.plan_reviewed and state.stage == stages.DECOMPOSE
+        judged = state.terms.plan_reviewed and state.stage == stage.DECOMPOSE
         if not state.tasks and not judged:
             return
-        from ..render import context, loopstate, plan
+        from ..render import files
 
         name = "plan.md"
-        _put(loop.folder, name, plan.render(state))
+        _put(loop.folder, name, files.plan(state))
         name = "context.md"
-        _put(loop.folder, name, context.render(state), "Updated: ")
+        _put(loop.folder, name, files.context(state), "Updated: ")
         if state.waves:
-            name = loopstate.NAME
-            _put(loop.folder, name, loopstate.render(state))
+            name = files.LOOP_STATE
+            _put(loop.folder, name, files.loop_state(state))
         if reported(state):
             from ..render import report
 
@@ -356,10 +363,10 @@ def reported(state: LoopState) -> bool:
 def _put(folder: str, name: str, text: str, but: str = "") -> None:
     """Write a file that differs in more than lines beginning with `but`. Raises OSError."""
     path = os.path.join(folder, name)
-    inside.check(folder, path)
+    atomic.check_inside(folder, path)
     data = text.encode("utf-8", "replace")
     try:
-        old = inside.read(path, _LARGEST)
+        old = atomic.read(path, _LARGEST)
     except OSError:
         old = b""
     if old == data or but and old and _without(old, but.encode()) == _without(data, but.encode()):

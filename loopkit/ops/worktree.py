@@ -9,9 +9,9 @@ from ..core.health.checkpoints import spared
 from ..core.journal import clock, prose, stage
 from ..core.journal.errors import LoopError, Refused
 from ..core.journal.events import Change
+from ..core.journal.parts import Row
 from ..core.journal.state import LoopState
 from ..core.plan import outline, work
-from ..core.plan import worktrees as rules
 from ..core.steps import attempts, waves
 from ..engine import checkpoints, git, restoring, trees
 from ..engine import worktrees as engine
@@ -33,7 +33,7 @@ def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> l
     def decide(state: LoopState) -> list[Change]:
         changes = waves.next_wave(state, sequential, apart)
         opening = any(kind == "wave_opened" for kind, _ in changes)
-        if not (apart if opening else rules.used(state)):
+        if not (apart if opening else work.in_worktrees(state)):
             return changes
         started = [data["id"] for kind, data in changes if kind == "task_started"]
         rows = {task: state.worktrees.of(task) for task in started}
@@ -47,7 +47,7 @@ def opener(workspace: Workspace, loop: Loop, sequential: bool, apart: bool) -> l
     return workspace.change(loop, decide)
 
 
-def place_of(workspace: Workspace, loop: Loop, row: rules.Row) -> str:
+def place_of(workspace: Workspace, loop: Loop, row: Row) -> str:
     """The project's folder in a task's worktree. Raises Refused where it is gone."""
     path, project = os.path.join(loop.folder, row.path), workspace.project
     top = place.work_tree(project, workspace.environment)
@@ -98,7 +98,7 @@ def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:
     begin = "" if clean else ", the working files as they are now"
     lines = [f"worktrees begin at {base[:12]}{begin}"]
     if left_out:
-        lines.append(f"not in them: {rules.named(left_out)}")
+        lines.append(f"not in them: {work.named_paths(left_out)}")
     new = {os.path.join(loop.folder, row["path"]) for row in rows}
     earlier = [tree for tree in _find(workspace, loop.name) if tree.path not in new]
     return "\n".join([*lines, *_listed(workspace, earlier, "left by earlier attempts:")])
@@ -117,8 +117,8 @@ def merge(workspace: Workspace, task_id: str | None = None, base: str | None = N
     loop = workspace.own_loop()
     stage.running(loop.state)
     if task_id is None:
-        waiting = rules.unmerged(loop.state)
-        if not waiting or rules.unchecked(loop.state):
+        waiting = work.unmerged(loop.state)
+        if not waiting or work.unchecked(loop.state):
             text = "nothing to merge"
             if waiting:
                 text = f"{', '.join(waiting)} to be merged, after this check"
@@ -134,8 +134,8 @@ def merge(workspace: Workspace, task_id: str | None = None, base: str | None = N
     if kind == "worktree_merged":
         files, left_out = data["files"], facts["left_out"]
         text = f"{task.id} merged: {prose.count(len(files), 'file')}"
-        text += f" ({rules.named(files)})" if files else ""
-        text += f"\nnot merged: {rules.named(left_out)}" if left_out else ""
+        text += f" ({work.named_paths(files)})" if files else ""
+        text += f"\nnot merged: {work.named_paths(left_out)}" if left_out else ""
         row = {"merged": task.id, "files": files, "left_out": left_out}
         return Result(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"])
     text = (
@@ -148,10 +148,10 @@ def merge(workspace: Workspace, task_id: str | None = None, base: str | None = N
 
 def following(state: LoopState) -> list[str]:
     """The steps that bring the rest of an open wave in worktrees together, or close it."""
-    if not rules.used(state):
+    if not work.in_worktrees(state):
         return []
     wave = "loopkit wave next" if state.interrupted else "loopkit wave close"
-    return [rules.command(state) or wave]
+    return [work.merge_command(state) or wave]
 
 
 def _merged(
@@ -160,7 +160,7 @@ def _merged(
     """Under the lock: one merge comes after the other. facts: gets `path` and `left_out`."""
     project, environment = workspace.project, workspace.environment
     task = work.find(state, task_id)
-    row = rules.check_merge(state, task)
+    row = work.check_merge(state, task)
     path = os.path.join(loop.folder, row.path)
     shown = facts["path"] = os.path.relpath(path, os.path.dirname(loop.root))
     _check_trees(workspace, task.id, path, shown)
@@ -171,7 +171,7 @@ def _merged(
         return attempts.astray(state, task, row.base, began)
     touched = engine.touched(path, row.base, environment)
     if touched:
-        what = f"{task.id} touches .loop/, where only loopkit writes: {rules.named(touched)}"
+        what = f"{task.id} touches .loop/, where only loopkit writes: {work.named_paths(touched)}"
         raise Refused(what, f"have that undone in {shown}, then verify and merge again")
     theirs = checkpoints.snapshot(engine.same(project, path, environment), environment)
     outside = engine.outside(project, path, row.base, environment)
@@ -188,9 +188,9 @@ def _merged(
         way = "clear the way"
         if any(name.endswith(f"({restoring.IGNORED})") for name in done.left):
             way = f"take what git ignores here out of {shown}, or stop ignoring it"
-        what = f"{task.id} cannot be merged now: {rules.named(done.left)}"
+        what = f"{task.id} cannot be merged now: {work.named_paths(done.left)}"
         raise Refused(what, f"nothing was changed; {way}, then: loopkit wave merge {task.id}")
-    return rules.merged(row, done.paths, theirs.tree)
+    return work.merged(row, done.paths, theirs.tree)
 
 
 def _check_trees(workspace: Workspace, task: str, path: str, shown: str) -> None:
@@ -324,7 +324,7 @@ def _user(workspace: Workspace, tree: Worktree) -> str:
     """Who works in a worktree, in words; "" where nobody does."""
     session, path = tree.state.session, os.path.relpath(tree.path, tree.folder)
     age = max(0.0, time.time() - clock.epoch(session.last_updated))
-    if not rules.in_use(tree.state, path, age, place.alive(session.owner_pid)):
+    if not work.worktree_in_use(tree.state, path, age, place.alive(session.owner_pid)):
         return ""
     whose = workspace.whose(session.owner)
     return (
@@ -344,7 +344,7 @@ def _remove(
             lines.append(f"in use: {user}")
             continue
         standing = _look(workspace, tree)
-        why = f"not merged: {rules.named(standing.changed)}" if standing.changed else ""
+        why = f"not merged: {work.named_paths(standing.changed)}" if standing.changed else ""
         try:
             if not why:
                 engine.remove(workspace.project, tree.path, standing, workspace.environment)
@@ -395,7 +395,7 @@ def check_purge(workspace: Workspace, name: str) -> None:
         _remove(workspace, _find(workspace, name), clean=False)
     stay = engine.lying(folder)
     if stay:
-        what = f"worktrees of {name} hold work that is not merged: {rules.named(stay)}"
+        what = f"worktrees of {name} hold work that is not merged: {work.named_paths(stay)}"
         raise Refused(what, "see loopkit worktree list; without --purge they are archived with it")
 
 

@@ -12,8 +12,7 @@ from ..core.memory import decisions
 from ..core.plan import outline
 from ..core.review import review
 from ..core.steps import supervision
-from . import text
-from .words import first, line
+from . import first, line, text
 
 #: Most rows of a table or list, characters of a cell.
 MOST, LONGEST = 400, 200

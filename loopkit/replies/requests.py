@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ..core.evidence import proofs
-from ..core.journal import score
+from ..core.journal import stage
 from ..core.request import clarify, shape
 from .fields import (
     MOST,
@@ -74,8 +74,8 @@ class Clarification(Reply):
     def _names_dimensions(self) -> Clarification:
         for field in ("answers", "assumptions"):
             for name in getattr(self, field):
-                if name not in score.DIMENSIONS:
-                    known = ", ".join(score.DIMENSIONS)
+                if name not in stage.DIMENSIONS:
+                    known = ", ".join(stage.DIMENSIONS)
                     raise fault(f"{field} must name dimensions ({known}), not {name[:40]!r}")
         both = sorted(set(self.answers) & set(self.assumptions))
         if both:
@@ -125,7 +125,7 @@ class Request(Reply):
     tasks. Fields that the loop has already are left out."""
 
     scores: Scores | None = None
-    kind: Annotated[str, OneOf(*score.KINDS)] | None = None
+    kind: Annotated[str, OneOf(*stage.KINDS)] | None = None
     topics: Annotated[Texts, BeforeValidator(several)] = Field([], description="<main one first>")
     learnings: Annotated[list[int], BeforeValidator(several), Field(max_length=MOST)] = Field(
         [], description="<numbers of those that apply>"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 
-from . import atomic, inside
+from . import atomic
 
 #: What a token begins with; the rest is the name of the prompt.
 MARK = "loop:"
@@ -24,7 +24,7 @@ def write(folder: str, name: str, row: dict) -> str:
     takes the place of none; one that comes after another is kept as `<name>.late-N.json`.
     """
     home = os.path.join(folder, FOLDER)
-    inside.check(folder, _path(folder, name))
+    atomic.check_inside(folder, _path(folder, name))
     os.makedirs(home, exist_ok=True)
     atomic.clean_up(home)
     data = (json.dumps(row, indent=1) + "\n").encode("ascii")
@@ -49,8 +49,8 @@ def read(folder: str, name: str) -> dict | None:
     """The answer to a prompt; None where there is none that can be read."""
     path = _path(folder, name)
     try:
-        inside.check(folder, path)
-        row = json.loads(inside.read(path, LARGEST))
+        atomic.check_inside(folder, path)
+        row = json.loads(atomic.read(path, LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return row if type(row) is dict else None
@@ -82,7 +82,7 @@ def held(folder: str, name: str) -> int:
 def hold(folder: str, name: str) -> None:
     """Count one more time. Raises OSError."""
     path = _path(folder, name, _HELD)
-    inside.check(folder, path)
+    atomic.check_inside(folder, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "ab") as file:
         file.write(b".")

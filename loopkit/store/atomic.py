@@ -1,4 +1,5 @@
-"""Whole files, written so that a reader sees the old text or the new one. Standard library only."""
+"""Files: written whole, so that a reader sees the old text or the new one; only regular ones up to
+a size are read, and none is written through a symbolic link. Standard library only."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ import os
 import stat
 import time
 
-from . import inside
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 #: Seconds after which a draft counts as left behind by a process that died.
 LEFT = 60
@@ -22,7 +25,7 @@ def write(path: str, data: bytes, sync: bool = False, most: int = 0o777) -> None
     known = _bits(path)
     bits = (USUAL if known is None else known) & most
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | inside.flags("O_BINARY")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | open_flags("O_BINARY")
         try:
             descriptor = os.open(beside, flags, bits)
         except FileExistsError:  # left by a process of that number, or a link somebody planted
@@ -81,7 +84,7 @@ def append(
     """Append lines to a regular file with one write, closing an unfinished last line with `ending`;
     returns the file's size. What was written is taken back on failure. Raises OSError. A process
     that dies within the write leaves a torn line, which readers skip."""
-    flags = os.O_RDWR | os.O_APPEND | inside.flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
+    flags = os.O_RDWR | os.O_APPEND | open_flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
     descriptor = os.open(path, flags | (os.O_CREAT if create else 0), bits)
     try:
         state, written = os.fstat(descriptor), 0
@@ -138,3 +141,51 @@ def clean_up(folder: str, older: float = LEFT) -> None:
                 os.unlink(path)
         except OSError:
             pass
+
+
+# -- reading
+
+
+def open_flags(*names: str) -> int:
+    """Flags of os.open, without those that this system lacks."""
+    value = 0
+    for name in names:
+        value |= getattr(os, name, 0)
+    return value
+
+
+def read(path: str, most: int, links: bool = False) -> bytes:
+    """The content of `opened`."""
+    with opened(path, most, links) as file:
+        return file.read()
+
+
+def opened(path: str, most: int, links: bool = False) -> BinaryIO:
+    """A regular file of at most `most` bytes, for reading; `links`: follow a link. Raises OSError,
+    also for a pipe, a device or anything else that would never end."""
+    names = ["O_NONBLOCK", "O_BINARY", "O_NOCTTY"] + ([] if links else ["O_NOFOLLOW"])
+    descriptor = os.open(path, os.O_RDONLY | open_flags(*names))
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no file", path)
+        if state.st_size > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def check_inside(root: str, path: str) -> None:
+    """Raise OSError (ELOOP, with the link's name) where `path` or a folder on its way is a link.
+    root: a folder that is trusted as it stands · path: what is going to be written, below it; it
+    need not exist."""
+    current = root
+    for part in os.path.relpath(path, root).split(os.sep):
+        if part == os.pardir:
+            raise OSError(errno.EPERM, "outside of " + root, path)
+        current = os.path.join(current, part)
+        if os.path.islink(current):
+            why = "a symbolic link, and nothing is written through one"
+            raise OSError(errno.ELOOP, why, current)

@@ -13,7 +13,7 @@ import stat
 import time
 from collections import namedtuple
 
-from . import inside
+from . import atomic
 
 FOLDER = "beats"
 #: at: POSIX seconds of the call · result: a word of the launcher's, or silent, held, told, refused,
@@ -28,7 +28,7 @@ def end(data: str, event: str, result: str) -> None:
     try:
         if os.path.islink(folder):
             return
-        flags = os.O_WRONLY | inside.flags("O_NOFOLLOW", "O_NONBLOCK")
+        flags = os.O_WRONLY | atomic.open_flags("O_NOFOLLOW", "O_NONBLOCK")
         handle = os.open(os.path.join(folder, event), flags)
     except (OSError, ValueError):
         return
@@ -54,7 +54,7 @@ def any_call(data: str) -> bool:
 def read(data: str, event: str) -> Beat | None:
     """The last call of an event; None where there was none, or nothing could be noted."""
     try:
-        with inside.opened(os.path.join(data, FOLDER, event), 1 << 20) as file:
+        with atomic.opened(os.path.join(data, FOLDER, event), 1 << 20) as file:
             words = file.read(200).decode("ascii", "replace").split()
             at = os.fstat(file.fileno()).st_mtime
     except OSError:

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from ..core.journal import prose, slug
+from ..core.journal import prose
 from ..core.memory import decisions
-from . import atomic, inside, origin, trust
+from . import atomic, origin, trust
 
 FOLDER = "learnings"
 #: Most words of a file's name, alternatives and files listed, characters of a line.
@@ -22,7 +22,7 @@ _STATUS = re.compile(rb"^(\*\*Status:?\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
 def name(row: dict) -> str:
     """`001-settled-once-use.md` of a decision or an anti-pattern."""
-    words = slug.slug(str(row.get("title", ""))).split("-")[:MOST_WORDS]
+    words = prose.slug(str(row.get("title", ""))).split("-")[:MOST_WORDS]
     if len(words) < 2:
         words.append("lesson" if decisions.is_lesson(row) else "decision")
     return f"{_number(row)}-{'-'.join(words)}.md"
@@ -80,7 +80,7 @@ def write(
             if number in newer:
                 _mark(folder, target, status)
             continue
-        inside.check(folder, target)
+        atomic.check_inside(folder, target)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         atomic.clean_up(os.path.dirname(target))
         data = text(row, status).encode("utf-8", "replace")
@@ -107,8 +107,8 @@ def _present(folder: str) -> dict[str, str]:
 def _mark(folder: str, target: str, status: str) -> None:
     """Set the status line of a regular file that is not too large; every other byte stays."""
     try:
-        inside.check(folder, target)
-        raw = inside.read(target, LARGEST)
+        atomic.check_inside(folder, target)
+        raw = atomic.read(target, LARGEST)
     except OSError:
         return
     wanted, match = status.encode(), _STATUS.search(raw)

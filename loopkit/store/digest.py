@@ -1,7 +1,8 @@
-"""Files of a project: digests and sizes of those that evidence vouches for, the commit of HEAD."""
+"""Digests and sizes of files that evidence vouches for, the commit of HEAD; seals of journals."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
@@ -9,7 +10,7 @@ import stat
 import subprocess
 from collections.abc import Iterable, Iterator
 
-from . import place
+from . import atomic, journal, place, trust
 
 #: Bytes of a file that are hashed whole; of larger ones size and modification time stand in.
 LARGEST = 100_000_000
@@ -92,3 +93,64 @@ def _size(full: str) -> int:
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return 0
     return state.st_size if stat.S_ISREG(state.st_mode) else 0
+
+
+# -- seals of journals: how far commands have seen one, and its digest up to there, so that a line
+# which is changed or removed later is noticed: `<offset> <digest>`. A digest is that of the one
+# before and the next line, so a command reads only what is new; lines of hooks, which write without
+# a lock, are sealed by the next command. It tells of careless changes: it is no proof against
+# somebody who can write there.
+
+
+def seals() -> str:
+    """Where the seals lie, each under its loop's token."""
+    return os.path.join(os.path.dirname(trust.folder()), "seals")
+
+
+def _seal_path(token: str) -> str:
+    return os.path.join(seals(), token)
+
+
+def _sealed(token: str) -> tuple[int, str] | None:
+    try:
+        offset, digest = atomic.read(_seal_path(token), 200).decode("ascii").split()
+        return int(offset), digest
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(lines: list[bytes], digest: str = "") -> str:
+    for line in lines:
+        digest = hashlib.sha256(digest.encode() + line).hexdigest()
+    return digest
+
+
+def seal(token: str, ledger: str) -> None:
+    """Seal what a journal holds by now; one that became shorter keeps its seal. No fault where that
+    cannot be done: then the next command does it. The caller holds the writing lock."""
+    offset, digest = _sealed(token) or (0, "")
+    with contextlib.suppress(OSError), atomic.opened(ledger, journal.LARGEST) as file:
+        file.seek(offset)
+        new = file.read()
+        new = new[: new.rfind(b"\n") + 1]
+        if new and trust.is_token(token):
+            os.makedirs(seals(), mode=0o700, exist_ok=True)
+            digest = _digest(new.splitlines(keepends=True), digest)
+            atomic.write(_seal_path(token), f"{offset + len(new)} {digest}\n".encode())
+
+
+def seal_broken(token: str, ledger: str) -> bool:
+    """Whether a journal is another one than was sealed; one without a seal is not. Raises
+    OSError."""
+    sealed = _sealed(token) if trust.is_token(token) else None
+    if sealed is None:
+        return False
+    with atomic.opened(ledger, journal.LARGEST) as file:
+        raw = file.read(sealed[0])
+    return len(raw) < sealed[0] or _digest(raw.splitlines(keepends=True)) != sealed[1]
+
+
+def forget_seal(token: str) -> None:
+    """Forget the seal of a loop that is deleted."""
+    if trust.is_token(token):
+        atomic.remove(_seal_path(token))

@@ -8,7 +8,7 @@ import os
 from collections import namedtuple
 
 from ..core.journal.events import Table, encode
-from . import atomic, inside
+from . import atomic
 
 NAME = "ledger.jsonl"
 #: Bytes of a journal that is read at all.
@@ -46,7 +46,7 @@ def read(path: str, table: Table, offset: int = 0, most: int = LARGEST) -> Tail 
     """Lines from byte `offset` on; None where that is not the start of a line of this file (it was
     changed elsewhere). Raises OSError, also where it is no ordinary file or larger than `most`
     bytes."""
-    with inside.opened(path, most) as file:
+    with atomic.opened(path, most) as file:
         if offset:
             file.seek(offset - 1)
             if file.read(1) != b"\n":

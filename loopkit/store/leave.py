@@ -13,7 +13,7 @@ import os
 from collections import namedtuple
 
 from ..core.evidence import consent
-from . import atomic, inside, personal, place, trust, typed
+from . import atomic, personal, place, trust, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _append(rows: list[tuple[str, str]]) -> None:
 
 def _rows() -> list[tuple[str, str]]:
     try:
-        raw = inside.read(path(), LARGEST).decode("utf-8", "replace")
+        raw = atomic.read(path(), LARGEST).decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
         return []
     rows = []

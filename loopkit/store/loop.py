@@ -15,7 +15,7 @@ from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from . import atomic, inside, journal, loops, seals, trust
+from . import atomic, digest, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
@@ -48,7 +48,7 @@ def locked(root: str) -> Iterator[None]:
 
     path, flags = os.path.join(root, "lock"), portalocker.LOCK_EX | portalocker.LOCK_NB
     try:
-        inside.check(root, path)
+        atomic.check_inside(root, path)
         lock = portalocker.Lock(path, "a", LOCK_SECONDS, LOCK_STEP, flags=flags)
         lock.acquire()
     except portalocker.exceptions.AlreadyLocked:
@@ -172,7 +172,7 @@ class Loop:
                 shutil.rmtree(made, ignore_errors=True)
             raise unwritable(root, error) from None
         loop = cls(root, name)
-        seals.extend(token, loop.path)
+        digest.seal(token, loop.path)
         loop.write_snapshot()
         return loop
 
@@ -206,7 +206,7 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
-            for folder in (self.root, self.folder, seals.folder()):
+            for folder in (self.root, self.folder, digest.seals()):
                 atomic.clean_up(folder)
             self.refresh()
             yield self.state
@@ -226,7 +226,7 @@ class Loop:
             self.refresh()
         except Damaged as error:
             raise Damaged(f"it is recorded, but then: {error.what}", error.todo) from None
-        seals.extend(self.state.session.token, self.path)
+        digest.seal(self.state.session.token, self.path)
         self.write_snapshot()
 
     @property
@@ -245,10 +245,10 @@ class Loop:
 
 def _new_folder(root: str, text: str) -> str:
     """Make a loop's folder under the next free number; gives its name. Raises OSError."""
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     for number in itertools.count(next_number(root)):
-        name = slug.folder(number, text)
+        name = prose.loop_folder(number, text)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(root, name))
             return name
@@ -257,13 +257,13 @@ def _new_folder(root: str, text: str) -> str:
 
 def next_number(root: str) -> int:
     """One more than the highest number ever used: loops, archive, purge marks. Raises OSError."""
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in _entries(folder):
-                highest = max(highest, slug.number_of(name) or 0)
+                highest = max(highest, prose.loop_number(name) or 0)
     return highest + 1
 
 
@@ -281,18 +281,18 @@ def clean_up(root: str) -> None:
     work there. Never raises OSError."""
     import shutil
 
-    from ..core.journal import slug
+    from ..core.journal import prose
 
     try:
         entries = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
     atomic.remove(os.path.join(root, "learnings.db"))
-    for folder in (root, os.path.join(root, "archive"), seals.folder()):
+    for folder in (root, os.path.join(root, "archive"), digest.seals()):
         atomic.clean_up(folder)
     for name in entries:
         folder = os.path.join(root, name)
-        if slug.number_of(name) is None:
+        if prose.loop_number(name) is None:
             continue
         if os.path.exists(os.path.join(root, "archive", name + ".purged")):
             shutil.rmtree(folder, ignore_errors=True)
@@ -307,7 +307,7 @@ def clean_up(root: str) -> None:
 def prepare(root: str) -> None:
     """Make `.loop/` with its ignore file. Raises Damaged."""
     try:
-        inside.check(os.path.dirname(root), root)
+        atomic.check_inside(os.path.dirname(root), root)
         os.makedirs(root, exist_ok=True)
         ignore = os.path.join(root, ".gitignore")
         if not os.path.exists(ignore):
@@ -327,8 +327,8 @@ def archive(root: str, name: str, purge: bool) -> str:
             os.unlink(os.path.join(root, loops.SNAPSHOT))
         target = os.path.join(root, "archive", name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        inside.check(root, target)
-        inside.check(root, source)
+        atomic.check_inside(root, target)
+        atomic.check_inside(root, source)
         if purge:
             atomic.write(target + ".purged", b"")
             shutil.rmtree(source)

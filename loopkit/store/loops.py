@@ -11,7 +11,7 @@ from collections import namedtuple
 from ..core.journal import verdict
 from ..core.journal.session import ALONE, SESSION, Session
 from ..core.steps import snapshot as snapshots
-from . import atomic, inside, journal, trust
+from . import atomic, journal, trust
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def ledger(root: str, name: str) -> str:
 def read_snapshot(root: str) -> dict | None:
     """The snapshot as it stands on disk, or None where it is missing, damaged or edited."""
     try:
-        snapshot = snapshots.parse(inside.read(os.path.join(root, SNAPSHOT), LARGEST))
+        snapshot = snapshots.parse(atomic.read(os.path.join(root, SNAPSHOT), LARGEST))
     except OSError:
         return None
     name = snapshot.get("loop") if snapshot is not None else None
@@ -125,7 +125,7 @@ def vouched(root: str, snapshot: dict) -> bool:
 def ours(root: str, name: str) -> bool:
     """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises
     OSError."""
-    return trust.mentioned(inside.read(ledger(root, name), journal.LARGEST))
+    return trust.mentioned(atomic.read(ledger(root, name), journal.LARGEST))
 
 
 def untrusted_only(root: str) -> bool:
@@ -169,7 +169,7 @@ def outdated(root: str, name: str, session: Session) -> bool:
 def _began(root: str, name: str) -> str:
     """When a loop was started, as a stamp; one that cannot be told is later than any."""
     try:
-        with inside.opened(ledger(root, name), journal.LARGEST) as file:
+        with atomic.opened(ledger(root, name), journal.LARGEST) as file:
             first = SESSION.decode(file.readline(LARGEST))
     except OSError:
         first = None

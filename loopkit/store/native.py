@@ -121,7 +121,7 @@ def pulled(state: LoopState, created: list) -> list:
 
 def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
     """{id: blockers} of new tasks, without those that would close a circle."""
-    from ..core.plan import graph
+    from ..core.plan import outline
 
     blockers: dict = {}
     for row in fresh:
@@ -130,7 +130,7 @@ def _without_circles(state: LoopState, fresh: list, known: dict) -> dict:
         for blocker in row.blocked_by:
             if blocker in known or blocker in state.tasks:
                 blockers[task_id].append(known.get(blocker, blocker))
-                if graph.cycle_from(task_id, blockers):
+                if outline.cycle_from(task_id, blockers):
                     blockers[task_id].pop()
     return blockers
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..core.journal import prose
 from ..core.memory import learned
 from ..core.memory.learned import Learning
-from . import inside, journal, place, trust
+from . import atomic, journal, place, trust
 
 SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"
 #: The word for all of a kind, in the order in which they are told.
@@ -56,7 +56,7 @@ def _project(root: str) -> str:
 
 def read_settings(root: str) -> bytes:
     """The bytes of the settings of a `.loop`, trusted or not. Raises OSError."""
-    return inside.read(os.path.join(root, CONFIG), LARGEST_SETTINGS, links=True)
+    return atomic.read(os.path.join(root, CONFIG), LARGEST_SETTINGS, links=True)
 
 
 class Origin:
@@ -143,7 +143,7 @@ def read(path: str, links: bool = False) -> bytes:
     if not links and os.path.islink(path):
         return b""
     try:
-        return inside.read(path, LARGEST, links)
+        return atomic.read(path, LARGEST, links)
     except (FileNotFoundError, NotADirectoryError):
         return b""
 

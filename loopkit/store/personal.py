@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from ..core.journal.errors import Damaged, UsageFault
-from . import inside, place
+from . import atomic, place
 
 CONFIG = "config.toml"
 #: Bytes of the file at the most.
@@ -37,7 +37,7 @@ def verify_allow(environment: dict, project: str) -> list:
     except ImportError:
         return []
     try:
-        given = tomllib.loads(inside.read(file, LARGEST, links=True).decode("utf-8-sig"))
+        given = tomllib.loads(atomic.read(file, LARGEST, links=True).decode("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

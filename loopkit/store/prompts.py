@@ -8,7 +8,7 @@ import json
 import os
 import re
 
-from . import answers, atomic, inside
+from . import answers, atomic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write(folder: str, step: Step, number: int, text: str, schema: dict | None =
     own = name(step, number)
     home = os.path.join(folder, FOLDER)
     path = os.path.join(home, own + ".md")
-    inside.check(folder, path)
+    atomic.check_inside(folder, path)
     os.makedirs(home, exist_ok=True)
     atomic.clean_up(home)
     if schema is not None:
@@ -76,7 +76,7 @@ def schema(folder: str, name: str) -> dict | None:
 def _read(folder: str, file: str) -> bytes | None:
     path = os.path.join(folder, FOLDER, file)
     try:
-        inside.check(folder, path)
-        return inside.read(path, LARGEST)
+        atomic.check_inside(folder, path)
+        return atomic.read(path, LARGEST)
     except OSError:
         return None

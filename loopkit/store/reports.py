@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from ..core.journal.errors import Refused, UsageFault
-from . import atomic, inside
+from . import atomic
 from .loop import unwritable
 
 FOLDER = "reports"
@@ -38,7 +38,7 @@ def keep(folder: str, name: str, text: str, most: int = 0o777) -> str:
         for number in range(1, MOST + 1):
             target = os.path.join(home, f"{slugged(name)}-{number}.md")
             try:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | inside.flags("O_BINARY")
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | atomic.open_flags("O_BINARY")
                 with open(os.open(target, flags, atomic.USUAL & most), "wb") as file:
                     file.write(data)
                 return target

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 
-from . import atomic, inside, journal
+from . import atomic, journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def known_contents() -> dict[str, str]:
     """{digest: OWN or TAKEN} of all known contents; what was both is the person's own. Raises
     OSError."""
     try:
-        rows = inside.read(contents(), LARGEST).split(b"\n")
+        rows = atomic.read(contents(), LARGEST).split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     known: dict[str, str] = {}

@@ -37,6 +37,15 @@ verification:
 | M2 | execution output | test ! -f forbidden.txt |
 """
 
+#: A clear request in one form, without its tasks.
+REQUEST: dict[str, Any] = {
+    "scores": dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2),
+    "kind": "build",
+    "title": "Rate limiting",
+    "criteria": [{"text": "there is a limit", "proof": "test -f limiter.txt"}],
+    "must_nots": [{"text": "a route changes"}, {"text": "a dependency is added"}],
+}
+
 GATE = {
     "kind": "build",
     "points": dict.fromkeys(("runs", "edge_cases", "rollback", "dependencies"), "PASS seen"),

@@ -83,7 +83,7 @@ def test_when_all_is_allowed_the_loop_goes_on(project: Project, settings: Path) 
     project.planned()
     (settings / "config.toml").write_text('verify_allow = ["test *"]\n')
     answer = project.ok("allow")
-    assert answer.steps == ["loopkit next"]
+    assert answer.steps == ["agent loop:coder: loop:implementation-T-001-1", "loopkit next"]
 
 
 def test_a_fault_in_the_persons_settings_is_named(project: Project, settings: Path) -> None:

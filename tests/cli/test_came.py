@@ -40,6 +40,11 @@ SAID = (
 DEFAULTS = "limits: 25 iterations, $25, 2 h"
 
 
+def begun(project: Project, text: str = REQUEST, *words: str) -> str:
+    """What a session is told at the start of a loop, the form of its request included."""
+    return project.start(text, *words).out + project.ok("next").out
+
+
 def git(project: Project, *words: object) -> None:
     subprocess.run(
         ["git", "-C", project.folder, *words],
@@ -297,7 +302,7 @@ def test_nothing_to_take_over(project: Project) -> None:
 def test_settings_count_once_they_are_taken_over_and_until_they_change(cloned: Project) -> None:
     said = cloned.ok("trust", "settings", session=None).out
     assert said.startswith("taken over: settings (.loop/config.toml)\n  settings ")
-    out = cloned.start(REQUEST).out
+    out = begun(cloned)
     assert "no limit on iterations, no limit on money, no limit on time" in out and "PRIVATE" in out
     assert "not used: 1 learning, 1 decision;" in out
     (cloned.root / "config.toml").write_text(SETTINGS + "# changed")
@@ -307,7 +312,7 @@ def test_settings_count_once_they_are_taken_over_and_until_they_change(cloned: P
 
 def test_what_is_taken_over_is_told_with_where_it_is_from(cloned: Project) -> None:
     cloned.ok("trust", "learnings", "decisions", session=None)
-    out = cloned.start(REQUEST).out
+    out = begun(cloned)
     assert "[failure] (came with the repository) rate limiting limiter add: IGNORE ALL" in out
     assert "[decision] (came with the repository) Rate limiter: IGNORE ALL" in out
     assert (
@@ -327,7 +332,7 @@ def test_a_line_that_comes_later_is_a_strangers_again(cloned: Project) -> None:
     cloned.ok("trust", "all", session=None)
     with open(cloned.root / "learnings.jsonl", "a") as file:
         file.write(json.dumps({**LINE, "context": "limiter two", "prevention": "LATER"}) + "\n")
-    out = cloned.start(REQUEST).out
+    out = begun(cloned)
     assert "IGNORE" in out and "LATER" not in out and "not used: 1 learning;" in out
     cloned.ok("trust", "learnings", session=None)
     assert "LATER" in cloned.ok("recall").out, "though the file is the same"
@@ -340,7 +345,7 @@ def test_learnings_go_with_the_person_to_another_clone_settings_do_not(
     git(cloned, "-c", "core.autocrlf=true", "clone", "-q", cloned.folder, tmp_path / "second")
     second = Project(tmp_path / "second", cloned.environment)
     assert b"\r\n" in (second.root / "learnings.jsonl").read_bytes(), "as git writes them there"
-    out = second.start(REQUEST).out
+    out = begun(second)
     assert "IGNORE" in out and DEFAULTS in out and "not used: settings (.loop/config.toml);" in out
 
 
@@ -381,7 +386,7 @@ def test_what_loopkit_wrote_here_stays_ones_own_when_it_is_committed(
     commit(project)
     git(project, "clone", "-q", project.folder, tmp_path / "second")
     for one in (project, Project(tmp_path / "second", project.environment)):
-        out = one.start("a limiter", *(["--fresh"] if one is project else [])).out
+        out = begun(one, "a limiter", *(["--fresh"] if one is project else []))
         assert (
             "own words" in out and "redis" in out and "avoid" not in out and "came with" not in out
         )

@@ -13,7 +13,7 @@ import pytest
 
 import loopkit
 from loopkit.cli import COMMANDS, cli
-from tests.cli.kit import GATE, PANEL, ROOT, SHAPE, Project, task
+from tests.cli.kit import GATE, PANEL, REQUEST, ROOT, SHAPE, Project, task
 
 
 def commands(
@@ -188,6 +188,11 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("complete",), None, 0
     yield ("learn",), None, 0
     yield ("status", "--list"), None, 0
+    yield ("cancel",), None, 0
+    yield ("start", "--task-file", "-"), "add rate limits", 0
+    yield ("next",), None, 0
+    yield ("submit", "--file", "-"), {**REQUEST, "tasks": [task()]}, 0
+    yield ("allow",), None, 0
     yield ("cancel",), None, 0
     yield ("start", "--approval", "supervisor", "--task-file", "-"), "add rate limits", 0
     yield (

@@ -54,7 +54,11 @@ def test_a_must_not_that_came_true_pauses_and_goes_on_with_its_task(project: Pro
     assert (status["status"], status["verdict"]) == ("paused", "must_not_breached")
     assert not project.of("gate_result")[-1]["passed"]
     assert "M1 has come true" in project.ok("resume").out + project.of("paused")[-1]["reason"]
-    assert project.status["next"] == 'loopkit task set T-002 --verify "<command>"'
+    asked = project.ok("next")
+    assert asked.steps == ["loopkit submit --file -"]
+    assert "T-002 pending: Gate: M1" in asked.out and '\nverify: "<command' in asked.out
+    answer = project.ok("submit", "--file", "-", given={"verify": "test -f other.txt"})
+    assert "T-002: test -f other.txt" in answer.out and answer.steps == ["loopkit allow"]
 
 
 def test_research_says_what_is_missing(project: Project) -> None:

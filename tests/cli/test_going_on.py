@@ -186,7 +186,7 @@ def test_pause_and_resume(project: Project) -> None:
     project.ok("resume")
     project.ok("pause")
     project.refused(1, "wave", "next", says="is paused: by hand; next: loopkit resume")
-    assert project.ok("resume").steps == ["loopkit wave next"]
+    assert project.ok("resume").steps == ["loopkit next"]
     assert project.snapshot["status"] == "running"
 
 
@@ -321,7 +321,7 @@ def test_a_question_stops_the_work_until_it_is_answered(project: Project) -> Non
     project.refused(1, "ask", "Another?", says="a question is open")
     answer = project.ok("answer", "The newer one")
     assert "answered: Which of the two?: The newer one" in answer.out and answer.steps == [
-        "loopkit wave next"
+        "loopkit next"
     ]
     assert project.of("question_answered") == [{"text": "The newer one"}]
     project.refused(1, "answer", "again", says="no question is open")
@@ -333,7 +333,7 @@ def test_resume_can_carry_the_answer(project: Project) -> None:
     project.planned()
     project.ok("ask", "?")
     assert project.ok("resume").steps == ['loopkit answer "<what the person said>"']
-    assert project.ok("resume", "--answer", "yes").steps == ["loopkit wave next"]
+    assert project.ok("resume", "--answer", "yes").steps == ["loopkit next"]
     assert project.snapshot["status"] == "running"
 
 
@@ -356,7 +356,7 @@ def test_status_shows_all_and_one_next_action(project: Project) -> None:
         "Owner: this session | Started: ",
     ):
         assert words in answer.out
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
     assert max(map(len, answer.out.splitlines())) <= 120
 
 

@@ -68,11 +68,12 @@ def test_when_all_is_answered(project: Project) -> None:
     assert "nothing else was learnt before" in project.ok("recall").out
 
 
-def test_start_and_recall_name_the_skill_and_show_the_same(project: Project) -> None:
+def test_the_form_and_recall_show_the_same(project: Project) -> None:
     learn(project, "rate 1")
-    assert (
-        "  1. [discovery] rate 1: rate 1!" in (out := project.start().out) and "hope:recall" in out
-    )
+    project.start()
+    out = project.ok("next").out
+    assert "learnt before:\n  1. [discovery] rate 1: rate 1!\n" in out
+    assert "\nlearnings: [<numbers of those that apply>]\n" in out
     assert "\n1. [discovery] rate 1: rate 1!\n" in "\n" + project.ok("recall").out
 
 
@@ -100,7 +101,7 @@ def test_a_text_where_nothing_is_at_all(project: Project) -> None:
 
 def test_what_stands_in_a_learning_does_nothing_to_a_terminal(project: Project) -> None:
     learn(project, "rate \x1b[31m\n\u202eevil")
-    out = project.start().out + project.ok("recall").out
+    out = project.start().out + project.ok("next").out + project.ok("recall").out
     assert "rate" in out and "\x1b" not in out and "\u202e" not in out and "\nevil" not in out
 
 
@@ -111,7 +112,8 @@ def test_bad_lines_are_named_once_in_each_call(project: Project) -> None:
     path.write_bytes(
         b"\xef\xbb\xbf" + path.read_bytes() + b"null\r\n" + b"x" * 1_000_000 + b"\r\n" + torn
     )
-    answer = project.lk("start", "--task-file", "-", given="rate")
+    project.start("rate")
+    answer = project.lk("next")
     wanted = "loopkit: .loop/learnings.jsonl: lines 2, 3, 4 cannot be read and are left out\n"
     assert (answer.exit, answer.err) == (0, wanted)
     answer = project.lk("recall")

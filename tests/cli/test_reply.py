@@ -16,6 +16,7 @@ GOOD = {
     "feedback": "it does what was asked",
 }
 IMPLEMENTED = {"status": "complete", "summary": "wrote it", "filesModified": ["limiter.txt"]}
+CODED = {"status": "complete", "summary": "it is there"}
 PASSED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
 DIAGNOSIS = {"decision": "retry", "reasoning": "the wrong file was written"}
 
@@ -202,11 +203,15 @@ def test_replies_nobody_asked_for(executing: Project, words: str, code: int, say
     executing.refused(code, "reply", *words.split(), "--file", "-", given=PASSED, says=says)
 
 
-def test_no_replies_in_a_loop_of_evidence(project: Project) -> None:
+def test_in_a_loop_of_evidence_coders_alone_reply(project: Project) -> None:
     project.planned()
     project.ok("wave", "next")
-    says = "no role's reply is taken in this loop"
+    says = "no test T-001 is awaited, but implementation T-001"
     project.refused(1, "reply", "test", "T-001", "--file", "-", given=PASSED, says=says)
+    project.ok("reply", "implementation", "T-001", "--file", "-", given=CODED)
+    assert project.of("task_coded")[0]["id"] == "T-001"
+    says = "no implementation T-001 is awaited"
+    project.refused(1, "reply", "implementation", "T-001", "--file", "-", given=CODED, says=says)
 
 
 def test_task_fail_tells_what_the_rule_made_of_a_suggestion(executing: Project) -> None:
@@ -335,7 +340,7 @@ def test_questions_of_a_planner(project: Project) -> None:
     )
     assert project.status["status"] == "awaiting_approval"
     project.refused(1, "wave", "next", says="a question is open")
-    assert project.ok("answer", "the new one").steps == ["loopkit wave next"]
+    assert project.ok("answer", "the new one").steps == ["loopkit next"]
     assert project.ok("wave", "next").steps[1] == "loopkit reply plan --file -"
     brief = project.root / project.name / "prompts" / "plan-2.md"
     assert "the new one" in brief.read_text()
@@ -489,7 +494,7 @@ def test_no_words_of_a_role_pass_for_a_line_of_ours(project: Project) -> None:
 def test_another_session_asks_again_whoever_was_out(executing: Project) -> None:
     """The attempt that was cut short is begun again and not counted."""
     reply(executing, "implementation T-001", IMPLEMENTED)
-    assert executing.ok("resume", "--take-over", session=S2).steps == ["loopkit wave next"]
+    assert executing.ok("resume", "--take-over", session=S2).steps == ["loopkit next"]
     answer = executing.ok("wave", "next", session=S2)
     name = executing.name
     assert [one.split("Read ")[1] for one in answer.steps[:3]] == [

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
-from loopkit.core.steps import attempts, nextstep, resumption, waves
+from loopkit.core.plan import drafts, work
+from loopkit.core.steps import attempts, due, resumption, waves
 from tests.cli.kit import PANEL, S2, Project, task
 from tests.core.kit import Book
 from tests.core.kit import task as row
@@ -49,7 +49,7 @@ def test_a_paused_loop_goes_on_with_what_was_cut_short_pending(project: Project)
         {"id": "T-003", "reason": "interrupted"},
     ]
     assert [one["attempts"] for one in project.tasks.values()] == [0, 0, 0], "no attempt is counted"
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
 
 
 def test_the_open_wave_starts_them_again(project: Project) -> None:
@@ -138,18 +138,18 @@ def test_failed_is_pending_again_and_still_has_to_be_split() -> None:
     ]
     found = book.state.tasks["T-001"]
     assert (found.status, found.attempts) == ("pending", 3)
-    assert nextstep.command(book.state) == "loopkit task split T-001 --file -"
+    assert due.command(book.state) == "loopkit task split T-001 --file -"
     with pytest.raises(Refused, match="has used up its attempts"):
         waves.started(book.state, "T-001")
     assert waves.choose(book.state, 6) == []
-    book.do(work.split, "T-001", [row("x"), row("y")])
+    book.do(drafts.split, "T-001", [row("x"), row("y")])
     assert book.state.tasks["T-001"].status == "blocked"
     assert [one.id for one in waves.choose(book.state, 6)] == ["T-003", "T-004"]
 
 
 def test_a_split_without_subtasks_is_pending_and_one_with_subtasks_stays() -> None:
     book = Book().planned(row("a"), row("b"))
-    book.do(work.split, "T-002", [row("x")])
+    book.do(drafts.split, "T-002", [row("x")])
     book.line("task_split", id="T-001", subtasks=[])
     assert book.do(resumption.reopened) == [
         ("task_reopened", {"id": "T-001", "reason": "it was split into nothing"})
@@ -220,7 +220,7 @@ def test_a_failed_loop_goes_on_only_by_the_person_s_own_word(project: Project) -
     assert [(one["status"], one["attempts"]) for one in project.tasks.values()] == [
         ("pending", 0)
     ] * 2
-    assert answer.steps == ["loopkit wave next"]
+    assert answer.steps == ["loopkit next"]
     project.write("one.txt")
     project.write("limiter.txt")
     assert project.ok("wave", "next").out.startswith("wave 1 goes on: T-002\n")

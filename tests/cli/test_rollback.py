@@ -212,7 +212,7 @@ def test_rollback_puts_files_back_opens_tasks_and_leaves_the_lesson(two: Project
         "  gone: two.txt",
         "open again: T-002",
     ]
-    assert done.steps == ["loopkit wave next"]
+    assert done.steps == ["loopkit next"]
     assert names(two) == ["one.txt", "own.log"]
     assert (two.folder / "one.txt").read_text() == "made by one.txt\n"
     assert before == (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.store import typed
-from tests.cli.kit import S1, S2, Project, at_once
+from tests.cli.kit import REQUEST, S1, S2, Project, at_once, task
 
 GONE = "4194304"  # one more than the highest process number there is
 
@@ -19,10 +19,7 @@ def test_a_start_records_task_owner_limits_and_prints_them(project: Project) -> 
     answer = project.start('add "limits" $(x) `y` & co\nand more')
     assert answer.out.startswith("loop 001-add-limits-x-y-co started, state in .loop/001-")
     assert "limits: 25 iterations, $25, 2 h" in answer.out
-    assert answer.steps == [
-        "loopkit score --outcome <0-2> --scope <0-2> --constraints <0-2> --success <0-2> --done "
-        "<0-2> --kind <build|debug|refactor> --topics <a,b>"
-    ]
+    assert answer.steps == ["loopkit next"] and "outcome" not in answer.out
     first = project.of("loop_started")[0]
     assert first["task"] == 'add "limits" $(x) `y` & co\nand more'
     assert (first["session_id"], first["unattended"], first["list"]) == (S1, False, "session")
@@ -308,6 +305,62 @@ def test_the_policy_may_be_typed_before_the_request(project: Project) -> None:
     assert "approval: review" in project.ok("start", "--from-prompt").out
     (started,) = project.of("loop_started")
     assert (started["approval"], started["task"]) == ("review", "add it, and say --approval")
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("--iterations 7 it", (7, 25.0, 7200)),
+        ("--usd=1.5 --time 1h30m it", (25, 1.5, 5400)),
+        ("--usd '$3'\t--time none --iterations unlimited it", (None, 3.0, None)),
+        ("--iterations 7 --iterations 8 it", (8, 25.0, 7200)),  # the last one counts
+        ("\n --usd 2 it", (25, 2.0, 7200)),
+        ("it --usd 2", (25, 25.0, 7200)),  # within the request it is the request's
+        ("--fresh --usd 2 it", (25, 25.0, 7200)),
+    ],
+)
+def test_limits_may_be_typed_before_the_request(project: Project, text: str, limits: tuple) -> None:
+    person_typed(project, text)
+    answer = project.ok("start", "--from-prompt")
+    assert answer.steps == ["loopkit submit --file -"], "the form of the request comes with it"
+    assert tuple(project.of("limits_set")[0].values()) == limits
+    whole = text.startswith(("it", "--fresh"))
+    assert project.of("loop_started")[0]["task"] == (text if whole else "it")
+
+
+def test_list_mode_and_checks_may_be_typed_too(project: Project, tmp_path: Path) -> None:
+    project.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+    person_typed(project, "--list new --checks 'test -f *' --checks \"grep -q *\" it")
+    project.ok("start", "--from-prompt")
+    assert project.of("loop_started")[0]["list"] == "new"
+    rows = [task("a", "grep -q x a"), task("b", "test -f b"), task("c", "ls c")]
+    asked = project.ok("submit", "--file", "-", given={**REQUEST, "tasks": rows})
+    assert "T-003: ls c" in asked.out and asked.steps == ["loopkit allow"]
+    assert "T-001" not in asked.out.partition("not allowed yet")[2]
+    lines = (tmp_path / "state" / "loopkit" / "leave").read_text()
+    assert "test -f *" in lines and "grep -q *" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("--list old it", "--list is 'old'; use new, existing, session"),
+        ("--list existing it", "--list existing, but CLAUDE_CODE_TASK_LIST_ID is not set"),
+        ("--approval '' it", "--approval is ''; use evidence, review, supervisor"),
+        ("--iterations 0 it", "not a limit for iterations: '0'"),
+        ("--iterations 1.5 it", "not a limit for iterations: '1.5'"),
+        ("--usd add it", "not a limit for usd: 'add'"),
+        ("--usd -3 it", "not a limit for usd: '-3'"),
+        ("--time soon it", "not a duration: 'soon'"),
+        ("--usd 2", "the task is empty"),
+        ("--checks 'pytest *'", "the task is empty"),
+    ],
+)
+def test_options_with_wrong_values_start_nothing(project: Project, text: str, says: str) -> None:
+    person_typed(project, text)
+    assert says in project.ok("start", "--from-prompt").out
+    assert not project.root.exists()
+    assert typed.load(project.environment["LOOPKIT_DATA"], S1) == text, "kept to be put right"
 
 
 def test_words_of_another_session_are_not_taken(project: Project) -> None:

@@ -10,50 +10,33 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.client.harness import KEY, ROOT
 from tests.client.model import Model, Scenario, Text, Turn, in_turn
-from tests.client.scenarios import ANSWERS, GATE, PANEL, REPORTS, THOROUGH
+from tests.client.scenarios import CLEAR, FORMS, GATE, asked
 
 STANDINS = Path(__file__).parent / "standins"
 #: What an operator grants beside what the client lets every eval do.
 GRANTED = ("Bash", "Write", "Edit")
 
 
-def _shape(title: str, text: str, command: str) -> str:
-    return f"""# Shape: {title}
-criteria:
-- C1: {text}
-mustNot:
-- M1: README.md changes
-- M2: A dependency is added
-verification:
-| criterion | type | command |
-|---|---|---|
-| C1 | execution output | {command} |
-"""
-
-
-def _task(subject: str, verify: str) -> list[dict]:
-    return [
-        {
-            "subject": subject,
-            "verify": verify,
-            "criteria": ["C1"],
-            "description": "See the subject.",
-            "complexity": "simple",
-        }
-    ]
-
-
-def _one(title: str, command: str, work: dict, **answers: object) -> Scenario:
-    """A loop of one task: its criterion and its verification are the same command."""
-    own = {
-        r"^loopkit shape --accept": _shape(title, title, command),
-        r"^loopkit task add --file": _task(title, command),
-        r"^loopkit gate --file": {**GATE, "criteria": {}},
+def _asked(title: str, command: str, **scores: int) -> dict:
+    """The request of one task: its criterion and its check are the same command."""
+    criterion = {"text": title, "proof": command}
+    task = {
+        "subject": title,
+        "verify": command,
+        "criteria": ["C1"],
+        "description": "See the subject.",
+        "complexity": "simple",
     }
-    return Scenario(answers={**ANSWERS, **own, **answers}, work=work, reports=REPORTS)
+    return asked([criterion], [task], title=title, scores={**CLEAR, **scores})
+
+
+def _one(title: str, command: str, work: dict, **more: Any) -> Scenario:
+    """A loop of one task."""
+    return Scenario(**{"forms": {**FORMS, "request": _asked(title, command)}, "work": work, **more})
 
 
 def start() -> Scenario:
@@ -65,12 +48,7 @@ def start() -> Scenario:
 def stuck_panel() -> Scenario:
     """The first attempt uses up its fixes; what the panel says makes the second one pass."""
     work = {"T-001": ["printf 'mode=steady\\n' >settings.txt"]}
-    return _one(
-        "Settings for the check",
-        "sh check.sh settings.txt",
-        work,
-        **{r"^loopkit panel .*--file -": PANEL},
-    )
+    return _one("Settings for the check", "sh check.sh settings.txt", work)
 
 
 def vague_intent() -> Scenario:
@@ -93,15 +71,9 @@ def vague_intent() -> Scenario:
         "must_nots": ["A dependency is added", "Another file changes"],
         "approved": False,
     }
-    scored = "loopkit score --outcome {0} --scope {0} --constraints {0} --success {0} --done {0}"
-    answers = {
-        r"^loopkit score\b": in_turn(scored.format(0), scored.format(1)),
-        r"^loopkit clarify --file": clarified,
-        r"^loopkit shape --accept": _shape(
-            "Explain the app", "README.md says what it does", "grep -q app README.md"
-        ),
-    }
-    return Scenario(answers=answers)
+    title, command = "Explain the app", "grep -q app README.md"
+    scored = [_asked(title, command, **dict.fromkeys(CLEAR, number)) for number in (0, 1)]
+    return Scenario(forms={"request": in_turn(*scored), "clarification": clarified})
 
 
 def blocker_remediation() -> Scenario:
@@ -117,13 +89,9 @@ def blocker_remediation() -> Scenario:
         "T-001": [r"printf 'hello\n' >greeting.txt"],
         "T-002": [r"printf 'greeting.txt\n' >NOTICE"],
     }
-    reviews = in_turn({**THOROUGH, "findings": [blocker]}, THOROUGH)
-    return _one(
-        "Add a greeting",
-        "grep -q hello greeting.txt",
-        work,
-        **{r"^loopkit review --thorough.*--file -": reviews},
-    )
+    reviews = in_turn({"findings": [blocker]}, {"findings": []})
+    replies = {r"thorough_review \d+": reviews}
+    return _one("Add a greeting", "grep -q hello greeting.txt", work, replies=replies)
 
 
 def gate_refusal() -> Scenario:
@@ -132,10 +100,11 @@ def gate_refusal() -> Scenario:
         "T-001": [r"printf 'echo hello $1\n' >greet.sh"],
         "T-002": [r"printf 'echo hello ${1:-nobody}\n' >greet.sh"],
     }
-    good = {**GATE, "criteria": {}}
     points = {**GATE["points"], "edge_cases": "FAIL without a name it does not say hello nobody"}
-    gates = in_turn({**good, "points": points, "verify": {"edge_cases": "sh edges.sh"}}, good)
-    return _one("Greet by name", "sh verify.sh", work, **{r"^loopkit gate --file": gates})
+    gates = in_turn({**GATE, "points": points, "verify": {"edge_cases": "sh edges.sh"}}, GATE)
+    here = _one("Greet by name", "sh verify.sh", work)
+    here.forms["gate"] = gates
+    return here
 
 
 SCENARIOS: dict[str, Callable[[], Scenario]] = {

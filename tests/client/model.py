@@ -2,8 +2,8 @@
 `next:` lines say.
 
 The real client is run against it. `next: loopkit …` becomes a Bash call, consecutive `next: agent
-…` lines become parallel Agent calls; what needs judgement (scores, a shape, tasks, edits) comes
-from a `Scenario`. Where nothing fits, the turn ends with "(script over)". Every request is
+…` lines become parallel Agent calls; what needs judgement (forms, edits, agents' answers)
+comes from a `Scenario`. Where nothing fits, the turn ends with "(script over)". Every request is
 recorded. What to do is worked out anew from the messages of each request, so that `/clear`,
 compaction and a resumed session need no special care.
 """
@@ -14,7 +14,6 @@ import itertools
 import json
 import re
 import secrets
-import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from loopkit.core.request import shape
 from tests.waiting import DEADLINE
 
 OVER = "(script over)"
@@ -49,13 +47,8 @@ SUMMARY_WANTED = re.compile(
 )
 SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
-# A role's brief, and the reply that its name asks for: `…/prompts/test-T-001-2.md` wants the reply
-# `test T-001`.
+# What an agent is started with: a step, what it is about, which time.
 TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
-BRIEF = re.compile(r"Read `([^`]*/prompts/([a-z]+)-?(T-\d+|plan|goal)?-(\d+)\.md)` first")
-REPLY_LINE = re.compile(r"loopkit reply ([a-z]+)(?: (T-\d+|plan|goal))? --file -")
-CHECK = re.compile(r"loopkit verify T-\d+ -- .+")
-FENCE = re.compile(r"^( *)```yaml\n(.*?)\n *```", re.S | re.M)
 #: A line of a form, and what the form is.
 FORMS = (
     (r"^points:", "gate"),
@@ -108,11 +101,11 @@ def write(path: str, content: str) -> Tool:
     return Tool("Write", {"file_path": path, "content": content})
 
 
-def agent(kind: str, task: str, line: str = "", *, background: bool = False) -> Tool:
+def agent(kind: str, task: str, line: str = "") -> Tool:
     """An Agent call. The client starts agents in the background unless it is told otherwise."""
     found = re.search(r"\bT-\d+\b", task)
     given = {"description": found.group() if found else kind, "prompt": task, "subagent_type": kind}
-    return Tool("Agent", {**given, "run_in_background": background}, line)
+    return Tool("Agent", {**given, "run_in_background": False}, line)
 
 
 class Event(NamedTuple):
@@ -233,31 +226,23 @@ class Turn:
 class Scenario:
     """What the model decides by itself. Everything else it obeys.
 
-    answers     regular expression on a `next:` command -> what to run. A text that starts with
-    "loopkit " replaces
-                the command, any other text, list or dict (as YAML) is given to it as a
-                here-document; a function gets (turn, n), n counting its uses from 0. The first
-                expression that is found wins.
-    work        task id or expression on the subagent's task -> tool calls made before its
-    verification; a function
-                gets (turn, attempt), attempt counting from 0 within this subagent.
-    reports     expression on the subagent's task -> what it reports at once, without working
-    (reviewers). replies     expression on a reply's kind and target ("test T-001", "plan") -> the
-    record that a role answers its
-                brief with; a function gets (turn, n). The main conversation submits it as the
-                role gave it.
+    forms       name of a form (`request`, `clarification`, `tasks`, `panel`, `gate`) -> the record
+                that is submitted, of `request` the fields that are asked for; a text that begins
+                with "loopkit " is run instead; a function gets (turn, n), n counting its uses
+                from 0.
+    work        expression on an agent's step, `implementation T-001` -> its tool calls; a function
+                gets (turn, attempt), attempt counting from 0.
+    replies     expression on the whole of an agent's step -> what it answers, a record (as JSON) or
+                a text; a function gets (turn, n).
     deviate     gets a Turn and gives a Reply instead of obeying, or None.
     usage       usage figures of each reply: a dict, or a function of the Turn.
-    background  start agents in the background.
     """
 
-    answers: dict[str, Any] = field(default_factory=dict)
+    forms: dict[str, Any] = field(default_factory=dict)
     work: dict[str, Any] = field(default_factory=dict)
-    reports: dict[str, Any] = field(default_factory=dict)
     replies: dict[str, Any] = field(default_factory=dict)
     deviate: Callable[[Turn], Reply | None] | None = None
     usage: dict | Callable[[Turn], dict] = field(default_factory=lambda: dict(SMALL_USAGE))
-    background: bool = False
 
 
 class Record(NamedTuple):
@@ -421,7 +406,9 @@ class Model:
 
     def _obey(self, turn: Turn) -> Reply:
         waiting = _running_agents(turn)
-        if waiting:
+        agents = {call_id for call_id, tool in self._lines.items() if tool.name == "Agent"}
+        told = [one.text for one in turn.fresh if one.call_id not in agents]
+        if waiting and not re.search("next: (loopkit|agent) ", "\n".join(told)):
             return [Text(f"(waiting for {waiting} agents)")]
         lines, failed = self._due(turn)
         if failed:
@@ -431,10 +418,7 @@ class Model:
         group = list(itertools.takewhile(AGENT_LINE.fullmatch, lines))
         if group:
             parts = [(line, *AGENT_LINE.fullmatch(line).groups()) for line in group]
-            return [
-                agent(kind, task, line, background=self.scenario.background)
-                for line, kind, task in parts
-            ]
+            return [agent(kind, task, line) for line, kind, task in parts]
         return self._run(turn, lines[0])
 
     def _due(self, turn: Turn) -> tuple[list[str], str]:
@@ -445,76 +429,32 @@ class Model:
         # session just hears it.
         asked = len(turn.prompt) < 80 and GO_ON.search(turn.prompt)
         told = turn.main and bool(asked or any(SUMMARISED in event.text for event in turn.events))
-        own, reported = -1, -1  # newest block of the conversation, newest in a subagent's report
-        blocks: dict[int, list[str]] = {}
+        newest, left = len(turn.events), []
         for place, event in enumerate(turn.events):
-            found = (
-                next_blocks(RESTORED.sub("", event.text))
-                if event.kind not in ("call", "said")
-                else []
-            )
-            announced = (
-                ANNOUNCED.search(event.text)
-                if told and event.kind in ("given", "context")
-                else None
-            )
+            if event.kind in ("call", "said", "notice") or event.call_id in agents:
+                continue
+            found = next_blocks(RESTORED.sub("", event.text))
+            announced = ANNOUNCED.search(event.text) if told and event.kind != "result" else None
             if announced:
                 found.append([announced.group(1)])
             if found:
-                blocks[place] = found[-1]
-                from_agent = event.kind == "notice" or event.call_id in agents
-                own, reported = (own, place) if from_agent else (place, reported)
-        for place in (own, reported):
-            if place < 0 or (place == reported and reported < own):
-                continue
-            left = list(blocks[place])
-            for call in (
-                e for e in turn.events[place:] if e.kind == "call" and e.call_id in self._lines
-            ):
-                line = self._lines[call.call_id].line
-                if line in left:
-                    left.remove(line)
-            refused = [
-                e
-                for e in turn.events[place + 1 :]
-                if e.kind == "result" and e.failed and e.call_id not in agents
-            ]
-            if refused and any(self._lines.get(e.call_id, Tool("", {})).line for e in refused):
-                return [], refused[-1].text
-            if left:
-                return left, ""
-        return [], ""
+                newest, left = place, list(found[-1])
+        later = [(one, self._lines.get(one.call_id)) for one in turn.events[newest:]]
+        for event, tool in later:
+            if event.kind == "call" and tool and tool.line in left:
+                left.remove(tool.line)
+        refused = [(one, tool) for one, tool in later[1:] if one.kind == "result" and one.failed]
+        if any(tool and tool.line and tool.name != "Agent" for _, tool in refused):
+            return [], refused[-1][0].text
+        return left, ""
 
     def _run(self, turn: Turn, line: str) -> Reply:
         if line == "loopkit submit --file -":
             return self._form(turn, line)
-        for pattern, given in self.scenario.answers.items():
-            if re.search(pattern, line):
-                return [bash(_command(line, self._value(pattern, given, turn)), line)]
-        handed = REPLY_LINE.fullmatch(line)
-        if handed:
-            report = self._report(turn, handed.group(1), handed.group(2))
-            if report:
-                return [bash(here_document(line, report), line)]
         if re.search(r"<[^<>]+>|(--file|--accept|--error-file|--task-file) -\s*$", line):
             self.unanswered.append(line)
             return [Text(f"(no answer for: {line})")]
         return [bash(line, line)]
-
-    def _report(self, turn: Turn, kind: str, target: str | None) -> str:
-        """What the newest agent that was asked for this reply has answered, as it gave it."""
-        asked = {}
-        for call_id, tool in self._lines.items():
-            found = BRIEF.search(tool.line) if tool.name == "Agent" else None
-            if found and (found.group(2), found.group(3)) == (kind, target or found.group(3)):
-                asked[call_id] = tool
-        said = [
-            e.text for e in turn.events if e.kind in ("result", "notice") and e.call_id in asked
-        ]
-        found = FENCE.search(said[-1]) if said else None
-        return (
-            textwrap.dedent(found.group(2)) if found else ""
-        )  # the client indents what an agent says
 
     def _value(self, pattern: str, given: Any, turn: Turn) -> Any:
         if not callable(given):
@@ -524,72 +464,9 @@ class Model:
         return given(turn, count)
 
     def _work(self, turn: Turn) -> Reply:
-        """A subagent: show the task, do the scenario's edits, verify, report what the verification
-        printed."""
-        task = turn.prompt
-        for pattern, report in self.scenario.reports.items():
-            if re.search(pattern, f"{turn.kind}: {task}"):
-                return [Text(str(self._value(pattern, report, turn)))]
-        token = TOKEN.match(task)
-        if token:
-            return self._prompted(turn, *token.groups()[1:])
-        brief = BRIEF.search(task)
-        if brief:
-            return self._brief(turn, *brief.groups())
-        if not turn.calls:
-            first = re.search(r"`(loopkit [^`]+)`", task)
-            return [bash(first.group(1), first.group(1))] if first else [Text(OVER)]
-        results = [event for event in turn.events if event.kind == "result"]
-        last = results[-1].text if results else OVER
-        lines, failed = self._due(turn)
-        if (
-            failed
-            or not lines
-            or not re.match(r"loopkit (verify|task (show|start|fail))\b", lines[0])
-        ):
-            return [Text(failed or last)]
-        made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
-        attempt = sum(1 for tool in made if tool.line.startswith("loopkit verify"))
-        if lines[0].startswith("loopkit verify") and not any(
-            tool.line == f"edit {attempt}" for tool in made
-        ):
-            edits = self._edits(turn, task, attempt)
-            unread = self._unread(turn, edits)
-            if unread:
-                return unread
-            if edits:
-                return [tool._replace(line=f"edit {attempt}") for tool in edits]
-        return self._run(turn, lines[0])
-
-    def _brief(self, turn: Turn, path: str, kind: str, target: str | None, number: str) -> Reply:
-        """A role with a brief: read it, do the scenario's edits (coders), run the check that it
-        names, reply."""
-        if not turn.calls:
-            return [Tool("Read", {"file_path": path}, "brief")]
-        made = [self._lines[call.call_id] for call in turn.calls if call.call_id in self._lines]
-        checks = CHECK.findall(
-            "\n".join(event.text for event in turn.events if event.kind == "result")
-        )
-        if kind in ("implementation", "fix") and not any(tool.line == "edit" for tool in made):
-            edits = self._edits(turn, f"{kind} {target}", int(number) - 1)
-            unread = self._unread(turn, edits)
-            if unread:
-                return unread
-            if edits:
-                return [tool._replace(line="edit") for tool in edits]
-        if (
-            kind in ("implementation", "fix", "test")
-            and checks
-            and not any(t.line == "check" for t in made)
-        ):
-            return [bash(checks[0].strip(), "check")]
-        for pattern, given in self.scenario.replies.items():
-            if re.fullmatch(pattern, f"{kind} {target or ''}".strip()):
-                value = self._value(f"reply {pattern}", given, turn)
-                record = value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False)
-                return [Text(f"```yaml\n{record.rstrip()}\n```")]
-        self.unanswered.append(f"{kind} {target or ''}")
-        return [Text(OVER)]
+        """An agent, whose prompt begins with its token."""
+        token = TOKEN.match(turn.prompt)
+        return self._prompted(turn, *token.groups()[1:]) if token else [Text(OVER)]
 
     def _prompted(self, turn: Turn, kind: str, target: str | None, number: str) -> Reply:
         """An agent with its whole prompt: the scenario's edits (coders), the check, one JSON
@@ -606,76 +483,44 @@ class Model:
         if (working or kind == "test") and not any(tool.line == "check" for tool in made):
             return [bash(f"loopkit verify {target}", "check")]
         if not made:
-            return [bash("git status --short", "look")]
+            look = (
+                bash("git status --short")
+                if "Bash" in turn.tools
+                else Tool("Glob", {"pattern": "*"})
+            )
+            return [look]
         name = f"{kind} {target or ''}".strip()
         for pattern, given in self.scenario.replies.items():
             if re.fullmatch(pattern, name):
-                return self._answered(self._value(f"reply {pattern}", given, turn))
+                return self._answered(turn, self._value(f"reply {pattern}", given, turn))
         if kind == "thorough_review":
-            legacy = self._legacy("loopkit review --thorough --file -", turn)
-            return self._answered({"findings": (legacy or {}).get("findings", [])})
+            return self._answered(turn, {"findings": []})
         if kind == "wave_review":
             names = ["test-first-developer", "simplifier"]
-            return self._answered({"score": 8, "experts": names, "findings": []})
+            return self._answered(turn, {"score": 8, "experts": names, "findings": []})
         if working:
-            return self._answered({"status": "complete", "summary": f"{target} is done"})
+            return self._answered(turn, {"status": "complete", "summary": f"{target} is done"})
         self.unanswered.append(name)
         return [Text(OVER)]
 
-    def _answered(self, value: Any) -> Reply:
-        return [Text(value if isinstance(value, str) else json.dumps(value))]
-
-    def _legacy(self, line: str, turn: Turn) -> Any:
-        """What the scenario answers to a command."""
-        for pattern, given in self.scenario.answers.items():
-            if re.search(pattern, line):
-                return self._value(pattern, given, turn)
-        return None
+    def _answered(self, turn: Turn, value: Any) -> Reply:
+        """In auto mode a call hands the answer back."""
+        text = value if isinstance(value, str) else json.dumps(value)
+        handed = "SubagentHandback" in turn.tools
+        return [Tool("SubagentHandback", {"message": text}) if handed else Text(text)]
 
     def _form(self, turn: Turn, line: str) -> Reply:
-        """The form that was printed last, filled in from what the scenario answers to the command
-        of its own."""
-        shown = turn.newest
-        name = next((name for mark, name in FORMS if re.search(mark, shown, re.M)), "")
-        for pattern, given in self.scenario.answers.items():
-            if re.search(pattern, f"submit {name}"):
-                return [bash(_command(line, self._value(pattern, given, turn)), line)]
-        if name == "request":
-            return [bash(here_document(line, yaml.safe_dump(self._request(turn, shown))), line)]
-        subject = re.search(r"^(T-\d+) \(", shown, re.M)
-        command = {
-            "panel": f"loopkit panel {subject and subject[1]} --file -",
-            "gate": "loopkit gate --file -",
-            "clarification": "loopkit clarify --file -",
-            "tasks": f"loopkit task split {subject and subject[1]} --file -",
-        }.get(name, "")
-        value = self._legacy(command, turn) if command else None
-        if value is None:
+        """The form that was printed last, filled in."""
+        name = next((name for mark, name in FORMS if re.search(mark, turn.newest, re.M)), "")
+        if name not in self.scenario.forms:
             self.unanswered.append(f"{line} ({name or 'no form'})")
             return [Text(f"(no answer for: {line} {name})")]
+        value = self._value(f"form {name}", self.scenario.forms[name], turn)
+        if name == "request" and isinstance(value, dict):
+            value = {
+                key: one for key, one in value.items() if re.search(f"^{key}:", turn.newest, re.M)
+            }
         return [bash(_command(line, value), line)]
-
-    def _request(self, turn: Turn, shown: str) -> dict:
-        """The one form of a request, put together from the answers to single commands."""
-        row: dict = {}
-        if re.search(r"^scores:", shown, re.M):
-            said = str(self._legacy("loopkit score", turn))
-            row["scores"] = {name: int(n) for name, n in re.findall(r"--(\w+) (\d)", said)}
-            row["kind"] = (re.findall(r"--kind (\w+)", said) or ["build"])[0]
-            row["topics"] = re.findall(r"--topics ([\w,-]+)", said)[0].split(",")
-        if re.search(r"^criteria:", shown, re.M):
-            parsed = shape.parse(str(self._legacy("loopkit shape --accept -", turn)))
-            row["title"] = parsed["title"]
-            for field, wanted in (("criteria", False), ("must_nots", True)):
-                rows = [one for one in parsed["criteria"] if one["must_not"] is wanted]
-                row[field] = [
-                    {"text": one["text"], "proof": one["command"] or ""}
-                    | ({} if wanted or not one["type"] else {"type": one["type"]})
-                    for one in rows
-                ]
-        if re.search(r"^tasks:", shown, re.M):
-            row["tasks"] = self._legacy("loopkit task add --file -", turn)
-        return row
 
     def _edits(self, turn: Turn, task: str, attempt: int) -> list[Tool]:
         for pattern, given in self.scenario.work.items():

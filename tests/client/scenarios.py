@@ -3,26 +3,18 @@ two waves."""
 
 from __future__ import annotations
 
-import re
+from typing import Any, NamedTuple
 
 from tests.client.harness import Sandbox
-from tests.client.model import Scenario, Text, Turn, write
+from tests.client.model import Scenario, Text, in_turn, write
 
 REQUEST = "Add greetings in two languages and a list of them"
 
-SHAPE = """# Shape: Add greetings
-criteria:
-- C1: hello.txt greets in English
-- C2: list.txt names both greetings
-mustNot:
-- M1: README.md changes
-- M2: A dependency is added
-verification:
-| criterion | type | command |
-|---|---|---|
-| C1 | execution output | grep -q hello hello.txt |
-| C2 | execution output | grep -q bonjour list.txt |
-"""
+CRITERIA = [
+    {"text": "hello.txt greets in English", "proof": "grep -q hello hello.txt"},
+    {"text": "list.txt names both greetings", "proof": "grep -q bonjour list.txt"},
+]
+MUST_NOTS = [{"text": "README.md changes"}, {"text": "A dependency is added"}]
 
 TASKS = [
     {
@@ -39,7 +31,7 @@ TASKS = [
     {
         "subject": "List the greetings",
         "verify": "grep -q bonjour list.txt",
-        "blocked_by": ["#1", "#2"],
+        "blocked_by": [1, 2],
         "files": ["list.txt"],
         "criteria": ["C2"],
     },
@@ -53,6 +45,23 @@ WORK = {
     "T-003": [write("list.txt", "hello\nbonjour\n")],
 }
 
+CLEAR = dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2)
+
+
+def asked(criteria: list, tasks: list, scores: dict = CLEAR, **more: Any) -> dict:
+    """The form `request`, filled in."""
+    return {
+        "scores": scores,
+        "kind": "build",
+        "topics": ["ui"],
+        "title": "Add greetings",
+        "criteria": [{"type": "execution output", **one} for one in criteria],
+        "must_nots": MUST_NOTS,
+        "tasks": tasks,
+        **more,
+    }
+
+
 GATE: dict = {
     "kind": "build",
     "points": {
@@ -61,7 +70,6 @@ GATE: dict = {
         "rollback": "PASS: git revert",
         "dependencies": "PASS: none",
     },
-    "criteria": {"C1": "PASS: grep found it", "C2": "PASS: grep found it"},
     "confidence": 90,
     "reversal": "2B",
     "size": 3,
@@ -69,11 +77,6 @@ GATE: dict = {
     "risk": "none known",
 }
 
-THOROUGH = {
-    "score": 8,
-    "experts": ["test-first-developer", "api-designer", "security-reviewer"],
-    "findings": [],
-}
 PANEL = {
     "experts": [
         {
@@ -89,47 +92,133 @@ PANEL = {
 }
 
 
-def light_review(turn: Turn, _count: int) -> str:
-    """The light review of the wave that the newest line names."""
-    wave = re.findall(r"loopkit review --wave (\d+)", turn.newest)[-1]
-    return (
-        f"loopkit review --wave {wave} --score 8 --issues 2 --blockers 0 --experts "
-        "test-first-developer,simplifier"
-    )
+def judged(score: int, feedback: str = "seen", **more: Any) -> dict:
+    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score
+    decides."""
+    word = "reject" if score >= 70 else "approve"
+    return {
+        "score": score,
+        "approved": score < 70,
+        "recommendation": word,
+        "feedback": feedback,
+        **more,
+    }
 
 
-ANSWERS = {
-    r"^loopkit score\b": "loopkit score --outcome 2 --scope 2 --constraints 2 --success 2 --done 2 "
-    "--kind build --topics ui",
-    r"^loopkit shape --accept": SHAPE,
-    r"^loopkit task add --file": TASKS,
-    r"^loopkit review --wave .*--score": light_review,
-    r"^loopkit review --thorough.*--file -": THOROUGH,
-    r"^loopkit panel .*--file -": PANEL,
-    r"^loopkit gate --file": GATE,
+TESTED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
+CODED = {"status": "complete", "summary": "wrote the file, see the check"}
+
+
+def piece(description: str, verify: str, **more: Any) -> dict:
+    return {"description": description, "complexity": "simple", "verify": verify, **more}
+
+
+FORMS = {"request": asked(CRITERIA, TASKS), "panel": PANEL, "gate": GATE}
+
+
+def greetings(**changes: Any) -> Scenario:
+    """The whole work; `changes` are fields of the Scenario."""
+    return Scenario(**{"forms": dict(FORMS), "work": dict(WORK), **changes})
+
+
+def greeting(**changes: Any) -> Scenario:
+    """The first greeting alone, one task in one wave: for what its size does not matter to."""
+    return greetings(forms={**FORMS, "request": asked(CRITERIA[:1], TASKS[:1])}, **changes)
+
+
+def four_greetings() -> Scenario:
+    """Four tasks in two waves, three of them side by side."""
+    spanish = {**TASKS[1], "subject": "Greet in Spanish", "verify": "grep -q hola hola.txt"}
+    tasks = [*TASKS[:2], {**spanish, "files": ["hola.txt"]}, {**TASKS[2], "blocked_by": [1, 2, 3]}]
+    work = {**WORK, "T-003": [write("hola.txt", "hola\n")], "T-004": WORK["T-003"]}
+    return greetings(forms={**FORMS, "request": asked(CRITERIA, tasks)}, work=work)
+
+
+def failing() -> Scenario:
+    """One task whose first attempt fails."""
+    right, wrong = WORK["T-001"], [write("hello.txt", "good day\n")]
+    return greeting(work={"T-001": lambda _turn, attempt: right if attempt else wrong})
+
+
+BLOCKER = {
+    "severity": "BLOCKER",
+    "issue": "hello.txt:1 greets nobody",
+    "guidance": "greet the world",
+    "verify": "grep -q world hello.txt",
+    "files": ["hello.txt"],
 }
 
 
-#: What reviewers say at once, without reading their briefs.
-REPORTS = {r"^loop:review: ": "findings: []"}
+def blocked() -> Scenario:
+    """One task, in which the thorough review finds a blocker."""
+    work = {**WORK, "T-002": [write("hello.txt", "hello world\n")]}
+    found = in_turn({"findings": [BLOCKER]}, {"findings": []})
+    return greeting(work=work, replies={r"thorough_review \d+": found})
 
 
-def greetings(**changes: object) -> Scenario:
-    """The whole work; `changes` are fields of the Scenario."""
-    given = {"answers": dict(ANSWERS), "work": dict(WORK), "reports": dict(REPORTS), **changes}
-    return Scenario(**given)
-
-
-def greeting(**changes: object) -> Scenario:
-    """The first greeting alone, one task in one wave: for what its size does not matter to."""
-    shape = "".join(line for line in SHAPE.splitlines(keepends=True) if "C2" not in line)
-    gate = {**GATE, "criteria": {"C1": GATE["criteria"]["C1"]}}
-    own = {
-        r"^loopkit shape --accept": shape,
-        r"^loopkit task add --file": TASKS[:1],
-        r"^loopkit gate --file": gate,
+def vague() -> Scenario:
+    """One task out of a vague request that nobody can clarify."""
+    guesses = {
+        "echo": "Greet in English",
+        "task": "a greeting",
+        "context": "an empty project",
+        "done": "the file is there",
+        "assumptions": dict.fromkeys(("scope", "constraints", "success"), "the modest reading"),
     }
-    return greetings(**{"answers": {**ANSWERS, **own}, **changes})
+    here = greeting()
+    scores = ({**CLEAR, **dict.fromkeys(guesses["assumptions"], number)} for number in (0, 1))
+    forms = [{**here.forms["request"], "scores": one} for one in scores]
+    here.forms |= {"request": in_turn(*forms), "clarification": guesses}
+    return here
+
+
+def four_supervised() -> Scenario:
+    """Four tasks in two waves, each of which a tester and a supervisor look at."""
+    words = {"hello": "English", "bonjour": "French", "hola": "Spanish"}
+    tasks = [
+        piece(f"Greet in {language}", f"grep -q {word} {word}.txt", files=[f"{word}.txt"])
+        for word, language in words.items()
+    ]
+    tasks[0]["criteria"] = ["C1"]
+    last = {"files": ["list.txt"], "criteria": ["C2"], "dependencies": [0, 1, 2]}
+    plan = {"tasks": [*tasks, piece("List the greetings", "grep -q bonjour list.txt", **last)]}
+    files = [write(f"{word}.txt", f"{word}\n") for word in words]
+    return greetings(
+        work={**{f"T-00{n}": [one] for n, one in enumerate(files, 1)}, "T-004": WORK["T-003"]},
+        replies={
+            "plan": {**plan, "risks": [], "assumptions": [], "decisions": []},
+            r"implementation T-\d+": CODED,
+            r"test T-\d+": TESTED,
+            "verification .*": judged(90),
+        },
+    )
+
+
+class Flow(NamedTuple):
+    """A loop from its start to its card. most: requests of the main session that it may take, with
+    one for `loopkit allow`; with `beside` so many more than that flow · words: what is typed."""
+
+    scenario: Scenario
+    most: int
+    beside: str = ""
+    words: str = REQUEST
+
+
+ONE, FOUR = "one task", "four tasks in two waves"
+
+
+def flows() -> dict[str, Flow]:
+    """The loops whose price is measured, by name."""
+    return {
+        ONE: Flow(greeting(), 8),
+        FOUR: Flow(four_greetings(), 11),
+        "an attempt that failed": Flow(failing(), 3, ONE),
+        "a blocker of the review": Flow(blocked(), 4, ONE),
+        "a vague request": Flow(vague(), 3, ONE, "Make it nicer, with a greeting"),
+        "four tasks, supervised": Flow(
+            four_supervised(), 24, words=f"--approval supervisor {REQUEST}"
+        ),
+    }
 
 
 def halfway(here: Sandbox) -> None:

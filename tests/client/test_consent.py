@@ -27,6 +27,7 @@ verification:
 
 def planned(here: Sandbox) -> str:
     """A loop with a check that nobody has allowed; its session, which no client has opened yet."""
+    here.allow_checks()
     session = str(uuid.uuid4())
     for words, text in (
         (("start", "--task-file", "-"), "Greet"),

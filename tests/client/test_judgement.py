@@ -5,10 +5,19 @@ from __future__ import annotations
 
 from tests.client.harness import APPROVED, EVERYTHING, Sandbox
 from tests.client.model import Reply, Turn, bash
-from tests.client.scenarios import REQUEST, SHAPE, greetings
+from tests.client.scenarios import (
+    CLEAR,
+    CRITERIA,
+    FORMS,
+    MUST_NOTS,
+    REQUEST,
+    TASKS,
+    asked,
+    greetings,
+)
 from tests.client.test_sessions import holds
 
-LOW = "loopkit score --outcome 1 --scope 0 --constraints 0 --success 0 --done 0"
+LOW = {**dict.fromkeys(CLEAR, 0), "outcome": 1}
 GUESSES = {
     "echo": "Greet in two languages",
     "task": "greetings",
@@ -18,6 +27,7 @@ GUESSES = {
         ("outcome", "scope", "constraints", "success", "done"), "the modest reading"
     ),
 }
+VAGUE = {**FORMS, "request": asked(CRITERIA, TASKS, LOW)}
 CARD = "</loop-complete>"
 
 
@@ -33,7 +43,7 @@ def order_of(here: Sandbox, *kinds: str) -> list[str]:
 
 def test_a_vague_request_that_nobody_can_clarify_ends_in_marked_assumptions(place) -> None:
     here = place(greetings())
-    here.model.scenario.answers |= {r"^loopkit score\b": LOW, r"^loopkit clarify --file": GUESSES}
+    here.model.scenario.forms = {**VAGUE, "clarification": GUESSES}
     run = here.run("/loop:start Make it nicer", allowed=APPROVED)
     assert run.result["is_error"] is False and run.result["permission_denials"] == []
     guesses = here.events("clarified")[0]["assumptions"]
@@ -70,7 +80,7 @@ def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tm
         return None
 
     here = place(greetings(deviate=answer))
-    here.model.scenario.answers |= {r"^loopkit score\b": LOW, r"^loopkit clarify --file": ask}
+    here.model.scenario.forms = {**VAGUE, "clarification": ask}
     terminal = here.terminal(allowed=EVERYTHING)
     terminal.say("/loop:start Make it nicer")
     terminal.wait("the question", lambda: here.events("question_asked"))
@@ -89,13 +99,12 @@ def test_a_vague_request_ends_in_questions_where_somebody_can_be_asked(place, tm
 
 def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     here = place(greetings())
-    breached = SHAPE.rstrip() + "\n| M1 | execution output | test ! -f hello.txt |\n"
-    here.model.scenario.answers[r"^loopkit shape --accept"] = breached
+    breached = [{"text": "A greeting is there", "proof": "test ! -f hello.txt"}, MUST_NOTS[1]]
+    here.model.scenario.forms["request"] = asked(CRITERIA, TASKS, must_nots=breached)
     run = here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     assert (here.state["status"], here.state["verdict"]) == ("paused", "must_not_breached"), (
         here.model.story()
     )
-    assert here.model.heard("next: loopkit verify M1 -- test ! -f hello.txt") == 1
     assert "M1 has come true" in here.events("paused")[0]["reason"]
     assert len(here.events("wave_opened")) == 1  # the second wave was never begun
     assert order_of(here, "wave_closed", "criterion_verified", "paused") == [

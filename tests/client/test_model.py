@@ -23,11 +23,11 @@ from tests.client.model import (
     write,
 )
 
-WAVE = "wave 1 opened\nnext: agent loop:coder: Do T-001 (A). Run `loopkit task show T-001` first.\n"
-WAVE += (
-    "next: agent loop:coder: Do T-002 (B). Run `loopkit task show T-002` first.\nnext: loopkit "
-    "wave close"
-)
+WAVE = """wave 1 opened
+next: agent loop:coder: loop:implementation-T-001-1
+next: agent loop:coder: loop:implementation-T-002-1
+next: loopkit next
+"""
 
 
 class Talk:
@@ -94,46 +94,40 @@ def test_agents_run_in_parallel_and_the_line_after_them_follows() -> None:
     reply = talk.hear(WAVE)
     assert [block.input["subagent_type"] for block in reply] == ["loop:coder"] * 2
     assert [block.input["run_in_background"] for block in reply] == [False] * 2
-    reports = (
-        "T-001 completed\nnext: loopkit wave next",
-        "T-002 completed\nnext: loopkit wave close",
-    )
-    assert commands(talk.result(*reports)) == ["loopkit wave close"]
+    assert commands(talk.result("{}", "{}\nnext: loopkit pause")) == ["loopkit next"]
 
 
 def test_background_agents_are_awaited() -> None:
-    talk = Talk(Scenario(background=True))
-    assert all(block.input["run_in_background"] for block in talk.hear(WAVE))
+    talk = Talk(Scenario())
+    talk.hear(WAVE)
     assert talk.result("Async agent launched successfully.", "Async agent launched.") == [
         Text("(waiting for 2 agents)")
     ]
     calls = [part["id"] for part in talk.messages[1]["content"]]
-    report = "<result>done\n  next: loopkit wave next</result>"
+    report = "<result>done\n  next: loopkit pause</result>"
     notice = f"<task-notification><tool-use-id>{{}}</tool-use-id>{report}</task-notification>"
     assert talk.hear(notice.format(calls[0])) == [Text("(waiting for 1 agents)")]
-    assert commands(talk.hear(notice.format(calls[1]))) == ["loopkit wave close"]
+    # a hook knows more than the client has told so far, and what is printed then is done
+    assert commands(talk.hear("all agents have ended. next: loopkit next")) == ["loopkit next"]
+    assert talk.result(WAVE)[0].name == "Agent"
 
 
-def test_judgement_comes_from_the_scenario() -> None:
-    answers = {
-        "score": "loopkit score --outcome 2",
-        "gate": in_turn({"kind": "build"}, {"kind": "debug"}),
-    }
-    talk = Talk(Scenario(answers=answers))
-    assert commands(talk.hear("next: loopkit score --outcome <0-2>")) == [
-        "loopkit score --outcome 2"
-    ]
+def test_a_form_is_filled_in_from_the_scenario() -> None:
+    gates = in_turn({"kind": "build"}, {"kind": "debug"})
+    request = {"title": "A", "tasks": ["one"]}
+    talk = Talk(Scenario(forms={"gate": gates, "request": request}))
+    due = "next: loopkit submit --file -"
+    (command,) = commands(talk.hear(f"title: <words>\ncriteria:\n{due}"))
+    assert command == "loopkit submit --file - <<'EOF'\ntitle: A\nEOF"
     for kind in ("build", "debug"):
-        (command,) = commands(talk.result("next: loopkit gate --file -"))
-        assert (
-            command.startswith("loopkit gate --file - <<'EOF'\n")
-            and command.endswith("\nEOF")
-            and kind in command
-        )
-    assert talk.result("next: loopkit shape --accept -") == [
-        Text("(no answer for: loopkit shape --accept -)")
+        assert f"kind: {kind}\n" in commands(talk.result(f"points:\n{due}"))[0]
+    assert talk.result(f"consensus: <words>\n{due}") == [
+        Text("(no answer for: loopkit submit --file - panel)")
     ]
-    assert talk.model.unanswered == ["loopkit shape --accept -"]
+    assert talk.hear("next: loopkit answer <words>") == [
+        Text("(no answer for: loopkit answer <words>)")
+    ]
+    assert len(talk.model.unanswered) == 2
 
 
 def test_a_refusal_without_a_way_on_ends_the_turn() -> None:
@@ -146,32 +140,35 @@ def test_a_refusal_without_a_way_on_ends_the_turn() -> None:
     assert commands(talk.result("Exit code 1\nnext: loopkit four", failed=True)) == ["loopkit four"]
 
 
-def test_a_subagent_shows_edits_verifies_and_reports() -> None:
+def test_an_agent_edits_checks_and_answers() -> None:
     def edits(_turn: object, attempt: int) -> list:
         return [write("a.txt", f"try {attempt}"), "true"]
 
-    talk = Talk(Scenario(work={"T-001": edits}), main=False)
-    assert commands(talk.hear("Do T-001 (A). Run `loopkit task show T-001` first.")) == [
-        "loopkit task show T-001"
-    ]
-    for attempt in (0, 1):
-        shown = "T-001\nnext: loopkit verify T-001 -- grep -q 1 a.txt"
-        made = talk.result(shown, failed=attempt == 1)
-        assert made[0].input["content"] == f"try {attempt}"
-        assert commands(talk.result("written", "")) == ["loopkit verify T-001 -- grep -q 1 a.txt"]
-    done = "T-001 completed: exit 0\nnext: loopkit wave close"
-    assert talk.result(done) == [Text(done)]
+    for number in (1, 2):
+        talk = Talk(Scenario(work={"implementation T-001": edits}), main=False)
+        made = talk.hear(f"loop:implementation-T-001-{number}\n\n# Do T-001")
+        assert made[0].input["content"] == f"try {number - 1}"
+        assert commands(talk.result("written", "")) == ["loopkit verify T-001"]
+        (said,) = talk.result("T-001 completed")
+        assert json.loads(said.text)["status"] == "complete"
+
+
+def test_an_agent_that_looks_answers_from_the_scenario() -> None:
+    talk = Talk(Scenario(replies={"verification .*": {"score": 90}}), main=False)
+    assert commands(talk.hear("loop:verification-T-001-1\n\n# Judge T-001")) != []
+    assert talk.result("nothing") == [Text('{"score": 90}')]
+    assert Talk(Scenario(), main=False).hear("Look at it") == [Text(OVER)]
 
 
 def test_an_announcement_is_followed_only_when_asked_to() -> None:
     heard = (
         "SessionStart hook additional context: [LOOP RESUME] Active loop detected\nNext: loopkit "
-        "wave next"
+        "next"
     )
     talk = Talk(Scenario())
     talk.messages.append({"role": "system", "content": heard})
     assert talk.hear("What is this project?") == [Text(OVER)]
-    assert commands(talk.hear("Please go on.")) == ["loopkit wave next"]
+    assert commands(talk.hear("Please go on.")) == ["loopkit next"]
 
 
 def test_after_a_compaction_the_announcement_counts_and_not_the_restored_commands() -> None:

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from tests.client.harness import EVERYTHING, Headless, Sandbox, Terminal
+from tests.client.harness import EVERYTHING, Headless, Sandbox, Terminal, wait_for
 from tests.client.model import SMALL_USAGE, Pause, Turn, calls_of
 from tests.client.scenarios import REQUEST, greeting, greetings
 from tests.client.test_whole_loop import CARD, OPT_IN, assert_complete
@@ -84,7 +84,7 @@ def test_the_words_after_loop_resume_choose_the_loop(place) -> None:
     for text, more in ((REQUEST, ()), ("Rename the logo", ("--beside",))):
         done = here.loopkit("start", *more, "--task-file", "-", session=gone, given=text)
         assert done.returncode == 0, done.stdout + done.stderr
-    pause = here.model.pause_before("loopkit score")
+    pause = here.model.pause_before("loopkit submit")
     run = here.start("/loop:resume 001; $(touch pwned) `touch pwned` greet")
     pause.wait()
     here.kill(run)
@@ -109,11 +109,11 @@ def interrupted(here: Sandbox, terminal: Terminal, words: str, before: str) -> N
 def test_compact_and_clear_in_the_middle(place, tmux) -> None:
     here = place(greetings())
     terminal = here.terminal(allowed=EVERYTHING)
-    interrupted(here, terminal, f"/loop:start {REQUEST}", "loopkit review --wave 1")
+    interrupted(here, terminal, f"/loop:start {REQUEST}", "loop:implementation-T-003")
     before = here.state["owner"]["session_id"]
     terminal.say("/compact")
     terminal.see("(?i)compacted")
-    interrupted(here, terminal, "Please go on.", "loopkit review --thorough")
+    interrupted(here, terminal, "Please go on.", "loop:thorough_review")
     assert len(here.events("wave_opened")) == 2
     assert here.state["owner"]["session_id"] == before
     terminal.say("/clear")
@@ -150,6 +150,8 @@ def test_the_native_list_follows_and_another_session_is_never_held(place) -> Non
         "T-003": "in_progress",
     }
     assert "TaskUpdate" in run.init["tools"]
+    # the reviewer of the first wave works beside the second one
+    wait_for("its answer", lambda: len(here.events("subagent_stopped")) == 3)
     before = fingerprint(here.project / ".loop")
     other = here.run("What is this project?")
     assert len(announcements(other)) <= 1

@@ -7,7 +7,17 @@ from typing import Any
 
 from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import in_turn, write
-from tests.client.scenarios import PANEL, REQUEST, SHAPE, greetings
+from tests.client.scenarios import (
+    CODED,
+    CRITERIA,
+    PANEL,
+    REQUEST,
+    TESTED,
+    asked,
+    greetings,
+    judged,
+    piece,
+)
 from tests.client.test_judgement import order_of
 
 CARD = "</loop-complete>"
@@ -20,10 +30,6 @@ DECISION = {
     "consequences": "no metadata",
     "files": ["list.txt"],
 }
-
-
-def piece(description: str, verify: str, **more: Any) -> dict:
-    return {"description": description, "complexity": "simple", "verify": verify, **more}
 
 
 PLAN = {
@@ -71,22 +77,6 @@ REPLAN = {
 }
 
 
-def judged(score: int, feedback: str = "seen", **more: Any) -> dict:
-    """A supervisor's answer; what it approves and recommends is nonsense on purpose, the score
-    decides."""
-    word = "reject" if score >= 70 else "approve"
-    return {
-        "score": score,
-        "approved": score < 70,
-        "recommendation": word,
-        "feedback": feedback,
-        **more,
-    }
-
-
-TESTED = {"status": "passed", "testsRun": 1, "testsPassed": 1, "testsFailed": 0}
-CODED = {"status": "complete", "summary": "wrote the file, see the check"}
-
 WORK = {
     "T-001": [write("list.txt", "greetings:\n")],
     "T-002": [write("hello.txt", "hello\n")],
@@ -94,11 +84,8 @@ WORK = {
     "T-005": [write("list.txt", "greetings:\nhello\n")],
     "T-006": [write("list.txt", "greetings:\nhello\nbonjour\n")],
 }
-THOROUGH = {
-    "score": 8,
-    "experts": ["test-first-developer", "api-designer", "security-reviewer"],
-    "findings": [],
-}
+#: The criteria of a work without a list.
+NO_LIST = [CRITERIA[0], {**CRITERIA[1], "proof": "grep -q bonjour bonjour.txt"}]
 CONTRADICTED = {
     "severity": "BLOCKER",
     "issue": "list.txt:1 has a heading, decision 1 says that the files hold greetings only",
@@ -155,16 +142,10 @@ def kinds(here: Sandbox, task: str) -> list[str]:
 
 def test_a_supervised_loop_in_the_real_client(place: Any) -> None:
     here = supervised(place)
-    here.model.scenario.answers |= {
-        r"^loopkit review --thorough.*--file -": in_turn(
-            {**THOROUGH, "findings": [CONTRADICTED]}, THOROUGH
-        ),
-        r"^loopkit panel .*--file -": PANEL,
-        r"^loopkit shape --accept": SHAPE,
+    here.model.scenario.replies |= {
+        r"thorough_review \d+": in_turn({"findings": [CONTRADICTED]}, {"findings": []}),
+        "diagnosis T-003": {"decision": "perhaps", "reasoning": ""},  # then a panel is due
     }
-    here.model.scenario.replies["diagnosis T-003"] = (
-        "decision: perhaps\nreasoning: ''\n"  # then a panel is due
-    )
     here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here)
     roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here)
@@ -250,12 +231,7 @@ def test_supervised_in_a_terminal_where_agents_report_from_the_background(
         "T-002": [write("bonjour.txt", "bonjour\n")],
     }
     scenario.replies |= {"plan": {"tasks": tasks}, "verification T-002": judged(90)}
-    scenario.answers |= {
-        r"^loopkit review --thorough.*--file -": THOROUGH,
-        r"^loopkit shape --accept": SHAPE.replace(
-            "grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"
-        ),
-    }
+    scenario.forms["request"] = asked(NO_LIST, [])
     terminal = here.terminal(allowed=EVERYTHING)
     terminal.say(f"/loop:start {REQUEST}")
     terminal.wait("the end", lambda: here.state.get("status") in ("completed", "failed", "paused"))
@@ -274,11 +250,6 @@ def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
         "T-001": [write("hello.txt", "hello\n")],
         "T-002": [write("bonjour.txt", "bonjour\n")],
     }
-    scenario.replies = {
-        "plan": {"tasks": tasks},
-        "verification plan": "status: APPROVED\nfindings: []\n",
-    }
-    scenario.reports = {"loop:review": "build: none\ntests: passed\nfindings: []"}
     reviewed = {"build": "none", "tests": "passed", "findings": []}
     finding = {
         "severity": "Major",
@@ -287,17 +258,14 @@ def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
         "guidance": "add one",
     }
     changes = {"T-001": "approved", "T-002": "changes"}
-    scenario.answers |= {
-        r"^loopkit shape --accept": SHAPE.replace(
-            "grep -q bonjour list.txt", "grep -q bonjour bonjour.txt"
+    scenario.forms["request"] = asked(NO_LIST, [])
+    scenario.replies = {
+        "plan": {"tasks": tasks},
+        "verification plan": {"status": "APPROVED", "findings": []},
+        r"review.*": in_turn(
+            {**reviewed, "verdicts": changes, "findings": [finding]},
+            {**reviewed, "verdicts": {"T-002": "approved"}},
         ),
-        r"^loopkit review --plan --file -": {"status": "APPROVED", "findings": []},
-        r"^loopkit review --wave 1 --file -": {
-            **reviewed,
-            "verdicts": changes,
-            "findings": [finding],
-        },
-        r"^loopkit review --wave 2 --file -": {**reviewed, "verdicts": {"T-002": "approved"}},
     }
     here.run(f"/loop:start {REQUEST}", allowed=EVERYTHING)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()

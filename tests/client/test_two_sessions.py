@@ -7,10 +7,10 @@ import os
 import re
 from pathlib import Path
 
-from tests.cli.kit import Project, task
+from tests.cli.kit import SHAPE, Project, task
 from tests.client.harness import EVERYTHING, Sandbox, Told, wait_for
 from tests.client.model import Reply, Text, Tool, Turn, bash
-from tests.client.scenarios import REQUEST, SHAPE, greetings
+from tests.client.scenarios import REQUEST, greetings
 from tests.client.test_sessions import holds
 
 ONE = "11111111-1111-4111-8111-111111111111"

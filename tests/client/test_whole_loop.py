@@ -9,6 +9,7 @@ from tests.client.scenarios import REQUEST, greeting, greetings, talk_only
 OPT_IN = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 # the end of the completion card; /loop:start itself names only its beginning
 CARD = "</loop-complete>"
+AUTO = ("--permission-mode", "auto")
 # In a terminal the client starts every agent in the background unless this is off.
 FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
 
@@ -34,8 +35,8 @@ def assert_complete(here: Sandbox) -> None:
     assert here.git("status", "--porcelain", "README.md") == ""
 
 
-def test_headless_with_nothing_but_verify_and_edits_approved(place) -> None:
-    here = place(greetings(reports={}))  # reviewers read their briefs
+def test_headless_with_nothing_but_edits_approved(place) -> None:
+    here = place(greetings())
     run = here.run(f"/loop:start {REQUEST}", allowed=APPROVED)
     assert run.result["is_error"] is False and run.result["subtype"] == "success"
     assert not run.init.get("plugin_errors")
@@ -74,6 +75,26 @@ def test_in_a_terminal_with_task_tools_and_agents_in_the_background(place, tmux)
     # turns end while agents run: these stops are let through, and the loop goes on
     assert [one for one in here.model.records if "(waiting for" in str(one.reply)]
     assert "overrid" not in terminal.history
+
+
+def test_in_auto_mode_headless(place) -> None:
+    here = place(greeting())
+    run = here.run(f"/loop:start {REQUEST}", *AUTO, allowed=())
+    assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
+    assert run.result["permission_denials"] == [] and here.model.unanswered == []
+
+
+def test_in_auto_mode_in_a_terminal_with_one_dialog(place, tmux) -> None:
+    here = place(greeting())
+    here.allow_checks()
+    terminal = here.terminal(*AUTO, allowed=())
+    terminal.say(f"/loop:start {REQUEST}")
+    terminal.see("runs the project's own code")
+    terminal.keys("Enter")
+    terminal.wait("the end of the turn", lambda: here.model.heard(CARD))
+    assert here.state["status"] == "completed" and here.model.unanswered == []
+    # agents run in the background: their reports wake the session
+    assert [one for one in here.model.records if "(waiting for" in str(one.reply)]
 
 
 def test_a_fresh_home_prepares_loopkit_by_itself(place) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.request import aspects, intake, topics
 from loopkit.core.review import panel
 from loopkit.store import profiles
@@ -22,7 +22,7 @@ def judged(row: dict) -> dict:
     """Spec, fit, shape, aspects, panel and types of proof of one request, from its scores, topics
     and kind of work."""
     book = Book(task=row["text"])
-    values = dict(zip(score.DIMENSIONS, row["scores"], strict=True))
+    values = dict(zip(stage.DIMENSIONS, row["scores"], strict=True))
     book.do(intake.scored, {**values, "kind": row["kind"], "topics": ", ".join(row["topics"])})
     scores, chosen = book.state.scores or {}, aspects.chosen(book.state)
     named = topics.ranked(topics.of_loop(book.state), topics.kind_of(book.state), ())

@@ -11,10 +11,10 @@ from loopkit.core.journal.errors import NotYet
 from loopkit.core.journal.events import Event
 from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import batch_review, gate, panel, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from loopkit.core.steps.events import LOOP
 from loopkit.core.steps.policies import planning
 
@@ -59,7 +59,7 @@ PANEL = {
 
 #: What deciders get as it was submitted: by which schema a command reads it.
 SUBMITTED: dict[Callable, str] = {
-    **dict.fromkeys((work.submit, work.replaced, work.split), "tasks"),
+    **dict.fromkeys((drafts.submit, drafts.replaced, drafts.split), "tasks"),
     **dict.fromkeys((panel.recorded, panel.clarified, panel.planned), "panel"),
     **dict.fromkeys((review.thorough, batch_review.judged), "review"),
     planning.planned: "plan",
@@ -121,7 +121,7 @@ class Book:
         try:
             changes = decide(self.state, *rows, **named)
         except NotYet as refusal:
-            refusal.next_comes(nextstep.command(self.state))
+            refusal.next_comes(due.command(self.state))
             raise
         lines = [*changes, *stage.asked_again(self.state, changes)]
         LOOP.check([Event(kind, data, "", "") for kind, data in lines])
@@ -146,7 +146,7 @@ class Book:
 
     def planned(self, *rows: dict) -> Book:
         self.shaped()
-        self.do(work.submit, list(rows) or [task()])
+        self.do(drafts.submit, list(rows) or [task()])
         return self
 
     def wave(self) -> list:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit import replies
-from loopkit.core.plan import roles, work
+from loopkit.core.plan import events, work
 from loopkit.core.review import review
-from loopkit.core.steps import answers, attempts, briefing, due, kinds, nextstep, resumption, waves
+from loopkit.core.steps import answers, attempts, briefing, due, kinds, resumption, waves
 from loopkit.core.steps.kinds import Step
 from tests.core.kit import Book, outcome
 
@@ -79,8 +79,8 @@ def asked(one: Step) -> Asked:
 
 def named(kind: str, target: str | None) -> Step:
     """The step that a reply of this kind answers."""
-    of = {roles.OF_PLAN: kinds.PLAN_VERDICT, roles.OF_GOAL: kinds.GOAL_VERDICT}
-    if kind == roles.VERIFICATION:
+    of = {events.OF_PLAN: kinds.PLAN_VERDICT, events.OF_GOAL: kinds.GOAL_VERDICT}
+    if kind == events.VERIFICATION:
         kind = of.get(target or "", kinds.VERDICT)
     return kinds.step(kind, target)
 
@@ -164,7 +164,7 @@ class Roles(Book):
         `answer` gives for its step. Gives the number of steps; fails where it takes too many or
         nothing moves."""
         for count in range(steps):
-            command = nextstep.command(self.state)
+            command = due.command(self.state)
             if (
                 command is None
                 or self.state.session.status != "running"
@@ -174,7 +174,7 @@ class Roles(Book):
             before = self.state.lines
             self.follow(command, answer)
             assert self.state.lines > before, (command, self.wanted)
-        raise AssertionError(f"no end after {steps} steps: {nextstep.command(self.state)}")
+        raise AssertionError(f"no end after {steps} steps: {due.command(self.state)}")
 
     def follow(self, command: str, answer: Callable[[Asked], dict]) -> None:
         words = command.split()
@@ -184,7 +184,7 @@ class Roles(Book):
             for one in self.ask() or [asked(one) for one in due.outstanding(self.state)]:
                 if self.killed():
                     return
-                if roles.key(one.kind, one.task) in self.wanted:
+                if events.key(one.kind, one.task) in self.wanted:
                     self.answer(one, answer(one))  # unless an earlier reply has ended the loop
         elif command == "loopkit wave close":
             self.close()
@@ -225,7 +225,7 @@ class Roles(Book):
         (`check`)."""
         given = dict(given)
         passes = given.pop("check", True)
-        if one.kind == roles.TEST:
+        if one.kind == events.TEST:
             self.check(one.task, passes)
         text = given.pop("invalid", None)
         if text is None:

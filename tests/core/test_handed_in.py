@@ -11,7 +11,7 @@ from loopkit.core.evidence import baseline
 from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import gate, review
 from loopkit.core.steps import attempts
 from loopkit.core.steps.policies import planning
@@ -35,10 +35,10 @@ def reviewed() -> Book:
 
 
 WAYS_IN: dict[str, Callable] = {
-    "task add": lambda: Book().shaped().do(work.submit, [task(verify=EMPTY)]),
-    "task add --replace": lambda: Book().planned().do(work.replaced, [task(verify=EMPTY)]),
-    "task set": lambda: work.changed(Book().planned().state, "T-001", EMPTY, None, None),
-    "task split": lambda: Book().planned().do(work.split, "T-001", [task(verify=EMPTY)]),
+    "task add": lambda: Book().shaped().do(drafts.submit, [task(verify=EMPTY)]),
+    "task add --replace": lambda: Book().planned().do(drafts.replaced, [task(verify=EMPTY)]),
+    "task set": lambda: drafts.changed(Book().planned().state, "T-001", EMPTY, None, None),
+    "task split": lambda: Book().planned().do(drafts.split, "T-001", [task(verify=EMPTY)]),
     "a planner's plan": lambda: Book().shaped().do(planning.planned, {"tasks": [PIECE] * 3}),
     "a replan": lambda: replies.check("replan", {"analysis": "a", "subtasks": [PIECE]}),
     "review --thorough": lambda: Book().worked().review([{**FINDING, "verify": EMPTY}]),

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from loopkit.core.evidence import proofs
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.request import aspects
 from tests.core import judge
 
@@ -25,7 +25,7 @@ def test_what_is_chosen(row: dict) -> None:
     assert aspects.faults(found["aspects"]) == []
     assert 2 <= len(found["panel"]) <= 4 and len(set(found["questions"])) == len(found["panel"])
     assert not set(found["proofs"]) & set(proofs.UNSEEN)
-    assert (found["shape"] is None) == (found["fit"] < score.FIT_COLLEAGUE)
+    assert (found["shape"] is None) == (found["fit"] < stage.FIT_COLLEAGUE)
 
 
 def test_they_are_of_all_sorts() -> None:
@@ -58,13 +58,13 @@ def test_two_runs_give_the_same() -> None:
     ("values", "learnings", "fit", "chosen"),
     [
         ((1, 1, 1, 1, 0), 2, 24, None),  # 24 is blocked, also where the spec is overruled
-        ((1, 1, 1, 1, 1), 0, 25, score.COLLEAGUE),
-        ((1, 1, 1, 1, 1), 2, 29, score.COLLEAGUE),
-        ((2, 1, 1, 1, 1), 0, 30, score.TOOL_REVIEW),
-        ((2, 2, 1, 1, 1), 2, 39, score.TOOL_REVIEW),
-        ((2, 2, 2, 1, 0), 0, 40, score.TOOL),
+        ((1, 1, 1, 1, 1), 0, 25, stage.COLLEAGUE),
+        ((1, 1, 1, 1, 1), 2, 29, stage.COLLEAGUE),
+        ((2, 1, 1, 1, 1), 0, 30, stage.TOOL_REVIEW),
+        ((2, 2, 1, 1, 1), 2, 39, stage.TOOL_REVIEW),
+        ((2, 2, 2, 1, 0), 0, 40, stage.TOOL),
     ],
 )
 def test_the_boundaries(values: tuple, learnings: int, fit: int, chosen: str | None) -> None:
-    scores = score.score(dict(zip(score.DIMENSIONS, values, strict=True)), learnings)
+    scores = stage.score(dict(zip(stage.DIMENSIONS, values, strict=True)), learnings)
     assert (scores.fit, scores.shape) == (fit, chosen)

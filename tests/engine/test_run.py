@@ -11,7 +11,8 @@ import pytest
 from loopkit.core.journal.errors import Refused
 from loopkit.core.steps.kinds import Step, step
 from loopkit.engine import run
-from loopkit.engine.agents import Answer, Deadlines, Prompt
+from loopkit.engine.agents import Answer, Prompt
+from loopkit.engine.process import Deadlines
 from loopkit.engine.run import Asked, Ended, Recorded, Request, Unusable
 
 CODE = [step("implementation", name) for name in ("T-001", "T-002", "T-003")]

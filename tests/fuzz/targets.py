@@ -23,12 +23,12 @@ from loopkit.core.evidence import proofs
 from loopkit.core.journal.errors import Damaged, LoopError, UsageFault
 from loopkit.core.journal.events import Event, encode
 from loopkit.core.journal.settings import POLICIES
-from loopkit.core.plan import roles
+from loopkit.core.plan import events
 from loopkit.core.request import shape
 from loopkit.core.steps import announce, snapshot
 from loopkit.core.steps.events import LOOP
 from loopkit.hooks import dispatch, log, mirror, stop
-from loopkit.render import context, loopstate, plan, progress, report
+from loopkit.render import files, report
 from loopkit.replies import reading, records
 from loopkit.store import config, journal, learnings, loops, native, transcript, trust
 from loopkit.store.origin import Origin
@@ -238,14 +238,14 @@ def book(raw: bytes) -> None:
     assert snapshot.parse(json.dumps(built).encode()) == json.loads(json.dumps(built)), (
         "not read back"
     )
-    check_text(progress.render(state))
-    course = loopstate.render(state)
+    check_text(files.progress(state))
+    course = files.loop_state(state)
     check_text(course)
     assert len(course.splitlines()) < 50, course
-    for view in (plan.render, context.render, report.render):
+    for view in (files.plan, files.context, report.render):
         check_text(view(state))
         assert len(view(state).encode("utf-8", "replace")) < 2_000_000
-    assert len(context.render(state)) < context.TOKENS * context.PER_TOKEN
+    assert len(files.context(state)) < files.TOKENS * files.PER_TOKEN
     check_text(announce.resume(built, state.session, True))
     given = {
         "session_id": state.session.owner or S1,
@@ -443,7 +443,7 @@ def reply(raw: bytes) -> None:
     """What roles answer: read to fields that fit once more, or refused on one short line; nothing
     is read out of noise."""
     text = raw.decode("utf-8", "replace")
-    for kind in roles.KINDS:
+    for kind in events.KINDS:
         try:
             found = replies.parse(kind, text)
         except replies.Invalid as error:

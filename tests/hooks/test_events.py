@@ -95,8 +95,10 @@ def test_an_unreadable_ledger_is_no_loop(project: Project, raw: bytes | None) ->
 def test_the_same_session_in_a_new_client_keeps_its_loop(project: Project) -> None:
     project.start()
     before = project.ledger.read_bytes()
-    project.session_start("compact")
+    project.session_start("resume")
     assert project.ledger.read_bytes() == before, "nothing new, nothing written"
+    project.session_start("compact")
+    assert project.lines[-1]["data"] == {"name": "compacted"}, "guidance has to be shown anew"
     project.session_start("resume", CLAUDE_PID="1")
     assert (project.session.owner, project.session.owner_pid) == (S1, 1)
     assert project.stop().held
@@ -411,9 +413,10 @@ def test_tasks_of_no_loop_may_be_completed(project: Project) -> None:
 # -- hooks.json
 
 
+#: By event the matcher and the condition of each of its hooks, where there are any.
 MATCHERS = {
-    "UserPromptExpansion": "loop:start|loop:resume",
-    "PreToolUse": "Agent|Task|SubagentHandback",
+    "UserPromptExpansion": [("loop:start|loop:resume|loop:allow", None)],
+    "PreToolUse": [("Agent|Task|SubagentHandback", None), ("Bash", "Bash(loopkit *)")],
 }
 
 
@@ -425,15 +428,19 @@ def test_every_entry_goes_through_the_launcher() -> None:
     declared = json.loads((ROOT / "hooks" / "hooks.json").read_text())["hooks"]
     events = []
     for name, groups in declared.items():
-        assert len(groups) == 1 and len(groups[0]["hooks"]) == 1
-        entry = groups[0]["hooks"][0]
-        event = entry["command"].rpartition(" ")[2]
-        assert entry == {
-            "type": "command",
-            "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/run" {event}',
-            "timeout": 10,
-        }
+        entries = [one for group in groups for one in group["hooks"]]
+        event = entries[0]["command"].rpartition(" ")[2]
+        found = [
+            (group.get("matcher"), one.pop("if", None))
+            for group, one in zip(groups, entries, strict=True)
+        ]
+        assert found == MATCHERS.get(name, [(None, None)])
+        for entry in entries:
+            assert entry == {
+                "type": "command",
+                "command": f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/run" {event}',
+                "timeout": 10,
+            }
         assert event.replace("_", "") == name.lower()
-        assert groups[0].get("matcher") == MATCHERS.get(name)
         events.append(event)
     assert sorted(events) == sorted(dispatch.EVENTS)

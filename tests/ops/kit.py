@@ -14,15 +14,8 @@ from loopkit.engine import run
 from loopkit.engine.agents.script import Script
 from loopkit.ops import drive, start
 from loopkit.ops.workspace import Workspace
-from tests.cli.kit import GATE, PANEL, Project, task
+from tests.cli.kit import GATE, PANEL, REQUEST, Project, task
 
-REQUEST: dict[str, Any] = {
-    "scores": dict.fromkeys(("outcome", "scope", "constraints", "success", "done"), 2),
-    "kind": "build",
-    "title": "Rate limiting",
-    "criteria": [{"text": "there is a limit", "proof": "test -f limiter.txt"}],
-    "must_nots": [{"text": "a route changes"}, {"text": "a dependency is added"}],
-}
 PASSED = {"reply": {"experts": ["a", "b", "c"], "findings": []}}
 #: What is answered in every loop.
 ALWAYS: dict[str, Any] = {

@@ -29,6 +29,9 @@ class Course(Case):
     def meanwhile(self, record: run.Record) -> None:
         """Something happens beside the loop."""
 
+    def heed(self) -> None:
+        """What agents do otherwise once the person has answered."""
+
     def go(self) -> run.Ended:
         end = run.Ended(run.FAILED)
         for record in self.records():
@@ -44,6 +47,7 @@ class Course(Case):
             self.project.lk("rollback", end.step.subject)
         elif end.step.kind == kinds.ANSWER and self.answer:
             self.project.ok("answer", self.answer)
+            self.heed()
         else:
             return end
         return self.go()
@@ -127,6 +131,9 @@ class FlipFlop(Course):
                 *says("d", "good"),
             ],
         }
+
+    def heed(self) -> None:
+        self.steps["implementation T-004"] = says("d", "good")
 
     def meanwhile(self, record: run.Record) -> None:
         if isinstance(record, run.Answered) and record.step.subject == "T-004" and not self.seen:

@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts
@@ -135,7 +135,7 @@ def test_the_shape_and_the_tasks_are_accepted():
     book = Book()
     book.score()
     book.do(intake.shaped, given("shape").here_document)
-    book.do(work.submit, record(given("task")))
+    book.do(drafts.submit, record(given("task")))
     assert [one.blocked_by for one in book.state.tasks.values()] == [(), ("T-001",)]
     assert {name for one in book.state.tasks.values() for name in one.criteria} <= set(
         book.state.criteria

@@ -88,7 +88,7 @@ def test_the_clients_own_estimate_of_what_every_session_pays(run, capsys):
 
 def test_the_clients_shell_check_lets_every_example_through(client, data, tmp_path):
     commands = [call.text for call in calls_with_here_document()]
-    # the reason why we ask for YAML
+    # the reason why we ask for YAML: where no hook answers
     refused = 'loopkit panel T-003 --file - <<\'EOF\'\n{"consensus": "JSON"}\nEOF'
     said = Scenario(
         deviate=lambda turn: (
@@ -96,19 +96,12 @@ def test_the_clients_shell_check_lets_every_example_through(client, data, tmp_pa
         )
     )
     with sandbox(tmp_path / "place", Path(client), data, said) as here:
-        run = here.run(
-            "Go.",
-            allowed=[
-                f"Bash(loopkit {one} *)" for one in ("gate", "panel", "review", "shape", "task")
-            ],
-        )
+        run = here.run("Go.", allowed=["Bash(loopkit *)"])
         results = [
             event.text for event in here.model.records[-1].turn.events if event.kind == "result"
         ]
         denied = [one["tool_input"]["command"] for one in run.result["permission_denials"]]
-    assert denied == [refused], (
-        "if it lets JSON through by now, this test and the examples in YAML are out of date"
-    )
+    assert denied == [refused], "if it lets JSON through by now, this test is out of date"
     assert ["there is no loop in this project" in one for one in results] == [True] * len(
         commands
     ) + [False]

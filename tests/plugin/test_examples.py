@@ -11,7 +11,7 @@ import pytest
 from loopkit import replies
 from loopkit.core.journal import parts
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, review
 from loopkit.replies import records
 from tests.core.kit import Book, task
@@ -66,7 +66,7 @@ def test_a_plan_is_taken_by_whoever_hands_it_in() -> None:
     text = (examples.ROOT / "agents/planner.md").read_text(encoding="utf-8")
     ((name, example),) = examples.found(text)
     assert name == "plan"
-    work.submit(Book().shaped().state, replies.check("tasks", json.loads(example)["tasks"]))
+    drafts.submit(Book().shaped().state, replies.check("tasks", json.loads(example)["tasks"]))
     roles = Roles()
     roles.ask()
     assert "task_added" in roles.kinds("plan", None, replies.parse("plan", example))

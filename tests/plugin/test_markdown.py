@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.request import aspects
 from loopkit.store import config
 from loopkit.store.origin import Origin
@@ -225,7 +225,7 @@ def test_named_skills_agents_and_commands_exist():
         *ROOT.glob("plugins/*/README.md"),
     ]:
         for reference in re.findall(
-            r"`/?((?:loop|hope|counsel):[a-z-]+)", path.read_text(encoding="utf-8")
+            r"`/?((?:loop|hope|counsel):[a-z-]+)(?![\w-])", path.read_text(encoding="utf-8")
         ):
             assert reference in known, f"{path}: {reference}"
 
@@ -375,7 +375,7 @@ def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
             for line in kind.splitlines()
             if line[:1] == "|"
         ]
-        assert [row[0] for row in rows[2:]] == list(score.DIMENSIONS)
+        assert [row[0] for row in rows[2:]] == list(stage.DIMENSIONS)
         assert rows[0][1:] == ["0", "1", "2"] and all(len(row) == 4 and all(row) for row in rows)
 
 

@@ -72,4 +72,4 @@ def test_no_command_allows_one(document) -> None:
 
 
 def test_the_doctor_advises_none() -> None:
-    assert doctor.rules() and not [one for one in doctor.rules() if too_wide(one)]
+    assert doctor.RULES and not [one for one in doctor.RULES if too_wide(one)]

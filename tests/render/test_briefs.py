@@ -9,7 +9,7 @@ import pytest
 
 from loopkit import replies
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.steps import answers, attempts, due, kinds, waves
 from loopkit.core.steps.kinds import Step
 from loopkit.core.steps.policies import supervisor
@@ -97,7 +97,7 @@ def headings(text: str) -> list[str]:
 
 def split() -> Book:
     one = book(piece("Alpha is the whole"), piece("Beta stands beside it"), piece("Gamma too"))
-    one.do(work.split, "T-001", [task("First half", criteria=["C1"]), task("Second half")])
+    one.do(drafts.split, "T-001", [task("First half", criteria=["C1"]), task("Second half")])
     one.wave()
     return one
 
@@ -326,7 +326,7 @@ def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
 
 def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
     one = Book(approval="review", task=GOAL).shaped()
-    one.do(work.submit, [task("Alpha")])
+    one.do(drafts.submit, [task("Alpha")])
     text = brief(
         one, "verification", "plan", form="findings: []", reply="loopkit review --plan --file -"
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import gate
 from loopkit.core.steps import waves
 from loopkit.render import card
@@ -30,7 +30,7 @@ def box(rows: list[str]) -> list[str]:
 
 def test_a_long_list_is_cut() -> None:
     book = Book().planned(task("a"))
-    book.do(work.split, "T-001", [task(f"part {number}") for number in range(40)])
+    book.do(drafts.split, "T-001", [task(f"part {number}") for number in range(40)])
     while book.state.open:
         book.wave()
         for name in list(book.state.running):
@@ -115,7 +115,7 @@ def test_every_type_of_proof_fits_into_the_box() -> None:
             + f"| C{number} | {kind} | test -d x |\n"
         )
     book = Book().shaped(text=text)
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, review
 from loopkit.core.steps import attempts, waves
-from loopkit.render import context, plan, report
+from loopkit.render import files, report
 from tests.core.kit import Book, outcome, task
 
 ODD = "# no heading\n- [x] 9.9 done | `a` <!-- hidden\x1b[31m‮" + "x" * 1_000_000
@@ -40,7 +40,7 @@ def rows(text: str, heading: str) -> list[str]:
 def exported() -> Book:
     book = Book(text="x").shaped()
     book.do(
-        work.submit,
+        drafts.submit,
         [
             task("Writer module with an empty function", group="Writer", scaffold=True, files=["app/export.py"], criteria=["C1"]),
             task("Escape quotes", group="Writer", blocked_by=["#1"]),
@@ -54,7 +54,7 @@ def test_plan_md_has_the_form_of_the_rule() -> None:
     book = decided(exported())
     book.wave()
     book.verify("T-001")
-    assert plan.render(book.state).startswith(
+    assert files.plan(book.state).startswith(
         """\
 # Plan: add rate limiting
 Iteration: 1
@@ -74,9 +74,7 @@ Status: IN_PROGRESS
 - 1.2 → 2.1
 """
     )
-    assert rows(plan.render(book.state), "Decisions") == [
-        "- 001: Decision of matter 0: a generator"
-    ]
+    assert rows(files.plan(book.state), "Decisions") == ["- 001: Decision of matter 0: a generator"]
 
 
 def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None:
@@ -87,12 +85,12 @@ def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None
             "assumptions": ["one process"],
             "questions": ["per key?"],
         }
-        book.do(work.replaced, [task("a"), task("b")], said)
+        book.do(drafts.replaced, [task("a"), task("b")], said)
         book.do(
             batch_review.planned,
             {"findings": [] if count else [{"severity": "BLOCKER", "issue": "x"}]},
         )
-    text = plan.render(book.state)
+    text = files.plan(book.state)
     assert "Iteration: 2\nStatus: APPROVED\n" in text and "risk 0" not in text
     assert rows(text, "Risks") == ["- risk 1", "- assumed: one process"] and rows(
         text, "Open questions"
@@ -101,8 +99,8 @@ def test_a_revision_raises_the_iteration_and_shows_risks_and_questions() -> None
 
 def test_splits_stand_below_their_parent() -> None:
     book = exported()
-    book.do(work.split, "1.2", [task("quotes"), task("line breaks")])
-    text = plan.render(book.state)
+    book.do(drafts.split, "1.2", [task("quotes"), task("line breaks")])
+    text = files.plan(book.state)
     assert "- [ ] 1.2 Escape quotes (T-002) · depends_on: 1.1 · blocked (split)\n" in text
     assert text.index("  - [ ] 1.2.1 quotes (T-004)") < text.index("### 2 Documents")
 
@@ -117,8 +115,8 @@ def test_a_long_plan_is_bounded() -> None:
             "blockedBy": ["T-001"],
         }
         book.line("task_added", task=row)
-    text = plan.render(book.state)
-    assert len(text) < 500_000 and f"+{899 - plan.MOST_TASKS} more" in text
+    text = files.plan(book.state)
+    assert len(text) < 500_000 and f"+{899 - files.MOST_TASKS} more" in text
 
 
 # -- context.md
@@ -129,7 +127,7 @@ def test_context_md_says_what_an_agent_needs() -> None:
     book.do(decisions.avoided, LESSON)
     book.line("patterns_gathered", lines=["pattern: app/cache.py:8 stores are classes"])
     book.wave()
-    text = context.render(book.state)
+    text = files.context(book.state)
     assert text.startswith(
         "# Context: add rate limiting\nPlan: IN_PROGRESS, iteration 1 (plan.md)\nPhase: SCAFFOLD, "
         "wave 1\n"
@@ -144,7 +142,7 @@ def test_context_md_says_what_an_agent_needs() -> None:
     assert rows(text, "Current state") == ["- 0/3 tasks completed; batches: INITIALIZING"]
     book.verify("T-001")
     book.do(waves.closed)
-    assert "Ready: 1.2 T-002 Escape quotes\n" in context.render(book.state)
+    assert "Ready: 1.2 T-002 Escape quotes\n" in files.context(book.state)
 
 
 def tokens(text: str) -> float:
@@ -157,7 +155,7 @@ def test_context_md_stays_under_500_tokens_with_50_decisions(lessons: int) -> No
     for _ in range(lessons):
         book.do(decisions.avoided, {**LESSON, "what": "the key " * 40})
     book.line("patterns_gathered", lines=["pattern: app/cache.py:8 stores are classes " * 4] * 10)
-    text = context.render(book.state)
+    text = files.context(book.state)
     assert tokens(text) < 500
     if lessons <= 3:
         assert rows(text, "Key decisions")[0].startswith("- 050: "), "the newest stay longest"
@@ -175,20 +173,20 @@ def test_anti_patterns_are_the_last_to_go() -> None:
     for place in range(8):
         book.do(decisions.avoided, {**LESSON, "what": f"lesson {place} " + "x" * 60})
     book.line("patterns_gathered", lines=["p" * 200] * 10)
-    text = context.render(book.state)
+    text = files.context(book.state)
     assert len(rows(text, "Anti-patterns")) == 8 and tokens(text) < 500
 
 
 def test_a_superseded_decision_is_not_shown() -> None:
     book = decided(decided(exported()), supersedes=1, title="Write a file")
-    assert rows(context.render(book.state), "Key decisions") == ["- 002: Write a file: a generator"]
+    assert rows(files.context(book.state), "Key decisions") == ["- 002: Write a file: a generator"]
 
 
 def test_a_failed_attempt_is_part_of_the_state() -> None:
     book = exported()
     book.wave()
     book.do(attempts.failed, "1.1", "the endpoint needs a token\nand more", None)
-    assert "- 1.1 failed 1×: the endpoint needs a token\n" in context.render(book.state)
+    assert "- 1.1 failed 1×: the endpoint needs a token\n" in files.context(book.state)
 
 
 # -- report.md
@@ -260,7 +258,7 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
 # -- whatever words people and models use
 
 
-@pytest.mark.parametrize("view", [plan.render, context.render, report.render])
+@pytest.mark.parametrize("view", [files.plan, files.context, report.render])
 def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
     book = Book(task=ODD).shaped()
     row = {
@@ -293,7 +291,7 @@ def test_odd_words_break_nothing_and_stay_bounded(view: object) -> None:
     assert [line for line in text.splitlines() if line.startswith("# ")] == [text.splitlines()[0]]
 
 
-@pytest.mark.parametrize("view", [plan.render, context.render, report.render])
+@pytest.mark.parametrize("view", [files.plan, files.context, report.render])
 def test_they_can_be_made_at_every_stage(view: object) -> None:
     for book in (
         Book(),
@@ -307,6 +305,6 @@ def test_they_can_be_made_at_every_stage(view: object) -> None:
 
 def test_a_check_that_was_replaced_is_shown_in_plan_and_report() -> None:
     book = Book().planned(task("a", "pytest -q"))
-    book.do(work.changed, "T-001", "test -f a.py", None, None)
-    assert "`test -f a.py` exits 0; the check before was `pytest -q`" in plan.render(book.state)
+    book.do(drafts.changed, "T-001", "test -f a.py", None, None)
+    assert "`test -f a.py` exits 0; the check before was `pytest -q`" in files.plan(book.state)
     assert "(T-001, another check before: `pytest -q`)" in report.render(book.state)

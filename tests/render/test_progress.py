@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core.steps import attempts, waves
-from loopkit.render import progress
+from loopkit.render import files
 from tests.core.kit import Book, task
 
 
 def rendered(book: Book) -> str:
-    return progress.render(book.state)
+    return files.progress(book.state)
 
 
 def section(text: str, head: str) -> list[str]:

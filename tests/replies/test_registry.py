@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from loopkit import replies
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import UsageFault
 from loopkit.core.memory import decisions
 from loopkit.core.request import clarify
@@ -418,4 +418,4 @@ def test_lists_that_core_knows_are_those_of_the_models() -> None:
     assert replies.schema("gate")["properties"]["kind"]["enum"] == list(gate.POINTS)
     assert replies.schema("lesson")["properties"]["source"]["enum"] == list(decisions.SOURCES)
     assert set(clarify.FIELDS) < set(replies.schema("clarification")["properties"])
-    assert set(score.DIMENSIONS)
+    assert set(stage.DIMENSIONS)

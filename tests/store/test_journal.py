@@ -16,7 +16,7 @@ from loopkit.core.journal.events import Event, EventType, Table, encode
 from loopkit.store import journal
 
 if TYPE_CHECKING:
-    from loopkit.core.journal.kinds import Count, Text
+    from loopkit.core.journal.events import Count, Text
 
 STAMP = "2026-12-01T09:30:00Z"
 

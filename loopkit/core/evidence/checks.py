@@ -9,16 +9,21 @@ from collections import namedtuple
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from . import command, tiers
+from . import command
 
 TEST, LINT, TYPES, BUILD = "test", "lint", "types", "build"
 KINDS = (TEST, LINT, TYPES, BUILD)
 #: The tier in which a check of a kind is expected to end.
-TIER = {TEST: tiers.STANDARD, LINT: tiers.QUICK, TYPES: tiers.STANDARD, BUILD: tiers.THOROUGH}
+TIER = {
+    TEST: command.STANDARD,
+    LINT: command.QUICK,
+    TYPES: command.STANDARD,
+    BUILD: command.THOROUGH,
+}
 
 #: A command that a project defines or its tools make standard. kind: one of KINDS · command: one
-#: line, run without a shell at the project's root · tier: of tiers.py · why: the file, and the key
-#: in it, that tell of it.
+#: line, run without a shell at the project's root · tier: of command.py · why: the file, and the
+#: key in it, that tell of it.
 Check = namedtuple("Check", "kind command tier why")
 
 #: A script that changes files is no check, one that waits for changes never ends.
@@ -43,7 +48,7 @@ def kind_of(table: dict, name: str, body: str = "") -> tuple[str, str] | None:
     body = body[:_LONGEST].strip()
     if body and (command.is_idle_script(_FAILS.sub("", body)) or _WATCHES.search(body)):
         return None
-    tier = TIER.get(kind, tiers.THOROUGH)
+    tier = TIER.get(kind, command.THOROUGH)
     if kind not in KINDS:
         kind = next(
             (other for other, words in table["bodies"].items() if re.search(words, body)), TEST

@@ -1,4 +1,5 @@
-"""Verification commands: one line, split as a shell would, run without one."""
+"""Verification commands: one line, split as a shell would, run without one; the tiers of how long
+they take."""
 
 from __future__ import annotations
 
@@ -152,3 +153,36 @@ def same(stored: str, given: list[str]) -> bool:
 def quote(arguments: list[str]) -> str:
     """The arguments as one line that `split` takes apart again."""
     return shlex.join(arguments)
+
+
+# -- tiers: how long a check may take, and when a wider one is due
+
+QUICK, STANDARD, THOROUGH = "quick", "standard", "thorough"
+#: Seconds that a check of a tier may take, narrowest tier first.
+SECONDS = {QUICK: 5, STANDARD: 30, THOROUGH: 120}
+#: Failures of the standard tier, one after the other, after which the thorough one is due.
+STANDARD_FAILURES = 3
+#: What the journal keeps of a check that ran.
+OUTCOME = ("passed", "exit", "log", "seconds", "head", "files")
+
+
+def due_tier(failures: int) -> str:
+    """The tier to look in after so many failures in a row."""
+    if failures <= 0:
+        return QUICK
+    return STANDARD if failures <= STANDARD_FAILURES else THOROUGH
+
+
+def tier_of(seconds: float) -> str | None:
+    """The narrowest tier with room for a check of that duration, or None."""
+    return next((name for name, most in SECONDS.items() if seconds < most), None)
+
+
+def remark(tier: str, seconds: float) -> str | None:
+    """A word on a check that took as long as its tier allows or longer, or None."""
+    if seconds < SECONDS[tier]:
+        return None
+    wider = tier_of(seconds)
+    room = f"it is a check of the {wider} tier" if wider else "no tier has room for that"
+    limit = f"a {tier} check takes under {SECONDS[tier]} s"
+    return f"slow: {seconds:.1f} s, {limit}; {room}, narrow it if you can"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from ..journal.errors import UsageFault
-from . import command, scripts, tiers, toolchains
+from . import command, scripts, toolchains
 from .checks import KINDS, Check, Folder
 
 
@@ -95,7 +95,7 @@ def _named(part: object, lists: dict, files: Sequence[str] = ()) -> Iterator[tup
 
 def wider(found: list[Check], tier: str, but: str) -> list[str]:
     """Up to three commands for when `but` keeps failing: of the tier, or of the next narrower."""
-    names = list(tiers.SECONDS)
+    names = list(command.SECONDS)
     for name in reversed(names[: names.index(tier) + 1]):
         fitting = [row.command for row in found if row.tier == name and row.command != but]
         if fitting:

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from ..journal.events import EventType, Fields
-from ..journal.task import Evidence
+from ..journal.events import EventType
+from ..journal.task import Check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Amount, Flag, Text, Whole
+    from ..journal.events import Text, Whole
     from ..journal.state import LoopState
-
-
-class Check(Fields):
-    """A check that ran. tier: of evidence/tiers, none in journals older than tiers."""
-
-    passed: Flag = False
-    exit: Whole = 1
-    log: Text = ""
-    seconds: Amount = 0.0
-    head: Text | None = None
-    files: dict[str, Text] = {}
-    tier: Text | None = None
-
-    def evidence(self, at: str, line: int) -> Evidence:
-        """The same as a record of the state."""
-        seen = {name: getattr(self, name) for name in Check.fields()}
-        return Evidence(**{**seen, "at": at, "line": line, "tier": self.tier or ""})
 
 
 class CriterionVerified(Check, EventType):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from . import rows, scripts, tiers
+from . import command, rows, scripts
 from .checks import BUILD, LINT, TEST, TYPES, Check, Folder, check, inside
 
 
@@ -176,7 +176,7 @@ def dotnet(here: Folder) -> Iterator[Check]:
     if solutions or any(tested.search(here.files[project]) for project in projects):
         yield check(TEST, f"dotnet test{target}", why)
     if solutions or not here.name:
-        yield check(LINT, f"dotnet format{target} --verify-no-changes", why, tiers.STANDARD)
+        yield check(LINT, f"dotnet format{target} --verify-no-changes", why, command.STANDARD)
     yield check(BUILD, f"dotnet build{target}", why)
 
 

@@ -14,11 +14,11 @@ from ..journal.events import EventType, on
 from ..journal.parts import BEFORE, FAILED, PASSED, Batch, Checkpoint, Outcome
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
 from ..plan import events as plan
-from ..plan.roles import TaskDiagnosed
+from ..plan.events import TaskDiagnosed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Flag, Number, ObjectId, Text
+    from ..journal.events import Count, Flag, Number, ObjectId, Text
     from ..journal.state import LoopState
 
 # -- what happens in an open wave

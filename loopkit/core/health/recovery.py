@@ -6,7 +6,7 @@ from collections import namedtuple
 
 from ..journal import parts, prose
 from ..journal import task as tasks
-from ..plan import graph
+from ..plan import outline
 from ..plan.escalation import IMPOSSIBLE, REPLAN
 from . import monitor
 
@@ -115,7 +115,7 @@ def _dependencies(state: LoopState, task_id: str, waits: dict[str, list[str]]) -
         if name not in state.tasks or name == task_id:
             continue
         waits[task_id].append(name)
-        if graph.cycle_from(task_id, waits):
+        if outline.cycle_from(task_id, waits):
             waits[task_id].pop()
         else:
             added.append(name)
@@ -128,7 +128,7 @@ def _blocked(state: LoopState) -> Play | None:
         return None
     if state.history.used.get(parts.BLOCKED, 0) < monitor.MOST_RECOVERIES:
         for name in names:
-            if _dependencies(state, name, graph.waits(state.tasks)):
+            if _dependencies(state, name, outline.waits(state.tasks)):
                 return Play(parts.BLOCKED, parts.WAIT, name, "it waits for a task of this loop")
     return None if state.workable else _ask(parts.BLOCKED, "only a person can go on")
 
@@ -142,7 +142,7 @@ def settled(state: LoopState) -> list[Change]:
         return _asked(state, play)
     changes: list[Change] = []
     freed = left = 0
-    known = graph.waits(state.tasks)
+    known = outline.waits(state.tasks)
     for name in blocked(state):
         blockers = _dependencies(state, name, known)
         if not blockers:

@@ -5,6 +5,9 @@ An event type is a class: its name on disk is the class's in small letters (`Tas
 task_started), its annotations are the fields with their kinds and defaults (one without a default
 is required), `fold` is what it changes. Others that follow from it stand in functions under `on`.
 A `Table` holds the types of one kind of log.
+
+A type checker sees the kinds in annotations as plain types. At run time each name is a `Kind`: a
+rule that a value fits, and what it becomes for the fold.
 """
 
 from __future__ import annotations
@@ -12,13 +15,25 @@ from __future__ import annotations
 import json
 from collections import namedtuple
 
-from . import kinds
-
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
     from typing import Any
+
+    Text = str
+    TaskId = str
+    ObjectId = str
+    WorktreePath = str
+    StageName = str
+    TextOrTexts = str | list[str]
+    Whole = int
+    Count = int
+    Number = int
+    Amount = float
+    Figures = list[float]
+    Flag = bool
+    Anything = Any
 
 VERSION = 1
 
@@ -27,6 +42,133 @@ Change = tuple
 #: One line. `at`: UTC stamp; `by`: session:<id>, hook, run:<name> or person; `data`: the type's own
 #: fields.
 Event = namedtuple("Event", "type data at by")
+
+#: The stages of a loop, in their order.
+STAGES = ("intent", "shape", "decompose", "executing", "review", "complete")
+
+# -- kinds of values
+
+#: Numbers at most: what fits a double without loss, and what an amount of money, seconds or tokens
+#: can be.
+_WHOLE, _AMOUNT = 1 << 53, 1e15
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _WHOLE
+
+
+def _is_amount(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < _AMOUNT  # type: ignore[operator]
+
+
+def _is_task_id(value: object) -> bool:
+    """`T-` and up to ten digits, as task.number takes them."""
+    return (
+        type(value) is str
+        and value[:2] == "T-"
+        and value[2:].isdigit()
+        and value.isascii()
+        and len(value) <= 12
+    )
+
+
+def _is_worktree_path(value: object) -> bool:
+    """`worktrees/` and a name, as a task's worktree lies in the loop's folder."""
+    return (
+        type(value) is str and value[:10] == "worktrees/" and value[10:].replace("-", "").isalnum()
+    )
+
+
+def _is_object_id(value: object) -> bool:
+    """The id of an object of git's: nothing else may reach it as an argument."""
+    return type(value) is str and len(value) in (40, 64) and not value.strip("0123456789abcdef")
+
+
+def _is_text_or_texts(value: object) -> bool:
+    return type(value) is str or type(value) is list and all(type(one) is str for one in value)
+
+
+def _are_figures(value: object) -> bool:
+    """What is counted of a model, at the least the first four of pricing.COUNTED."""
+    return type(value) is list and len(value) >= 4 and all(map(_is_amount, value))
+
+
+class Kind:
+    """fits: whether a value is of this kind · make: what the fold gets of it; None: the value
+    itself · unknown: names of undeclared fields in rows within it; None: there are no rows."""
+
+    __slots__ = ("fits", "make", "unknown")
+
+    def __init__(self, fits: Any, make: Any = None, unknown: Any = None) -> None:
+        self.fits, self.make, self.unknown = fits, make, unknown
+
+    def __or__(self, none: None) -> Kind:
+        fits, make, unknown = self.fits, self.make, self.unknown
+        return Kind(
+            lambda value: value is None or fits(value),
+            make and (lambda value: None if value is None else make(value)),
+            unknown and (lambda value: () if value is None else unknown(value)),
+        )
+
+
+def kind_of(annotation: str, names: dict) -> Kind:
+    """The kind that an annotation says; `names`: those of its module."""
+    inner = annotation.removesuffix(" | None")
+    kind = NAMES.get(inner) or _kind(eval(inner, names, NAMES))
+    return kind if inner == annotation else kind | None
+
+
+def _kind(value: Any) -> Kind:
+    """Of rows: what their class says."""
+    return value if type(value) is Kind else Kind(value.fits, value, value.unknown)
+
+
+class _ListOf:
+    def __getitem__(self, of: Any) -> Kind:
+        kind = _kind(of)
+        fits, make, unknown = kind.fits, kind.make, kind.unknown
+        return Kind(
+            lambda value: type(value) is list and all(map(fits, value)),
+            make and (lambda value: list(map(make, value))),
+            unknown and (lambda value: (name for one in value for name in unknown(one))),
+        )
+
+
+class _TableOf:
+    """A table by names: `dict[str, Count]`; null stands for an empty one."""
+
+    def __getitem__(self, of: tuple) -> Kind:
+        rows = _ListOf()[of[1]]
+        fits, make, unknown = rows.fits, rows.make or list, rows.unknown
+        return Kind(
+            lambda value: value is None or type(value) is dict and fits(list(value.values())),
+            lambda value: dict(zip(value, make(value.values()))) if value else {},
+            unknown and (lambda value: unknown((value or {}).values())),
+        )
+
+
+#: What the names in annotations stand for at run time.
+NAMES: dict[str, Any] = {
+    "Text": Kind(lambda value: type(value) is str),
+    "Flag": Kind(lambda value: value is None or type(value) is bool, bool),
+    "Whole": Kind(lambda value: type(value) is int and -_WHOLE < value < _WHOLE),
+    "Count": Kind(_is_count),
+    "Number": Kind(lambda value: _is_count(value) and value != 0),
+    "Amount": Kind(_is_amount),
+    "TaskId": Kind(_is_task_id),
+    "ObjectId": Kind(_is_object_id),
+    "WorktreePath": Kind(_is_worktree_path),
+    "StageName": Kind(lambda value: value in STAGES),
+    "Figures": Kind(_are_figures),
+    "TextOrTexts": Kind(_is_text_or_texts),
+    "Anything": Kind(lambda value: True),
+    "str": str,
+    "list": _ListOf(),
+    "dict": _TableOf(),
+}
+
+
+# -- event types
 
 
 class Fields:
@@ -46,7 +188,7 @@ class Fields:
         own["data"] = data
 
     @classmethod
-    def fields(cls) -> dict[str, kinds.Kind]:
+    def fields(cls) -> dict[str, Kind]:
         """{name: kind}, worked out when they are first needed."""
         known = cls.__dict__.get("_fields")
         if known is None:
@@ -57,11 +199,11 @@ class Fields:
                 names = vars(sys.modules[base.__module__])
                 for name, kind in base.__dict__.get("__annotations__", {}).items():
                     if name[0] != "_" and name not in _INHERITED:
-                        known[name] = kinds.kind_of(kind, names)
+                        known[name] = kind_of(kind, names)
                         if not hasattr(cls, name):
                             required.append(name)
                 for kind, more in base.__dict__.get("also", {}).items():
-                    known.update(dict.fromkeys(more.split(), kinds.kind_of(kind, names)))
+                    known.update(dict.fromkeys(more.split(), kind_of(kind, names)))
             cls._fields, cls._required = known, required  # type: ignore[attr-defined]
         return known
 
@@ -133,16 +275,29 @@ class Table:
     """The event types of one kind of log: those that modules define, in the order in which they
     fold. Types of `base` are known and fold elsewhere.
 
-    Its state class has `before(event)` and `after(event)`, which every event goes through.
+    later: {what imports modules: names of all types that they define or follow}; they are imported,
+    and fold after the others, from the first event of one of these on. Its state class has
+    `before(event)` and `after(event)`, which every event goes through.
     """
 
     #: Whether a field that is declared nowhere is refused at writing: it harms no reader, so only
     #: tests ask for it.
     strict = False
 
-    def __init__(self, *modules: ModuleType, base: Table | None = None) -> None:
+    def __init__(
+        self,
+        *modules: ModuleType,
+        base: Table | None = None,
+        later: dict[Callable[[], tuple[ModuleType, ...]], str] | None = None,
+    ) -> None:
         self.types: dict[str, type[EventType]] = dict(base.types) if base is not None else {}
         self.folds: dict[str, list[Callable]] = {}
+        self._later = {
+            name: read for read, names in (later or {}).items() for name in names.split()
+        }
+        self._take(modules)
+
+    def _take(self, modules: tuple[ModuleType, ...]) -> None:
         for module in modules:
             for value in vars(module).values():
                 if getattr(value, "__module__", None) != module.__name__:
@@ -155,6 +310,14 @@ class Table:
                 for followed in getattr(value, "follows", ()):
                     self.folds.setdefault(followed.type, []).append(value)
 
+    def known(self, name: str) -> type[EventType] | None:
+        """The type of this name, if it is defined."""
+        if name in self._later:
+            read = self._later[name]
+            self._take(read())
+            self._later = {name: one for name, one in self._later.items() if one is not read}
+        return self.types.get(name)
+
     def decode(self, line: bytes) -> Event | None:
         """The event of a line, or None where the line is not one (torn, damaged, a field of another
         kind). Unknown types are events that change nothing."""
@@ -165,13 +328,13 @@ class Table:
             return None
         if type(data) is not dict or not type(name) is type(at) is type(by) is str:
             return None
-        known = self.types.get(name)
+        known = self.known(name)
         return Event(name, data, at, by) if known is None or known.fits(data) else None
 
     def check(self, events: list[Event]) -> None:
         """Raises TypeError where the program is about to write what it has not defined."""
         for event in events:
-            known = self.types.get(event.type)
+            known = self.known(event.type)
             if known is None:
                 raise TypeError(f"no event type {event.type} is defined")
             for name in known.unknown(event.data) if self.strict else ():
@@ -180,9 +343,10 @@ class Table:
     def apply(self, state: Any, event: Event) -> None:
         """Take one event into account."""
         state.before(event)
+        known = self.known(event.type)
         folds = self.folds.get(event.type)
-        if folds:
-            record = self.types[event.type](event.data, event.at)
+        if known is not None and folds:
+            record = known(event.data, event.at)
             for fold in folds:
                 fold(record, state)
         state.after(event)

@@ -1,5 +1,5 @@
 """Words of a person, a model or a file within text of ours: one line, bounded, unable to pass for
-ours."""
+ours; names of loop folders."""
 
 from __future__ import annotations
 
@@ -30,3 +30,41 @@ def count(number: int, one: str, many: str = "") -> str:
     """A number with its word: `1 issue`, `2 issues`; `many` where the plural is not the word with
     an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+# -- names of loop folders: `001-add-user-auth`
+
+_STOP = frozenset(
+    "a an the to of in on at for and or with by from into is are be it its this that we i you "
+    "please can could should "
+    "make sure so as our my your not do does when where which will would".split()
+)
+LONGEST, MOST_WORDS = 40, 5
+
+
+def slug(text: str) -> str:
+    """3-5 keywords of a request in kebab-case, ASCII, at most 40 characters; `task` where nothing
+    remains."""
+    import re  # hooks, which only clean, do without both
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", text[:2000]).encode("ascii", "ignore").decode().lower()
+    words = [word for word in re.findall(r"[a-z0-9]+", plain) if word not in _STOP]
+    result = ""
+    for word in words[:MOST_WORDS]:
+        longer = f"{result}-{word}" if result else word[:LONGEST]
+        if len(longer) > LONGEST:
+            break
+        result = longer
+    return result or "task"
+
+
+def loop_folder(number: int, text: str) -> str:
+    """`001-add-user-auth` of a loop's number and request; four digits from 1000 on."""
+    return f"{number:03d}-{slug(text)}"
+
+
+def loop_number(name: str) -> int | None:
+    """The number of a loop folder, archive or purge mark, or None for any other name."""
+    number, dash, _ = name.partition("-")
+    return int(number) if dash and len(number) >= 3 and number.isdecimal() else None

@@ -10,7 +10,7 @@ from .events import Event, EventType, Fields, Table
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
-    from .kinds import Amount, Count, Figures, Flag, StageName, Text
+    from .events import Amount, Count, Figures, Flag, StageName, Text
 
 #: Stops held on one and the same progress fingerprint before a loop counts as stalled (rule: Stop,
 #: row 7).

@@ -1,56 +1,105 @@
-"""The stage machine (intent → shape → decompose → executing → review → complete), and what every
-decider asks first."""
+"""The stages of a loop, the scores that open the first ones, and what every decider asks first."""
 
 from __future__ import annotations
 
-from . import parts, prose, score, verdict
+from collections import namedtuple
+
+from . import parts, prose, verdict
 from . import task as tasks
-from .errors import LimitReached, NotYet, Refused
-from .events import Change
-from .parts import SETTLED
-from .stages import DECOMPOSE, EXECUTING, REVIEW, SHAPE
+from .errors import LimitReached, NotYet, Refused, UsageFault
+from .events import STAGES, Change
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
     from .state import LoopState
 
+INTENT, SHAPE, DECOMPOSE, EXECUTING, REVIEW, COMPLETE = STAGES
+
+# -- spec score and fit score: the rubric, the formula, the shape that follows
+
+DIMENSIONS = ("outcome", "scope", "constraints", "success", "done")
+RUBRIC = {
+    "outcome": ("vague wish", "a metric without a target", "a target that can be measured"),
+    "scope": ("whole application", "a named module", "a named file, function or endpoint"),
+    "constraints": ("none", "general", "explicit technical limits"),
+    "success": ("none", "one way to check", "several ways"),
+    "done": ("implied", "vague end", "an end that can be observed"),
+}
+#: The kinds of work, one of which is chosen with the scores.
+BUILD, DEBUG, REFACTOR = KINDS = ("build", "debug", "refactor")
+SPEC_MINIMUM = 5
+TOOL, TOOL_REVIEW, COLLEAGUE = "tool", "tool-review", "colleague"
+FIT_TOOL, FIT_TOOL_REVIEW, FIT_COLLEAGUE = 40, 30, 25
+FAMILIARITY_EACH, FAMILIARITY_MOST = 2, 10
+
+#: A scored request: `values` by dimension (0-2), spec 0-10, fit 0-75, shape name or None where fit
+#: is too low.
+Scores = namedtuple("Scores", "values spec fit shape")
+
+
+def score(values: dict, confirmed_learnings: int) -> Scores:
+    """Scores of the five dimensions; `confirmed_learnings` is how many recalled learnings a person
+    confirmed.
+
+    Raises UsageFault where a dimension is missing or not 0, 1 or 2 (rule: Spec score, fit score).
+    """
+    for name in DIMENSIONS:
+        if values.get(name) not in (0, 1, 2):
+            raise UsageFault(f"--{name} is {values.get(name)!r}", "give 0, 1 or 2")
+    spec = sum(values[name] for name in DIMENSIONS)
+    explicit = sum(values[name] == 2 for name in ("constraints", "success", "done"))
+    familiarity = min(FAMILIARITY_EACH * confirmed_learnings, FAMILIARITY_MOST)
+    fit = 5 * spec + 5 * explicit + familiarity
+    return Scores({name: values[name] for name in DIMENSIONS}, spec, fit, shape_of(fit))
+
+
+def shape_of(fit: int) -> str | None:
+    """The shape that a fit score chooses, or None: blocked, clarify first."""
+    rows = ((FIT_TOOL, TOOL), (FIT_TOOL_REVIEW, TOOL_REVIEW), (FIT_COLLEAGUE, COLLEAGUE))
+    return next((shape for least, shape in rows if fit >= least), None)
+
+
+def needs(shape: str | None) -> tuple:
+    """What the person confirms in a shape: of `shape`, `tasks`, `wave`."""
+    by_shape = {TOOL_REVIEW: ("shape", "tasks"), COLLEAGUE: ("shape", "tasks", "wave")}
+    return by_shape.get(shape or "", ())
+
+
+# -- what the person confirms
+
 
 def confirmation(state: LoopState) -> str | None:
     """What the person still has to confirm now: `shape`, `tasks`, `wave`, or None (rule: shapes by
     fit score)."""
-    return unconfirmed(state) if state.session.status == "running" else None
+    return unconfirmed(state) if state.session.status == verdict.RUNNING else None
 
 
 def unconfirmed(state: LoopState) -> str | None:
     """The same, also while the loop is paused."""
-    needs = score.needs(state.shape)
-    if not needs:
+    wanted = needs(state.shape)
+    if not wanted:
         return None
+    attended, planning = not state.session.unattended, state.stage == DECOMPOSE
     if state.stage in (SHAPE, DECOMPOSE) and state.criteria and "shape" not in state.confirmed:
         return "shape"
-    if state.stage == DECOMPOSE and not planned(state):
+    if planning and not planned(state):
         return None  # it may still be replaced
-    if (
-        state.stage == DECOMPOSE
-        and state.tasks
-        and "tasks" not in state.confirmed
-        and not state.session.unattended
-    ):
+    if planning and state.tasks and "tasks" not in state.confirmed and attended:
         return "tasks"
-    if state.new_checks and state.stage in (EXECUTING, REVIEW) and not state.session.unattended:
-        if state.wave is None or not state.new_checks.isdisjoint(
-            (*state.running, *state.interrupted)
-        ):
-            return "tasks"
-    if (
-        "wave" in needs
-        and state.stage in (DECOMPOSE, EXECUTING)
-        and state.wave is None
-        and state.free
-    ):
-        if wave_key(state) not in state.confirmed:
-            return "wave"
-    return None
+    if attended and _new_checks_wait(state):
+        return "tasks"
+    starts = state.stage in (DECOMPOSE, EXECUTING) and state.wave is None and state.free
+    return (
+        "wave" if starts and "wave" in wanted and wave_key(state) not in state.confirmed else None
+    )
+
+
+def _new_checks_wait(state: LoopState) -> bool:
+    """Whether checks that the person has not seen are about to run."""
+    if not state.new_checks or state.stage not in (EXECUTING, REVIEW):
+        return False
+    worked_on = (*state.running, *state.interrupted)
+    return state.wave is None or not state.new_checks.isdisjoint(worked_on)
 
 
 def planned(state: LoopState) -> bool:
@@ -58,12 +107,42 @@ def planned(state: LoopState) -> bool:
     already."""
     if not state.terms.plan_reviewed or state.counts[tasks.COMPLETED]:
         return True
-    return state.supervision.standing == SETTLED
+    return state.supervision.standing == parts.SETTLED
 
 
 def wave_key(state: LoopState) -> str:
     """The name under which the next wave is confirmed: `wave-2`."""
     return f"wave-{len(state.waves) + 1}"
+
+
+def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
+    """The line that drops the person's yes to the tasks, and to the next wave, where these changes
+    bring a check that it was not given to. Where nobody can be asked it stands, as the default that
+    it is."""
+    held = [what for what in ("tasks", wave_key(state)) if what in state.confirmed]
+    if state.session.unattended or not held and not state.new_checks:
+        return []
+    ids = [name for kind, data in changes for name in _new_checks(state, kind, data)]
+    return [("confirmation_dropped", {"what": held, "ids": ids})] if ids else []
+
+
+def _new_checks(state: LoopState, kind: str, data: dict) -> list[str]:
+    """Tasks, criteria and decisions whose check is another after a change."""
+    if kind == "task_added" and data["task"].get("verify"):
+        return [data["task"]["id"]]
+    if kind == "task_changed" and data.get("verify"):
+        task = state.tasks.get(data["id"])
+        return [task.id] if task is not None and task.verify != data["verify"] else []
+    if kind == "shape_saved":
+        known = {name: criterion.command for name, criterion in state.criteria.items()}
+        rows = [row for row in data["criteria"] if row.get("command")]
+        return [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
+    if kind == "decision_recorded" and parts.command_of(data):
+        return [f"D{data['number']}"]
+    return []
+
+
+# -- what deciders ask
 
 
 def require(state: LoopState, *stages: str, doing: str) -> None:
@@ -115,15 +194,15 @@ def check_leave_intent(scores: dict | None, overruled: str | None) -> None:
     then fit alone)."""
     if scores is None:
         raise NotYet("not scored yet")
-    if scores["spec"] < score.SPEC_MINIMUM and not overruled:
+    if scores["spec"] < SPEC_MINIMUM and not overruled:
         raise Refused(
-            f"spec {scores['spec']}/10 is under {score.SPEC_MINIMUM}",
+            f"spec {scores['spec']}/10 is under {SPEC_MINIMUM}",
             "clarify (skill hope:intent) and score again, or the person says: loopkit score "
             '--overrule "<why>"',
         )
     if scores["shape"] is None:
         raise Refused(
-            f"fit {scores['fit']} is under {score.FIT_COLLEAGUE}: blocked, also when the spec was "
+            f"fit {scores['fit']} is under {FIT_COLLEAGUE}: blocked, also when the spec was "
             "overruled",
             "clarify (skill hope:intent) and score again",
         )
@@ -139,11 +218,11 @@ def check_leave_decompose(state: LoopState, most: int) -> None:
             "remove some, or start several loops",
             code="out_of_bounds",
         )
-    for task in state.tasks.values():
-        if not task.verify and task.id in state.open:
+    for task_id in state.open:
+        if not state.tasks[task_id].verify:
             raise Refused(
-                f"{task.id} has no verification command",
-                f'next: loopkit task set {task.id} --verify "<command>"',
+                f"{task_id} has no verification command",
+                f'next: loopkit task set {task_id} --verify "<command>"',
             )
     if len(state.must_nots) < 2 or not state.criteria:
         raise Refused("the shape is not fixed", "next: loopkit shape --accept -")
@@ -156,27 +235,3 @@ def check_leave_executing(state: LoopState) -> None:
     if state.open:
         first = next(iter(state.open))
         raise NotYet(f"{len(state.open)} tasks are not completed, first {first}")
-
-
-def asked_again(state: LoopState, changes: list[Change]) -> list[Change]:
-    """The line that drops the person's yes to the tasks, and to the next wave, where these changes
-    bring a check that it was not given to. Where nobody can be asked it stands, as the default that
-    it is."""
-    held = [what for what in ("tasks", wave_key(state)) if what in state.confirmed]
-    if state.session.unattended or not held and not state.new_checks:
-        return []
-    found = []
-    for kind, data in changes:
-        if kind == "task_added" and data["task"].get("verify"):
-            found.append(data["task"]["id"])
-        elif kind == "task_changed" and data.get("verify"):
-            task = state.tasks.get(data["id"])
-            if task is not None and task.verify != data["verify"]:
-                found.append(task.id)
-        elif kind == "shape_saved":
-            known = {name: one.command for name, one in state.criteria.items()}
-            rows = [row for row in data["criteria"] if row.get("command")]
-            found += [row["id"] for row in rows if known.get(row["id"]) != row["command"]]
-        elif kind == "decision_recorded" and parts.command_of(data):
-            found.append(f"D{data['number']}")
-    return [("confirmation_dropped", {"what": held, "ids": found})] if found else []

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from .errors import Refused, UsageFault
-from .record import Record
+from .events import Fields
+from .parts import Record
+
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from .events import Amount, Flag, Text, Whole
 
 PENDING, IN_PROGRESS, COMPLETED, FAILED, BLOCKED = (
     "pending",
@@ -51,7 +56,24 @@ class Evidence(Record):
     head: str | None = None
     files: dict = {}
     line: int = 0
-    tier: str = ""  # of core/evidence/tiers; "" in journals older than that
+    tier: str = ""  # of core/evidence/command; "" in journals older than that
+
+
+class Check(Fields):
+    """A check that ran. tier: of evidence/command, none in journals older than tiers."""
+
+    passed: Flag = False
+    exit: Whole = 1
+    log: Text = ""
+    seconds: Amount = 0.0
+    head: Text | None = None
+    files: dict[str, Text] = {}
+    tier: Text | None = None
+
+    def evidence(self, at: str, line: int) -> Evidence:
+        """The same as a record of the state."""
+        seen = {name: getattr(self, name) for name in Check.fields()}
+        return Evidence(**{**seen, "at": at, "line": line, "tier": self.tier or ""})
 
 
 class Task(Record):
@@ -94,7 +116,7 @@ class Task(Record):
     )
     reopened: tuple = ()  # of one that was done and is open again: (why, what fails since)
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
-    # under a supervisor (core/plan/roles.py); the newest reply of each role within the
+    # under a supervisor (core/plan/events.py); the newest reply of each role within the
     # present attempt, with its line
     turn: str = ""  # the kind of reply that the present attempt waits for
     coded: dict | None = None

@@ -7,7 +7,7 @@ from ..journal.parts import command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Text, Whole
+    from ..journal.events import Count, Text, Whole
     from ..journal.state import LoopState
 
 

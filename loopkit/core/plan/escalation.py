@@ -1,13 +1,23 @@
-"""What follows a failed attempt: the clamp table, and the level that is shown beside it."""
+"""What follows a failed attempt: the clamp table, the level that is shown beside it, and why a loop
+ends as impossible."""
 
 from __future__ import annotations
 
+from ..journal import prose
+from ..journal import task as tasks
 from ..journal.settings import (
     APPROVAL_THRESHOLD,
     MAX_REPLAN_DEPTH,
     MAX_STEP_ATTEMPTS,
     REVISION_THRESHOLD,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..journal.state import LoopState
+    from ..journal.task import Task
 
 RETRY, REPLAN, IMPOSSIBLE = "retry", "replan", "impossible"
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"
@@ -34,9 +44,8 @@ def clamp(
 def weigh(action: str, suggested: str | None) -> tuple[bool, bool]:
     """(clamped, raised): somebody suggested a dearer way out than the action, or a cheaper one;
     neither for a word that is no action."""
-    if suggested not in _DEARER:
-        return False, False
-    return _DEARER[suggested] > _DEARER[action], _DEARER[suggested] < _DEARER[action]
+    difference = _DEARER.get(suggested or "", _DEARER[action]) - _DEARER[action]
+    return difference > 0, difference < 0
 
 
 def band(
@@ -53,12 +62,78 @@ def level(score: int | None, issues: int) -> str:
     """Escalation level of a verification: score 0-100 (None: unknown) and number of issues; the
     first that fits."""
     score = 100 if score is None else score
-    if issues >= 5:
-        return "abort"
-    if issues >= 4:
-        return "critical"
-    if score < 30 or issues >= 3:
-        return "refocus"
-    if score < 50 or issues >= 2:
-        return "correct"
-    return "remind" if score < 70 else "none"
+    rows = (
+        ("abort", issues >= 5),
+        ("critical", issues >= 4),
+        ("refocus", score < 30 or issues >= 3),
+        ("correct", score < 50 or issues >= 2),
+        ("remind", score < 70),
+    )
+    return next((name for name, fits in rows if fits), "none")
+
+
+# -- why a loop ends as impossible: goal, chain of tasks, attempts, last error, what was completed
+
+#: Characters of the goal, a subject, the last error, a reasoning at most; completed tasks that are
+#: named.
+_GOAL, _SUBJECT, _ERROR, _REASONING, _NAMED = 200, 60, 300, 1000, 8
+
+
+def _line(text: str, most: int) -> str:
+    return prose.clean(" ".join(text.split()), most)
+
+
+def _goal(state: LoopState) -> str:
+    """What a loop is for, in one line: the echo of the clarified request, else its text."""
+    return _line((state.clarified or {}).get("echo") or state.text, _GOAL)
+
+
+def task_ended(
+    state: LoopState,
+    task: Task,
+    attempts: int,
+    error: str,
+    reasoning: str = "",
+    blockers: Iterable[str] = (),
+) -> str:
+    """A task failed for the last time and cannot be split any further; `attempts`: those of the
+    task itself."""
+    chain: list[str] = []
+    ancestor: Task | None = task
+    while ancestor is not None:
+        tried = prose.count(attempts if ancestor is task else ancestor.attempts, "attempt")
+        chain.insert(0, f"{ancestor.id} {_line(ancestor.subject, _SUBJECT)} ({tried})")
+        ancestor = state.tasks.get(ancestor.parent or "")
+    last = f"last error: {_line(error[-_ERROR:], _ERROR)}"
+    diagnosis = [f"diagnosis: {_line(reasoning, _REASONING)}"] if reasoning.strip() else []
+    named = _named("blockers: ", blockers, 2 * _SUBJECT)
+    chained = " → ".join(chain)
+    return "; ".join(
+        [f"goal: {_goal(state)}", chained, last, *diagnosis, *named, _completed(state)]
+    )
+
+
+def goal_ended(state: LoopState, score: int | None, feedback: str, missing: Iterable[str]) -> str:
+    """Everything is completed, the goal is not reached, and no revision of the plan is left."""
+    judged = "cannot be judged" if score is None else f"judged with {score}"
+    parts = [
+        f"goal: {_goal(state)}",
+        f"{judged} after {prose.count(state.supervision.revisions, 'plan revision')}",
+        f"feedback: {_line(feedback, _REASONING)}",
+    ]
+    return "; ".join([*parts, *_named("missing: ", missing, _SUBJECT), _completed(state)])
+
+
+def _named(label: str, texts: Iterable[str], most: int) -> list[str]:
+    rows = [_line(text, most) for text in texts]
+    return [label + ", ".join(rows[:_NAMED])] if rows else []
+
+
+def _completed(state: LoopState) -> str:
+    done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
+    text = f"{len(done)} of {len(state.tasks)} tasks were completed"
+    if not done:
+        return text
+    named = [f"{task.id} {_line(task.subject, _SUBJECT)}" for task in done[:_NAMED]]
+    more = f" and {len(done) - _NAMED} more" if len(done) > _NAMED else ""
+    return f"{text}: " + ", ".join(named) + more

@@ -1,4 +1,5 @@
-"""The plan as people see it: outline numbers of its tasks, its phase, its status.
+"""The order of tasks: what waits for what, and the plan as people see it, with outline numbers, a
+phase and a status.
 
 A number is group and position, `1.2`; groups count in the order of their first task, a subtask of
 1.2 is 1.2.1. It is given once (plan/events) and stands for the task's id wherever one is taken.
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING
 from ..journal import parts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ..journal.state import LoopState
+    from ..journal.task import Task
 
 SCAFFOLD, EXECUTE = "SCAFFOLD", "EXECUTE"
 NEEDS_CLARIFICATION, DRAFT, APPROVED = "NEEDS_CLARIFICATION", "DRAFT", "APPROVED"
@@ -70,3 +74,55 @@ def plan_status(state: LoopState) -> str:
 def iteration(state: LoopState) -> int:
     """1 for the first plan, one more for each that revised it."""
     return 1 + state.supervision.revisions
+
+
+# -- the dependency graph
+
+
+def waits(tasks: Mapping[str, Task]) -> dict[str, list[str]]:
+    """{task: what it waits for}: its blockers, and where it was split its subtasks."""
+    wanted = {name: list(task.blocked_by) for name, task in tasks.items()}
+    for name, task in tasks.items():
+        if task.parent in wanted:
+            wanted[task.parent].append(name)
+    return wanted
+
+
+def cycle_from(start: str, blocked_by: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """A circle through `start`, as `[start, …, start]` along blockers, or None."""
+    came_from: dict[str, str] = {}
+    stack = [start]
+    while stack:
+        task = stack.pop()
+        for wanted in blocked_by.get(task, ()):
+            if wanted == start:
+                path = [task]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return [*reversed(path), start]
+            if wanted not in came_from:
+                came_from[wanted] = task
+                stack.append(wanted)
+    return None
+
+
+def waves(blocked_by: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Tasks in layers, each in the first one that has all its blockers behind it.
+
+    Blockers that are no key count as done. Raises ValueError naming a cycle.
+    """
+    from graphlib import CycleError, TopologicalSorter
+
+    sorter = TopologicalSorter(dict.fromkeys(blocked_by, ()))
+    for task, wants in blocked_by.items():
+        sorter.add(task, *(wanted for wanted in wants if wanted in blocked_by))
+    try:
+        sorter.prepare()
+    except CycleError:
+        circle = next(filter(None, (cycle_from(task, blocked_by) for task in blocked_by)))
+        raise ValueError("cycle: " + " → ".join(circle)) from None
+    layers = []
+    while sorter.is_active():
+        layers.append(list(sorter.get_ready()))
+        sorter.done(*layers[-1])
+    return layers

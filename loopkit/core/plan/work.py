@@ -1,31 +1,38 @@
-"""Work on tasks: add, change, remove, complete, split. Deciders: (state, input) → journal lines;
-refusals raise."""
+"""Work on tasks: found, completed, failed, blocked, merged out of worktrees. Deciders: (state,
+input) → journal lines; refusals raise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from ..evidence import command
-from ..journal import settings, stage, stages, verdict
+from ..journal import prose, settings, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
-from . import drafts, graph, outline
+from . import outline
 
 if TYPE_CHECKING:
+    from ..journal.parts import Row
     from ..journal.state import LoopState
     from ..journal.task import Task
+
+#: Seconds without a line in the journal after which a session is no longer taken to be at work,
+#: unless its client lives.
+HEARTBEAT = 120
+#: Brings the next result into the project's own tree; says so where there is none.
+MERGE = "loopkit wave merge"
+#: Paths that a line names at the most, characters of one.
+NAMED, LONGEST_NAME = 10, 300
 
 
 def find(state: LoopState, task_id: str) -> Task:
     """The task of an id as typed (`t-3` too), or of an outline number (`1.2`). Raises UsageFault
     for neither, Refused for an unknown one."""
-    wanted = (
-        outline.named(state, task_id)
-        if outline.is_number(task_id)
-        else tasks.make_id(tasks.number(task_id))
-    )
+    if outline.is_number(task_id):
+        wanted = outline.named(state, task_id)
+    else:
+        wanted = tasks.make_id(tasks.number(task_id))
     task = state.tasks.get(wanted or "")
     if task is None:
         last = tasks.make_id(state.highest) if state.highest else "none"
@@ -37,123 +44,15 @@ def find(state: LoopState, task_id: str) -> Task:
     return task
 
 
-def submit(state: LoopState, rows: list) -> list[Change]:
-    """`task add`: checked, counted, and in the stages that take tasks; a loop in review goes back
-    to its waves."""
-    stage.running(state)
-    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="adding tasks")
-    drafts.check_criteria(state, rows)
-    drafts.check_size(state, len(rows))
-    changes = drafts.added(state, rows)
-    if state.stage == stages.REVIEW:
-        changes.append(stage.move(state, stages.EXECUTING))
-    return changes
-
-
-def replaced(state: LoopState, rows: list, proposed: dict | None = None) -> list[Change]:
-    """`task add --replace`: another plan in place of the present one, whose ids stay used; before
-    the first attempt only.
-
-    proposed: what the planner said beside its tasks (warning, risks, assumptions, questions).
-    """
-    stage.running(state)
-    stage.require(state, stages.DECOMPOSE, doing="replacing the plan")
-    begun = next(
-        (one for one in state.tasks.values() if one.attempts or one.status == tasks.COMPLETED), None
-    )
-    if begun is not None or state.waves:
-        what = f"{begun.id} has been worked on" if begun else "a wave has been opened"
-        raise Refused(
-            f"{what}, so the plan is not replaced",
-            "add, remove or split single tasks",
-            code="wrong_state",
-        )
-    drafts.check_criteria(state, rows)
-    drafts.check_size(state, len(rows) - state.planned)
-    for row in rows:
-        for one in row.get("blockedBy", ()):
-            if one[:1] != "#" and (outline.is_number(one) or tasks.number(one) <= state.highest):
-                raise Refused(
-                    f"blocked by {one}, which is replaced",
-                    "count from #1; nothing was changed",
-                    code="contradiction",
-                )
-    given = proposed or {}
-    lists = {name: list(given.get(name) or ()) for name in ("risks", "assumptions", "questions")}
-    old = list(state.tasks)
-    gone: list[Change] = [("task_removed", {"id": one}) for one in old]
-    data = {"warning": given.get("warning") or "", **lists, "replaces": old}
-    return [*gone, ("plan_proposed", data), *drafts.added(state, rows)]
-
-
-def changed(
-    state: LoopState, task_id: str, verify: str | None, blocked_by: list | None, files: list | None
-) -> list[Change]:
-    """`task set`: another command, other blockers, other files. Raises Refused for a circle, by
-    name."""
-    stage.running(state)
-    task = find(state, task_id)
-    if task.status == tasks.COMPLETED:
-        raise Refused(f"{task.id} is completed", "add another task instead", code="wrong_state")
-    data: dict = {"id": task.id}
-    if verify is not None:
-        command.accept(verify)
-        data["verify"] = verify.strip()
-    if files is not None:
-        data["files"] = drafts.paths(files)
-    if blocked_by is not None:
-        wanted = list(dict.fromkeys(find(state, one).id for one in blocked_by))
-        waits = graph.waits(state.tasks)
-        waits[task.id] = [
-            *wanted,
-            *(one.id for one in state.tasks.values() if one.parent == task.id),
-        ]
-        circle = graph.cycle_from(task.id, waits)
-        if circle:
-            raise Refused(
-                "cycle: " + " → ".join(circle),
-                "drop one of these dependencies; nothing was changed",
-                code="contradiction",
-            )
-        data["blockedBy"] = wanted
-    if len(data) == 1:
-        raise UsageFault("nothing to set", "give --verify, --blocked-by or --files")
-    return [("task_changed", data)]
-
-
-def removed(state: LoopState, task_id: str) -> list[Change]:
-    """`task remove`: a parent that was split does not wait for it any longer."""
-    stage.running(state)
-    task = find(state, task_id)
-    if task.status not in (tasks.PENDING, tasks.BLOCKED):
-        raise Refused(
-            f"{task.id} is {task.status}",
-            "only pending and blocked tasks can be removed",
-            code="wrong_state",
-        )
-    changes: list[Change] = [("task_removed", {"id": task.id})]
-    parent = state.tasks.get(task.parent or "")
-    if parent is not None and parent.block_kind == tasks.SPLIT:
-        if any(one.parent == parent.id and one.id != task.id for one in state.tasks.values()):
-            return changes + completed(state, task)[1:]
-        changes.append(
-            (
-                "task_reopened",
-                {"id": parent.id, "reason": "no subtask is left", "keep_evidence": True},
-            )
-        )
-    return changes
-
-
 def waiting_again(state: LoopState, again: Iterable[str]) -> list[Change]:
     """Completed parents of tasks that are opened again wait for their subtasks again."""
     changes: list[Change] = []
-    found = list(again)
-    for name in found:
+    opened = list(again)
+    for name in opened:
         parent = state.tasks.get(state.tasks[name].parent or "")
-        if parent is not None and parent.status == tasks.COMPLETED and parent.id not in found:
-            found.append(parent.id)
-            children = [one.id for one in state.tasks.values() if one.parent == parent.id]
+        if parent is not None and parent.status == tasks.COMPLETED and parent.id not in opened:
+            opened.append(parent.id)
+            children = [task.id for task in state.tasks.values() if task.parent == parent.id]
             changes.append(("task_split", {"id": parent.id, "subtasks": children}))
     return changes
 
@@ -166,13 +65,11 @@ def completed(
     changes: list[Change] = [("task_completed", {"id": task.id})]
     done = {task.id, *before}
     parent = state.tasks.get(task.parent or "")
-    while (
-        parent is not None and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT
-    ):
-        children = [one for one in state.tasks.values() if one.parent == parent.id]
+    while parent and parent.status == tasks.BLOCKED and parent.block_kind == tasks.SPLIT:
+        children = [child for child in state.tasks.values() if child.parent == parent.id]
         if any(
-            one.id in again or one.status != tasks.COMPLETED and one.id not in done
-            for one in children
+            child.id in again or child.status != tasks.COMPLETED and child.id not in done
+            for child in children
         ):
             break
         changes.append(("task_completed", {"id": parent.id}))
@@ -216,30 +113,24 @@ def failure(
     return ("task_failed", data)
 
 
+def _approach(state: LoopState, task: Task) -> str:
+    if task.coded is not None:
+        return str(task.coded.get("summary", ""))[:500]
+    for panel in reversed(state.panels):
+        if panel.get("task") == task.id:
+            return str(panel.get("consensus", ""))[:500]
+    return tasks.AS_DESCRIBED
+
+
 def end(state: LoopState, task: Task, failed: Change) -> list[Change]:
     """The end of the loop after a failure that leaves nothing else; no line after another one."""
-    from . import escalation, impossible
+    from . import escalation
 
     data = failed[1]
     if data["action"] != escalation.IMPOSSIBLE:
         return []
-    why = impossible.of_task(state, task, data["attempt"], data["error"])
+    why = escalation.task_ended(state, task, data["attempt"], data["error"])
     return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
-
-
-def running(state: LoopState) -> list[str]:
-    """Tasks of the open wave that still run."""
-    return [one for one in (state.wave.tasks if state.wave else ()) if one in state.running]
-
-
-def proven(task: Task) -> bool:
-    """A check of the task has passed since it was dispatched, and none has failed after it."""
-    return task.evidence is not None and task.evidence.passed and task.evidence.line > task.handed
-
-
-def checked(task: Task) -> bool:
-    """Its check has run since its agent answered."""
-    return task.evidence is not None and task.evidence.line > (task.coded or {}).get("line", 0)
 
 
 def escalated(state: LoopState, task_id: str, data: dict) -> dict:
@@ -257,13 +148,21 @@ def escalated(state: LoopState, task_id: str, data: dict) -> dict:
     }
 
 
-def _approach(state: LoopState, task: Task) -> str:
-    if task.coded is not None:
-        return str(task.coded.get("summary", ""))[:500]
-    for panel in reversed(state.panels):
-        if panel.get("task") == task.id:
-            return str(panel.get("consensus", ""))[:500]
-    return tasks.AS_DESCRIBED
+def running(state: LoopState) -> list[str]:
+    """Tasks of the open wave that still run."""
+    return (
+        [task_id for task_id in state.wave.tasks if task_id in state.running] if state.wave else []
+    )
+
+
+def proven(task: Task) -> bool:
+    """A check of the task has passed since it was dispatched, and none has failed after it."""
+    return task.evidence is not None and task.evidence.passed and task.evidence.line > task.handed
+
+
+def checked(task: Task) -> bool:
+    """Its check has run since its agent answered."""
+    return task.evidence is not None and task.evidence.line > (task.coded or {}).get("line", 0)
 
 
 def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change]:
@@ -296,72 +195,129 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
     return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
 
 
-def split(state: LoopState, task_id: str, rows: list) -> list[Change]:
-    """`task split`: subtasks one level deeper, the parent waits for them. Raises Refused where none
-    is given."""
-    stage.running(state)
-    task = find(state, task_id)
-    if task.status not in (tasks.FAILED, tasks.PENDING):
-        raise Refused(
-            f"{task.id} is {task.status}",
-            "only failed and pending tasks are split",
-            code="wrong_state",
-        )
-    if not rows:
-        raise Refused(
-            f"{task.id} cannot be split into nothing",
-            "submit at least one subtask",
-            code="unanswered",
-        )
-    deep = settings.of(state, "max_replan_depth")
-    if task.depth >= deep:
-        raise Refused(
-            f"{task.id} is {task.depth} levels deep already",
-            "work on it as it is",
-            code="out_of_bounds",
-        )
-    inherited = [one for one in task.blocked_by if one in state.open]
-    rows = [{**row, "blockedBy": [*row.get("blockedBy", ()), *inherited]} for row in rows]
-    changes = drafts.added(state, rows, parent=task.id, depth=task.depth + 1, kind=task.kind)
-    subtasks = [change[1]["task"]["id"] for change in changes]
-    return [*changes, ("task_split", {"id": task.id, "subtasks": subtasks})]
-
-
-def remediation(
-    state: LoopState, subject: str, verify: str, description: str, files: list, first: int
-) -> Change:
-    """A task that fixes what a review or the gate found; `first` is how many ids this step has used
-    already."""
-    row = {
-        "id": tasks.make_id(state.highest + 1 + first),
-        "subject": subject[: drafts.LONGEST_SUBJECT],
-        "verify": verify,
-        "description": description,
-        "files": files,
-        "kind": "remediation",
-    }
-    return ("task_added", {"task": row})
-
-
 def unproven(state: LoopState) -> list[Task]:
     """Completed tasks without passing evidence, those apart that were completed by their
     subtasks."""
     parents = {task.parent for task in state.tasks.values()}
+    done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
     return [
         task
-        for task in state.tasks.values()
-        if task.status == tasks.COMPLETED
-        and not (task.evidence is not None and task.evidence.passed)
-        and task.id not in parents
+        for task in done
+        if task.id not in parents and (task.evidence is None or not task.evidence.passed)
     ]
 
 
 def stale(state: LoopState, digest: Callable[[str], str]) -> list[Task]:
     """Completed tasks whose files are no longer what their evidence saw; `digest(path)` is a file's
     present digest."""
-    found = []
-    for task in state.tasks.values():
-        if task.status == tasks.COMPLETED and task.evidence is not None and task.files:
-            if any(digest(path) != seen for path, seen in task.evidence.files.items()):
-                found.append(task)
-    return found
+    return [
+        task
+        for task in state.tasks.values()
+        if task.status == tasks.COMPLETED and task.evidence is not None and task.files
+        if any(digest(path) != seen for path, seen in task.evidence.files.items())
+    ]
+
+
+# -- worktrees of tasks: where each one is, what may be merged, what may go
+
+
+def in_worktrees(state: LoopState) -> bool:
+    """Whether the open wave works in worktrees."""
+    return state.wave is not None and state.worktrees.wave == len(state.waves)
+
+
+def isolated(state: LoopState, task_id: str) -> Row | None:
+    """The worktree in which a task's check runs; None where it runs in the project's own tree:
+    without one, or merged."""
+    row = state.worktrees.of(task_id)
+    return row if row is not None and not row.merged else None
+
+
+def earlier_worktrees(state: LoopState, task_id: str) -> list[Row]:
+    """Those of a task's attempts that came to nothing."""
+    now = state.worktrees.current.get(task_id)
+    rows = state.worktrees.rows.values()
+    return [row for row in rows if row.task == task_id and row.path != now and not row.merged]
+
+
+def _worktrees(state: LoopState) -> list[Row]:
+    """The present ones of running tasks."""
+    rows = [state.worktrees.of(task_id) for task_id in state.worktrees.current]
+    return [row for row in rows if row is not None and row.task in state.running]
+
+
+def unmerged(state: LoopState) -> list[str]:
+    """Running tasks whose check has passed in their worktree and that wait to be merged."""
+    return [row.task for row in _worktrees(state) if row.passed and not row.merged]
+
+
+def unchecked(state: LoopState) -> list[str]:
+    """Running tasks that were merged and whose check has not run in the project's own tree yet."""
+    return [row.task for row in _worktrees(state) if row.merged and not row.checked]
+
+
+def _check_of(state: LoopState, task_id: str) -> str:
+    return f"loopkit verify {task_id} -- {state.tasks[task_id].verify}"
+
+
+def merge_command(state: LoopState) -> str | None:
+    """What brings the open wave's work together: a check that is due after a merge, then the next
+    merge; or None."""
+    checks = [_check_of(state, task_id) for task_id in unchecked(state)]
+    return next(iter(checks + [f"{MERGE} {task_id}" for task_id in unmerged(state)]), None)
+
+
+def check_settled(state: LoopState) -> None:
+    """Raises Refused where work of the open wave is still to be brought together."""
+    step = merge_command(state)
+    if step is None:
+        return
+    names, what = unchecked(state), "merged and not checked since"
+    if not names:
+        names, what = unmerged(state), "passed in a worktree and not merged"
+    raise Refused(
+        f"{', '.join(names)} {what}",
+        f"next: {step}; to give an attempt up: loopkit task fail {names[0]}",
+    )
+
+
+def check_merge(state: LoopState, task: Task) -> Row:
+    """The worktree of a task that may be merged now. Raises Refused: none, merged already, not
+    passed, another one's check is due first."""
+    row = state.worktrees.of(task.id)
+    if row is None or task.status != tasks.IN_PROGRESS:
+        raise Refused(f"{task.id} has no worktree that is worked in", "see loopkit worktree list")
+    again = f"next: {_check_of(state, task.id)}"
+    if row.merged:
+        raise Refused(f"{task.id} is merged already", again)
+    if not row.passed:
+        raise Refused(f"the check of {task.id} has not passed in its worktree", again)
+    for other in unchecked(state):
+        step = f"next: {_check_of(state, other)}"
+        raise Refused(f"{other} was merged and its check has not run since", step)
+    return row
+
+
+def merged(row: Row, files: list[str], tree: str) -> list[Change]:
+    """`wave merge`: these files are in the project's own tree now."""
+    return [("worktree_merged", {"task": row.task, "path": row.path, "files": files, "tree": tree})]
+
+
+def named_paths(paths: list[str]) -> str:
+    """A few paths for one line; a name may hold anything."""
+    more = f", and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(prose.clean(path, LONGEST_NAME) for path in paths[:NAMED]) + more
+
+
+def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> bool:
+    """Whether somebody may be at work in a worktree: an attempt in it goes on, and its session
+    lives or did just now.
+
+    age: seconds since the newest line of the journal · alive: whether the owner's client runs.
+    """
+    if state.session.status in verdict.FINAL:
+        return False
+    current = state.worktrees.current.items()
+    task = state.tasks.get(next((name for name, where in current if where == path), ""))
+    going_on = task is not None and (task.status == tasks.IN_PROGRESS or task.interrupted)
+    return going_on and (alive or age < HEARTBEAT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import prose, score, stage, stages
+from ..journal import prose, stage
 from ..journal.errors import Refused
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def open_dimensions(state: LoopState) -> list[str]:
     """Dimensions of the rubric that are not explicit yet, by the last score; all where nothing was
     scored."""
     values = (state.scores or {}).get("values") or {}
-    return [name for name in score.DIMENSIONS if values.get(name, 0) < 2]
+    return [name for name in stage.DIMENSIONS if values.get(name, 0) < 2]
 
 
 def assumed(state: LoopState) -> dict:
@@ -70,7 +70,7 @@ def rounds_left(state: LoopState) -> int:
 def clarified(state: LoopState, given: dict) -> list:
     """`clarify --file`: recorded with its round. Raises Refused; then nothing is recorded."""
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="clarifying")
+    stage.require(state, stage.INTENT, doing="clarifying")
     answers, guesses = given["answers"], given["assumptions"]
     _check_sources(state, answers, guesses)
     guesses = {

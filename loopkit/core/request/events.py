@@ -7,7 +7,7 @@ from ..journal.parts import Criterion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Flag, Text
+    from ..journal.events import Count, Flag, Text
     from ..journal.state import LoopState
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal import score, stage, stages, verdict
+from ..journal import stage, verdict
 from ..journal.errors import Refused
 from ..journal.events import Change
 from . import aspects, clarify, shape, topics
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def recall_answered(state: LoopState, titles: list, confirm: list, dismiss: list) -> list[Change]:
     """Confirmed and dismissed learnings, by their 1-based place in the list that was shown."""
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="recall")
+    stage.require(state, stage.INTENT, doing="recall")
     for place in (*confirm, *dismiss):
         if not 1 <= place <= len(titles):
             raise Refused(
@@ -38,16 +38,16 @@ def scored(state: LoopState, values: dict) -> list[Change]:
     before stands unless it is given again.
     """
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="scoring")
+    stage.require(state, stage.INTENT, doing="scoring")
     named = topics.topics(values.get("topics") or "") or topics.of_loop(state)
     kind = topics.kind(values["kind"]) if values.get("kind") else topics.kind_of(state)
     known = (state.scores or {}).get("values") or {}
     values = {
         name: known.get(name) if values.get(name) is None else values[name]
-        for name in score.DIMENSIONS
+        for name in stage.DIMENSIONS
     }
     clarify.check_scores(state, values)
-    result = score.score(values, len(state.recall_surfaced))
+    result = stage.score(values, len(state.recall_surfaced))
     row = {**result._asdict(), "topics": named, "kind": kind}
     changes: list[Change] = [("scored", row)]
     try:
@@ -56,17 +56,17 @@ def scored(state: LoopState, values: dict) -> list[Change]:
         if (
             state.session.unattended and state.clarified is not None
         ):  # assumptions were made, they do not suffice
-            low = ", ".join(name for name in score.DIMENSIONS if values[name] < 2)
+            low = ", ".join(name for name in stage.DIMENSIONS if values[name] < 2)
             why = f"too vague to work on unasked ({error.what}); to be answered: {low}"
             changes.append(("paused", {"verdict": verdict.WAITING, "reason": why}))
         return changes
-    return [*changes, stage.move(state, stages.SHAPE)]
+    return [*changes, stage.move(state, stage.SHAPE)]
 
 
 def overruled(state: LoopState, why: str) -> list[Change]:
     """The person lets a spec under the minimum pass; fit under its minimum stays blocked."""
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="overruling the spec score")
+    stage.require(state, stage.INTENT, doing="overruling the spec score")
     if not why.strip():
         raise Refused("no reason given", 'loopkit score --overrule "<why>"')
     if state.session.unattended:
@@ -82,7 +82,7 @@ def overruled(state: LoopState, why: str) -> list[Change]:
         stage.check_leave_intent(state.scores, why)
     except Refused:
         return changes
-    return [*changes, stage.move(state, stages.SHAPE)]
+    return [*changes, stage.move(state, stage.SHAPE)]
 
 
 def shaped(state: LoopState, text: str) -> list[Change]:
@@ -94,13 +94,13 @@ def shaped(state: LoopState, text: str) -> list[Change]:
     parsed = shape.parse(text)
     row = {**parsed, "size": len(text.encode("utf-8", "replace"))}
     row["aspects"] = parsed["aspects"] or aspects.chosen(state)
-    if state.tasks and state.stage in (stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW):
+    if state.tasks and state.stage in (stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW):
         return [
             ("shape_saved", {**row, "stronger": shape.stronger(state.criteria, parsed["criteria"])})
         ]
-    stage.require(state, stages.SHAPE, stages.DECOMPOSE, doing="shaping")
+    stage.require(state, stage.SHAPE, stage.DECOMPOSE, doing="shaping")
     changes: list[Change] = [("shape_saved", row)]
-    needs = score.needs(state.shape)
+    needs = stage.needs(state.shape)
     if "shape" in needs:
         if not state.session.unattended:
             return changes
@@ -108,8 +108,8 @@ def shaped(state: LoopState, text: str) -> list[Change]:
             why = "the shape asks a person to confirm each step, and nobody can be asked"
             return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": why})]
         changes.append(("confirmed", {"what": "shape", "default": True}))
-    if state.stage == stages.SHAPE:
-        changes.append(stage.move(state, stages.DECOMPOSE))
+    if state.stage == stage.SHAPE:
+        changes.append(stage.move(state, stage.DECOMPOSE))
     return changes
 
 
@@ -123,6 +123,6 @@ def confirmed(state: LoopState, what: str) -> list[Change]:
         )
     key = stage.wave_key(state) if what == "wave" else what
     changes: list[Change] = [("confirmed", {"what": key, "default": False})]
-    if what == "shape" and state.stage == stages.SHAPE:
-        changes.append(stage.move(state, stages.DECOMPOSE))
+    if what == "shape" and state.stage == stage.SHAPE:
+        changes.append(stage.move(state, stage.DECOMPOSE))
     return changes

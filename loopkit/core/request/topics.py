@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..journal.errors import UsageFault
-from ..journal.score import DEBUG, KINDS, REFACTOR
+from ..journal.stage import DEBUG, KINDS, REFACTOR
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..evidence import signature
-from ..journal import parts, prose, settings, stage, stages
+from ..journal import parts, prose, settings, stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
 from ..journal.state import LoopState
 from ..memory import decisions
-from ..plan import roles, work
+from ..plan import events, work
 from . import review
 
 PLAN, SCAFFOLD, BATCH = "plan", "scaffold", "batch"
@@ -35,7 +35,7 @@ STATUSES = ("APPROVED", "NEEDS REVISION")
 def check_plan(state: LoopState) -> None:
     """Raises Refused unless the plan waits for its review."""
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, doing="the review of the plan")
+    stage.require(state, stage.DECOMPOSE, doing="the review of the plan")
     for wrong, why in (
         (not state.tasks, "there is no plan yet"),
         (stage.planned(state), "the plan is approved"),
@@ -53,14 +53,14 @@ def planned(state: LoopState, given: dict) -> list[Change]:
     rows = review.findings(state, given["findings"])
     blocking = _blocking(rows)
     done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
-    outcome = roles.APPROVED
+    outcome = events.APPROVED
     if blocking:
-        outcome = parts.REVISE if done < most else roles.ASKED
+        outcome = parts.REVISE if done < most else events.ASKED
     missing = [" ".join(text.split()) for text in given["missing"] if text.strip()]
     issues = [_told(row) for row in rows]
     data = _reviewed(done, outcome, given["summary"], issues, missing, approved=not blocking)
     changes = [data, *decisions.lessons(state, rows, "plan-review")]
-    if outcome == roles.ASKED:
+    if outcome == events.ASKED:
         changes.append(("question_asked", {"text": _question(done, blocking)}))
     return changes
 
@@ -97,14 +97,14 @@ def _question(done: int, blocking: list[dict]) -> str:
 def waived(state: LoopState, why: str) -> list[Change]:
     """`review --plan --waive`: the person lets the plan pass as it is."""
     last, why = state.supervision.review or {}, why.strip()
-    asked = state.session.question is not None and last.get("outcome") == roles.ASKED
+    asked = state.session.question is not None and last.get("outcome") == events.ASKED
     if not asked:
         check_plan(state)
     if not why:
         raise Refused("no reason given", 'loopkit review --plan --waive "<why>"', code="unanswered")
     text, issues = f"the person lets it pass: {why}", list(last.get("issues") or ())
     revision = state.supervision.revisions
-    data = _reviewed(revision, roles.CONTINUE, text, issues, [], approved=False)
+    data = _reviewed(revision, events.CONTINUE, text, issues, [], approved=False)
     return [("question_answered", {"text": why}), data] if asked else [data]
 
 
@@ -148,9 +148,9 @@ def check_batch(state: LoopState, number: int | None, kind: str) -> list[str]:
 
 def at_review(state: LoopState) -> bool:
     """Somebody reviews the batch as it is: asked, not orphaned, and no check has run since."""
-    if not roles.is_out(state, roles.REVIEWING):
+    if not events.is_out(state, events.REVIEWING):
         return False
-    asked = state.supervision.out[roles.REVIEWING]
+    asked = state.supervision.out[events.REVIEWING]
     evidence = [state.tasks[name].evidence for name in work.running(state)]
     return all(seen is None or seen.line < asked for seen in evidence)
 
@@ -160,8 +160,8 @@ def asked(state: LoopState, number: int | None, kind: str) -> list[Change]:
     check_batch(state, number, kind)
     if at_review(state):
         return []
-    count = state.supervision.asked.get(roles.REVIEWING, 0) + 1
-    row = {"role": "review", "kind": roles.REVIEWING, "task": None, "number": count}
+    count = state.supervision.asked.get(events.REVIEWING, 0) + 1
+    row = {"role": "review", "kind": events.REVIEWING, "task": None, "number": count}
     return [("role_asked", row)]
 
 

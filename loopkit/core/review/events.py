@@ -6,11 +6,11 @@ from ..health.events import looked_at
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import Finding
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
-from ..plan.roles import REVIEWING
+from ..plan.events import REVIEWING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.kinds import Count, Text
+    from ..journal.events import Count, Text
     from ..journal.state import LoopState
 
 

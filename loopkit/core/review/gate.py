@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 
-from ..evidence import command, proofs, tiers
-from ..journal import stage, stages, verdict
+from ..evidence import command, proofs
+from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.state import Criterion, LoopState
@@ -63,8 +63,8 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows a criterion's check; a mustNot that has come true pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
-    data = {key: outcome[key] for key in tiers.OUTCOME}
-    changes: list = [("criterion_verified", {"id": name, "tier": tiers.THOROUGH, **data})]
+    data = {key: outcome[key] for key in command.OUTCOME}
+    changes: list = [("criterion_verified", {"id": name, "tier": command.THOROUGH, **data})]
     row = state.criteria[name]
     if row.must_not and not outcome["passed"]:
         reason = f"{name} has come true: {row.text} ({row.command} exits {outcome['exit']})"
@@ -156,7 +156,7 @@ def decided(
     """
 
     stage.running(state)
-    stage.require(state, stages.REVIEW, doing="the gate")
+    stage.require(state, stage.REVIEW, doing="the gate")
     _check_points(state, "the gate waits", digest, lost)
     for name in given["verify"]:
         known = [*POINTS[given["kind"]], *state.criteria]
@@ -174,7 +174,7 @@ def decided(
     }
     changes.append(("gate_result", result))
     if faults:
-        changes.append(stage.move(state, stages.EXECUTING))
+        changes.append(stage.move(state, stage.EXECUTING))
     come_true = [fault.came_true for fault in faults if fault.came_true]
     if come_true:
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": come_true[0]}))
@@ -247,7 +247,7 @@ def _fixed(state: LoopState, faults: list[_Fault]) -> tuple[list, list[str]]:
             ids.append(old.id)
             continue
         why = fault.why + ("" if fault.verify else _NO_CHECK)
-        change = work.remediation(state, subject, fault.verify, why, [], added)
+        change = drafts.remediation(state, subject, fault.verify, why, [], added)
         if row is not None and not row.must_not:
             change[1]["task"]["criteria"] = [fault.name]
         changes.append(change)
@@ -281,7 +281,7 @@ def completed(
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
     stage.running(state)
     # the machine may have gone down in between
-    stage.require(state, stages.REVIEW, stages.COMPLETE, doing="completing")
+    stage.require(state, stage.REVIEW, stage.COMPLETE, doing="completing")
     _check_points(state, "not complete", digest, lost)
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
@@ -289,7 +289,7 @@ def completed(
     if gate["card"] == RESEARCH:
         what = f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}"
         raise Refused(what, "find out more, then: loopkit gate --file -")
-    move = [] if state.stage == stages.COMPLETE else [stage.move(state, stages.COMPLETE)]
+    move = [] if state.stage == stage.COMPLETE else [stage.move(state, stage.COMPLETE)]
     return [*move, ("loop_completed", {"card": gate["card"]})]
 
 

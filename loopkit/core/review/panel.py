@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Collection, Iterable
 
-from ..journal import prose, score, stage, stages
+from ..journal import prose, stage
 from ..journal.errors import Refused, UsageFault
 from ..journal.state import LoopState
 from ..journal.task import Task
@@ -133,9 +133,9 @@ def _same(row: dict, data: dict) -> bool:
 def clarified(state: LoopState, dimension: str, given: dict, profiles: list | None = None) -> list:
     """`panel --clarify outcome --file`: readings of an unclear dimension, the first is proposed."""
     stage.running(state)
-    stage.require(state, stages.INTENT, doing="clarifying")
-    if dimension not in score.DIMENSIONS:
-        known = ", ".join(score.DIMENSIONS)
+    stage.require(state, stage.INTENT, doing="clarifying")
+    if dimension not in stage.DIMENSIONS:
+        known = ", ".join(stage.DIMENSIONS)
         raise UsageFault(f"there is no dimension {dimension[:30]!r}", f"use {known}")
     data = _record(state, given, profiles, clarify_topics(state))
     count = len(data["recommendations"])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..evidence import command
-from ..journal import prose, stage, stages, verdict
+from ..journal import prose, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
@@ -14,7 +14,7 @@ from ..journal.parts import Finding
 from ..journal.state import LoopState
 from ..memory import decisions
 from ..memory.decisions import listed
-from ..plan import work
+from ..plan import drafts
 from . import convergence, panel
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
@@ -198,10 +198,10 @@ def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
 def check_due(state: LoopState) -> None:
     """Raises Refused unless every task is completed and the last wave closed."""
     stage.running(state)
-    if state.stage == stages.EXECUTING:
+    if state.stage == stage.EXECUTING:
         stage.check_leave_executing(state)
     else:
-        stage.require(state, stages.REVIEW, doing="the thorough review")
+        stage.require(state, stage.REVIEW, doing="the thorough review")
 
 
 def asked(state: LoopState, experts: list[str]) -> list:
@@ -262,11 +262,11 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
             row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
     data = {"round": number, "experts": experts, "size": size, "score": score, "findings": rows}
-    changes = [stage.move(state, stages.REVIEW)] if state.stage == stages.EXECUTING else []
+    changes = [stage.move(state, stage.REVIEW)] if state.stage == stage.EXECUTING else []
     changes += [*decided, *made, ("review_thorough", data)]
     changes += decisions.lessons(state, rows, "review", len(decided))
     if made:
-        changes.append(("stage_moved", {"from": stages.REVIEW, "to": stages.EXECUTING}))
+        changes.append(("stage_moved", {"from": stage.REVIEW, "to": stage.EXECUTING}))
     return changes + breach(state, rows)
 
 
@@ -274,7 +274,9 @@ def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Chang
     """The task that fixes a finding; it is told what to know."""
     parts = {"": row["guidance"], "why: ": row["reason"], "where: ": row["place"]}
     why = "\n".join(head + text for head, text in parts.items() if text)
-    return work.remediation(state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number)
+    return drafts.remediation(
+        state, f"Fix: {row['issue']}", verify, why, list(row["files"]), number
+    )
 
 
 def resolved(
@@ -296,8 +298,8 @@ def resolved(
         change = _remediation(state, row._asdict(), verify, number)
         data = {"id": row.id, "how": how, "text": text, "task": change[1]["task"]["id"]}
         changes += [change, ("finding_resolved", data)]
-    if state.stage == stages.REVIEW:
-        changes.append(stage.move(state, stages.EXECUTING))
+    if state.stage == stage.REVIEW:
+        changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 

@@ -6,8 +6,8 @@ from ..journal import prose, stage, verdict
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.events import Change
 from ..journal.state import LoopState
-from ..plan import roles, work
-from ..plan.roles import DIAGNOSIS, FIX, IMPLEMENTATION, PLAN, REPLAN, TEST, VERIFICATION
+from ..plan import events, work
+from ..plan.events import DIAGNOSIS, FIX, IMPLEMENTATION, PLAN, REPLAN, TEST, VERIFICATION
 from . import briefing, due, kinds, policies
 from .kinds import Step
 from .policies.attempt import Misfit
@@ -20,7 +20,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
     """The step that a reply answers. UsageFault for an unknown one, Refused for one not awaited."""
     stage.running(state)
     target = _target(state, kind, target)
-    name = roles.key(kind, target)
+    name = events.key(kind, target)
     steps = [step for step in due.awaited(state) if step.subject == target]
     for step in steps:
         if kinds.key(step) == name:
@@ -32,12 +32,12 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
 
 
 def _target(state: LoopState, kind: str, target: str | None) -> str | None:
-    if kind not in roles.KINDS:
-        raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(roles.KINDS))
+    if kind not in events.KINDS:
+        raise UsageFault(f"there is no reply {kind[:30]!r}", "use " + ", ".join(events.KINDS))
     if kind == PLAN and target is not None:
         what = f"a plan is about the whole loop, not {target[:40]!r}"
         raise UsageFault(what, "loopkit reply plan --file -")
-    if kind == PLAN or kind == VERIFICATION and target in (roles.OF_PLAN, roles.OF_GOAL):
+    if kind == PLAN or kind == VERIFICATION and target in (events.OF_PLAN, events.OF_GOAL):
         return target
     if target is None:
         todo = f"name its target: loopkit reply {kind} T-001 --file -"
@@ -89,7 +89,7 @@ def _planless(
             return changes + policies.of(state).on_reply(state, step, instead)
         except Misfit as fault:
             changes[0][1]["error"] += f"; as a list: {fault}"
-    if misses < roles.MOST_MISSES:
+    if misses < events.MOST_MISSES:
         return changes
     error = prose.clean(changes[0][1]["error"], 300)
     what = f"no usable {kinds.key(step)} in {misses} replies: {error}"

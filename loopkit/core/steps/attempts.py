@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..evidence import command, tiers
-from ..journal import stage, stages
+from ..evidence import command
+from ..journal import stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
 from ..journal.state import LoopState
 from ..journal.task import Task
-from ..plan import work, worktrees
+from ..plan import work
 from . import kinds, policies
 
 #: The error of an attempt that was given up without one.
@@ -69,8 +69,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     merged.
     """
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
-    row["tier"] = tiers.due(task.failing)
-    row.update({key: outcome[key] for key in tiers.OUTCOME})
+    row["tier"] = command.due_tier(task.failing)
+    row.update({key: outcome[key] for key in command.OUTCOME})
     mark = {}
     if not outcome["passed"]:
         from ..evidence import signature  # its patterns are only paid for where something failed
@@ -86,8 +86,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         why = f"verification now exits {outcome['exit']}"
         changes.append(("task_reopened", {"id": task.id, "reason": why, **mark}))
         changes += work.waiting_again(state, [task.id])
-        if state.stage == stages.REVIEW:
-            changes.append(stage.move(state, stages.EXECUTING))
+        if state.stage == stage.REVIEW:
+            changes.append(stage.move(state, stage.EXECUTING))
     return changes
 
 
@@ -108,7 +108,7 @@ def astray(state: LoopState, task: Task, base: str, reported: str) -> list[Chang
 
 def conflict(state: LoopState, task: Task, paths: list[str]) -> list[Change]:
     """A result that contradicts what others have done meanwhile: one attempt, its paths named."""
-    error = f"changed meanwhile by others as well: {worktrees.named(paths)}; "
+    error = f"changed meanwhile by others as well: {work.named_paths(paths)}; "
     error += "do it again on top of what is there now"
     return _failure(state, task, "cannot be merged", error)
 

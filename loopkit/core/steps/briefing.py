@@ -11,7 +11,7 @@ from ..journal.events import Change
 from ..journal.state import LoopState
 from ..journal.task import Task
 from ..memory import decisions
-from ..plan import roles
+from ..plan import events
 from ..request import clarify
 from ..review import panel
 from . import kinds, policies
@@ -49,8 +49,8 @@ LONGEST_REASON, LONGEST_SUBJECT = 400, 100
 
 def scope(state: LoopState, step: Step) -> str:
     """What a step is about: subtask, task, plan or goal."""
-    if step.subject in (roles.OF_GOAL, roles.OF_PLAN):
-        return GOAL if step.subject == roles.OF_GOAL else PLAN
+    if step.subject in (events.OF_GOAL, events.OF_PLAN):
+        return GOAL if step.subject == events.OF_GOAL else PLAN
     if step.subject is None:
         return PLAN
     return SUBTASK if state.tasks[step.subject].parent in state.tasks else TASK
@@ -64,7 +64,7 @@ def values(state: LoopState, step: Step, **extra: Any) -> dict:
     `extra`.
     """
     about, kind = scope(state, step), asked_as(step)
-    name = f"{kind} {about}" if kind == roles.VERIFICATION else kind
+    name = f"{kind} {about}" if kind == events.VERIFICATION else kind
     row: dict[str, Any] = {
         "loop": state.name,
         "approval": state.approval,
@@ -320,7 +320,9 @@ _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
         row for row in state.supervision.questions if row["answer"] is not None
     ],
     # the judgement that the goal is not reached by what was planned: more tasks are wanted
-    "short": lambda state, task: state.supervision.goal if roles.short(state.supervision) else None,
+    "short": lambda state, task: (
+        state.supervision.goal if events.short(state.supervision) else None
+    ),
     # scores from which on work is approved, or revised within the attempt; None without scores
     "bands": lambda state, task: policies.of(state).bands(state),
     "reasons": _reasons,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..journal import parts, stage, stages, verdict
+from ..journal import parts, prose, stage, verdict
 from ..journal import task as tasks
 from ..journal.state import LoopState
-from ..plan import roles, worktrees
+from ..plan import events, work
 from . import attempts, kinds, policies
 from .kinds import Step, step
 from .policies import Policy
@@ -44,7 +44,7 @@ def briefed(state: LoopState) -> list[Step]:
 
 def is_out(state: LoopState, one: Step) -> bool:
     """It was dispatched, is not orphaned, and has no reply yet."""
-    return roles.is_out(state, kinds.key(one))
+    return events.is_out(state, kinds.key(one))
 
 
 def awaited(state: LoopState) -> list[Step]:
@@ -77,11 +77,11 @@ def _person(state: LoopState, policy: Policy) -> list[Step]:
 
 
 def _request(state: LoopState, policy: Policy) -> list[Step]:
-    if state.stage == stages.INTENT:
+    if state.stage == stage.INTENT:
         from ..request import clarify
 
         return [step(kinds.CLARIFY if clarify.due(state) else kinds.SCORE)]
-    return [step(kinds.SHAPE)] if state.stage == stages.SHAPE else []
+    return [step(kinds.SHAPE)] if state.stage == stage.SHAPE else []
 
 
 def _wave(state: LoopState, policy: Policy) -> list[Step]:
@@ -89,10 +89,10 @@ def _wave(state: LoopState, policy: Policy) -> list[Step]:
     short can be started again, or waits for another by now."""
     if state.wave is None:
         return []
-    if worktrees.used(state) and not policy.at_work(state):
+    if work.in_worktrees(state) and not policy.at_work(state):
         for kind, names in (
-            (kinds.CHECK, worktrees.unchecked(state)),
-            (kinds.MERGE, worktrees.unmerged(state)),
+            (kinds.CHECK, work.unchecked(state)),
+            (kinds.MERGE, work.unmerged(state)),
         ):
             if names:
                 return [step(kind, name) for name in names]
@@ -117,7 +117,7 @@ _PLAYS = {parts.ROLLBACK: kinds.ROLLBACK, parts.SPLIT: kinds.SPLIT, parts.PANEL:
 
 def _tasks(state: LoopState, policy: Policy) -> list[Step]:
     """Open tasks: what one of them needs first, then the next wave, then what they wait for."""
-    if not state.open and state.stage != stages.DECOMPOSE:
+    if not state.open and state.stage != stage.DECOMPOSE:
         return []
     opened = [state.tasks[name] for name in state.open]
     first = (
@@ -150,7 +150,7 @@ def _end(state: LoopState, policy: Policy) -> list[Step]:
     from ..review import review
 
     again = state.thorough is None or review.needs_new_round(state)
-    if state.stage == stages.EXECUTING or again:
+    if state.stage == stage.EXECUTING or again:
         return [step(kinds.THOROUGH_REVIEW)]
     left = [row.id for row in state.findings.values() if review.unsettled(row, state)]
     if left:
@@ -169,7 +169,7 @@ def _between(state: LoopState, policy: Policy) -> list[Step]:
 _RULES: tuple[Callable[[LoopState, Policy], list[Step]], ...] = (
     _person,
     _request,
-    lambda state, policy: policy.planning(state) if state.stage == stages.DECOMPOSE else [],
+    lambda state, policy: policy.planning(state) if state.stage == stage.DECOMPOSE else [],
     _wave,
     _recovery,
     _between,
@@ -178,3 +178,100 @@ _RULES: tuple[Callable[[LoopState, Policy], list[Step]], ...] = (
 )
 #: Rules whose steps have others beside them.
 _TOGETHER = (_wave, _between, _tasks)
+
+
+# -- steps as runnable lines: every command ends with them, hold and announcement quote the first
+
+#: Goes on as far as no judgement is needed.
+NEXT = "loopkit next"
+
+
+def command(state: LoopState) -> str | None:
+    """The one command that comes next, or None when the loop is over."""
+    steps = due(state)
+    return line(state, steps[0]) if steps else None
+
+
+def onward(state: LoopState) -> str | None:
+    """The line that a session goes on with, whatever is due: the person's part is named, the rest
+    is found out by `loopkit next`. None when the loop is over."""
+    steps = due(state)
+    if not steps:
+        return None
+    person = kinds.KINDS[steps[0].kind].who == kinds.PERSON
+    return line(state, steps[0]) if person else NEXT
+
+
+def line(state: LoopState, step: Step) -> str:
+    """The command that does a step, or asks for it."""
+    if step.kind in _LINES:
+        return _LINES[step.kind](state, step)
+    return kinds.KINDS[step.kind].command.format(subject=step.subject)
+
+
+def _resume(state: LoopState, step: Step) -> str:
+    if state.session.verdict not in verdict.LIMITS:
+        return "loopkit resume"
+    from ..journal import limits
+
+    return limits.raising(state.session.verdict, state.session.most)
+
+
+def stored_check(state: LoopState, name: str) -> str:
+    """The command that checks a task, a criterion, a mustNot or a decision."""
+    if name in state.tasks:
+        return state.tasks[name].verify
+    if name in state.criteria:
+        return state.criteria[name].command
+    return state.decision_log.checks[int(name[1:])]
+
+
+def check(state: LoopState, name: str) -> str:
+    """The line that verifies one of these."""
+    return f"loopkit verify {name} -- {stored_check(state, name)}"
+
+
+def _batch(state: LoopState, step: Step) -> str:
+    from ..review import batch_review
+
+    return batch_review.line(state)
+
+
+def _resolve(state: LoopState, step: Step) -> str:
+    finding = state.findings[step.subject]
+    ways = "<--approve | --task --verify COMMAND | --discuss TEXT | --skip TEXT>"
+    if finding.severity == "BLOCKER":
+        ways = '--waive "<why>"' if finding.task else "<--task --verify COMMAND | --waive WHY>"
+    return f"loopkit review resolve {finding.id} {ways}"
+
+
+_LINES: dict[str, Callable[[LoopState, Step], str]] = {
+    kinds.RESUME: _resume,
+    kinds.CHECK: lambda state, step: check(state, step.subject),
+    kinds.BATCH_REVIEW: _batch,
+    kinds.RESOLVE: _resolve,
+}
+
+
+def dispatch_lines(state: LoopState, ids: list[str], folder: str = "") -> list[str]:
+    """The lines that give these tasks to agents, and what follows when all have reported. folder:
+    the loop's, as agents are told it."""
+    policy = policies.of(state)
+    lines = []
+    for task in (state.tasks[name] for name in ids):
+        row, role = work.isolated(state, task.id), policy.work(task).agent
+        path = f"{folder or f'.loop/{state.name}'}/{row.path}" if row else ""
+        where = f" in `{path}`, a worktree of its own" if path else ""
+        what = f"Do {task.id} ({prose.subject(task.subject, 100)}){where}"
+        lines.append(f"agent loop:{role}: {what}. Run `loopkit task show {task.id}` first.")
+    after = work.MERGE if work.in_worktrees(state) else line(state, policy.closing(state))
+    return [*lines, after]
+
+
+def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
+    """The lines that give the thorough review to agents, [(expert, question)]; what follows."""
+    head = f"agent loop:review: Review loop {state.name}, "
+    head += f"round {1 + (state.thorough or {}).get('round', 0)}, as"
+    brief = "loopkit review --thorough --brief"
+    lines = [f"{head} {name}: {question} Run `{brief} {name}` first." for name, question in asked]
+    return [*lines, "loopkit review --thorough --file -"]

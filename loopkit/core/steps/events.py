@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from ..evidence import events as evidence
 from ..health import events as health
 from ..journal import state
 from ..journal.events import Table
 from ..journal.session import SESSION
-from ..memory import events as memory
 from ..plan import events as plan
-from ..plan import roles, worktrees
 from ..request import events as request
-from ..review import events as review
 
-LOOP = Table(state, evidence, request, plan, roles, worktrees, memory, health, review, base=SESSION)
+TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def _evidence() -> tuple[ModuleType, ...]:
+    from ..evidence import events as evidence
+
+    return (evidence,)
+
+
+def _memory_and_review() -> tuple[ModuleType, ...]:
+    from ..memory import events as memory
+    from ..review import events as review
+
+    return memory, review
+
+
+#: What many loops never write, or late, is imported with its first event.
+LATER = {
+    _evidence: "baseline_recorded criterion_verified",
+    _memory_and_review: "decision_recorded anti_pattern_recorded decision_checked "
+    "decision_invalidated review_light review_thorough review_asked finding_resolved "
+    "panel_recorded gate_result",
+}
+LOOP = Table(state, request, plan, health, base=SESSION, later=LATER)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from ..journal import score
-from ..plan import roles
+from ..journal import stage
+from ..plan import events
 
 #: kind: a key of KINDS · subject: a task's id, "plan", "goal", the id of a criterion, decision or
 #: finding, the number of a wave, what a person confirms, where a rollback goes; None where the kind
@@ -22,7 +22,7 @@ PROGRAM, AGENT, FORM, PERSON = "program", "agent", "form", "person"
 #: who: one of these four · reply: the name of the schema that answers it, "" where none does ·
 #: agent: the subagent's file, without `.md` · prompt: its template below `templates/prompts/` ·
 #: asked: what `role_asked` calls it · command: the line that does it or asks for it, "" where that
-#: needs the state (core/steps/nextstep.py).
+#: needs the state (core/steps/due.py).
 Kind = namedtuple("Kind", "who reply agent prompt asked command", defaults=("", "", "", "", ""))
 
 RESUME, ANSWER, CONFIRM = "resume", "answer", "confirm"
@@ -38,8 +38,8 @@ RESOLVE, GATE, GATE_AGAIN, COMPLETE, LOOK = "resolve", "gate", "gate_again", "co
 
 #: Dispatches whatever agents have to do, and does what loopkit does by itself between waves.
 WAVE_NEXT = "loopkit wave next"
-_SCORE = f"loopkit score {' '.join(f'--{name} <0-2>' for name in score.DIMENSIONS)} "
-_SCORE += f"--kind <{'|'.join(score.KINDS)}> --topics <a,b>"
+_SCORE = f"loopkit score {' '.join(f'--{name} <0-2>' for name in stage.DIMENSIONS)} "
+_SCORE += f"--kind <{'|'.join(stage.KINDS)}> --topics <a,b>"
 
 
 def _agent(asked: str, agent: str, prompt: str, reply: str = "") -> Kind:
@@ -59,23 +59,23 @@ KINDS: dict[str, Kind] = {
     SCORE: Kind(FORM, "request", command=_SCORE),
     SHAPE: Kind(FORM, "request", command="loopkit shape --accept -"),
     TASKS: Kind(FORM, "request", command="loopkit task add --file -"),
-    PLAN: _agent(roles.PLAN, "planner", "planner/plan.md"),
+    PLAN: _agent(events.PLAN, "planner", "planner/plan.md"),
     PLAN_VERDICT: _agent(
-        roles.VERIFICATION, "plan-review", "plan-review/review.md", reply="plan_review"
+        events.VERIFICATION, "plan-review", "plan-review/review.md", reply="plan_review"
     ),
     PLAN_REVIEW: Kind(
-        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", roles.VERIFICATION),
+        *(AGENT, "plan_review", "plan-review", "plan-review/review.md", events.VERIFICATION),
         "loopkit review --plan",
     ),
     # tasks
-    IMPLEMENTATION: _agent(roles.IMPLEMENTATION, "coder", "coder/implement.md"),
-    SCAFFOLD: _agent(roles.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),
-    FIX: _agent(roles.FIX, "coder", "coder/fix.md"),
-    TEST: _agent(roles.TEST, "tester", "tester/test.md"),
-    VERDICT: _agent(roles.VERIFICATION, "supervisor", "supervisor/verify.md"),
-    DIAGNOSIS: _agent(roles.DIAGNOSIS, "supervisor", "supervisor/diagnose.md"),
-    REPLAN: _agent(roles.REPLAN, "planner", "planner/replan.md"),
-    GOAL_VERDICT: _agent(roles.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    IMPLEMENTATION: _agent(events.IMPLEMENTATION, "coder", "coder/implement.md"),
+    SCAFFOLD: _agent(events.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),
+    FIX: _agent(events.FIX, "coder", "coder/fix.md"),
+    TEST: _agent(events.TEST, "tester", "tester/test.md"),
+    VERDICT: _agent(events.VERIFICATION, "supervisor", "supervisor/verify.md"),
+    DIAGNOSIS: _agent(events.DIAGNOSIS, "supervisor", "supervisor/diagnose.md"),
+    REPLAN: _agent(events.REPLAN, "planner", "planner/replan.md"),
+    GOAL_VERDICT: _agent(events.VERIFICATION, "supervisor", "supervisor/verify.md"),
     SPLIT: Kind(FORM, "tasks", command="loopkit task split {subject} --file -"),
     SET_CHECK: Kind(FORM, command='loopkit task set {subject} --verify "<command>"'),
     PANEL: Kind(FORM, "panel", command="loopkit panel {subject}"),
@@ -93,7 +93,7 @@ KINDS: dict[str, Kind] = {
         command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
         "--experts <a,b>",
     ),
-    BATCH_REVIEW: Kind(AGENT, "review", "review", asked=roles.REVIEWING),
+    BATCH_REVIEW: Kind(AGENT, "review", "review", asked=events.REVIEWING),
     THOROUGH_REVIEW: Kind(
         *(AGENT, "review", "review"), asked="thorough_review", command="loopkit review --thorough"
     ),
@@ -112,7 +112,7 @@ def step(kind: str, subject: str | int | None = None) -> Step:
 
 def key(one: Step) -> str:
     """The name under which the journal counts what is asked of an agent: `test T-001`, `plan`."""
-    return roles.key(KINDS[one.kind].asked, one.subject)
+    return events.key(KINDS[one.kind].asked, one.subject)
 
 
 def name(key: str, number: int) -> str:

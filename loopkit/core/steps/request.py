@@ -6,10 +6,10 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..journal import stages
+from ..journal import stage
 from ..journal.errors import Refused
 from ..journal.events import Change, Event
-from ..plan import work
+from ..plan import drafts
 from ..request import intake
 from ..request import shape as shapes
 from .events import LOOP
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def wanted(state: LoopState) -> list[str]:
     """The fields of the form `request` that the loop has not got yet; none once it has all."""
     fields = {
-        stages.INTENT: ["scores", "kind", "topics"],
-        stages.SHAPE: [],
-        stages.DECOMPOSE: [],
+        stage.INTENT: ["scores", "kind", "topics"],
+        stage.SHAPE: [],
+        stage.DECOMPOSE: [],
     }.get(state.stage)
     if fields is None:
         return []
-    if state.stage != stages.DECOMPOSE:
+    if state.stage != stage.DECOMPOSE:
         fields += ["title", "criteria", "must_nots"]
     if not state.terms.plan_reviewed and not state.tasks:
         fields.append("tasks")
@@ -44,20 +44,20 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
     fields = wanted(state)
     _check_given(row, [name for name in fields if name in ("scores", "kind")])
     trial = _Trial(state)
-    if state.stage == stages.INTENT:
+    if state.stage == stage.INTENT:
         if titles:
             chosen = sorted(set(row["learnings"]))
             others = [number for number in range(1, len(titles) + 1) if number not in chosen]
             trial.decide(intake.recall_answered, titles, chosen, others)
         scores = {**row["scores"], "kind": row["kind"], "topics": ", ".join(row["topics"])}
         trial.decide(intake.scored, scores)
-        if trial.state.stage == stages.INTENT:
+        if trial.state.stage == stage.INTENT:
             return trial.changes
     _check_given(row, [name for name in fields if name not in ("title", "topics")])
     if "criteria" in fields:
         trial.decide(intake.shaped, shape(row))
-    if "tasks" in fields and trial.state.stage == stages.DECOMPOSE:
-        trial.decide(work.submit, row["tasks"])
+    if "tasks" in fields and trial.state.stage == stage.DECOMPOSE:
+        trial.decide(drafts.submit, row["tasks"])
     return trial.changes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 
-from ..journal import prose, slug
+from ..journal import prose
 from ..journal.errors import Refused, UsageFault
 from ..memory import recall
 
@@ -56,7 +56,7 @@ def _named(rows: list[Row], message: str) -> list[Row]:
     alone = re.fullmatch(r"(?:loop\s+|#)?(\d{1,9})", plain, re.ASCII)
     digits = [alone[1]] if alone else re.findall(r"(?<![\w.-])\d{3,9}(?![\w-])", plain, re.ASCII)
     numbers = {int(text) for text in digits}
-    return [row for row in rows if slug.number_of(row.name) in numbers]
+    return [row for row in rows if prose.loop_number(row.name) in numbers]
 
 
 def _part(rows: list[Row], message: str) -> list[Row]:

@@ -8,7 +8,7 @@ from ..journal.errors import LimitReached, Refused
 from ..journal.events import Change
 from ..journal.state import LoopState
 from ..journal.task import Task
-from ..plan import escalation, impossible, worktrees
+from ..plan import escalation, work
 from ..plan.events import INTERRUPTED
 from . import policies
 
@@ -22,7 +22,7 @@ def reopened(state: LoopState) -> list[Change]:
     Completed tasks and tasks that wait for their subtasks stay as they are, and so does one whose
     check has passed where that alone completes it, or leads to its review or its merge.
     """
-    isolated = {*worktrees.unmerged(state), *worktrees.unchecked(state)}
+    isolated = {*work.unmerged(state), *work.unchecked(state)}
     keeps = policies.of(state).keeps
     parents = {task.parent for task in state.tasks.values()}
     changes: list[Change] = []
@@ -141,7 +141,7 @@ def belated(state: LoopState) -> list[Change]:
             diagnosis = task.diagnosis or {}
             error = str(task.history[-1]["error"]) if task.history else ""
             words = (diagnosis.get("reasoning") or "", diagnosis.get("blockers") or ())
-            why = impossible.of_task(state, task, task.attempts, error, *words)
+            why = escalation.task_ended(state, task, task.attempts, error, *words)
             return [("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why})]
     children: dict[str, list[Task]] = {}
     for task in state.tasks.values():

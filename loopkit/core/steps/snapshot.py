@@ -79,7 +79,7 @@ def _out(state: LoopState) -> list:
 def build(state: LoopState, offset: int) -> dict:
     """The snapshot of a state that reflects `offset` bytes of its ledger."""
     from ..journal import stage
-    from . import nextstep
+    from . import due
 
     session = state.session
     usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
@@ -131,7 +131,7 @@ def build(state: LoopState, offset: int) -> dict:
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
         "out": _out(state),
-        "next": nextstep.onward(state),
+        "next": due.onward(state),
         "session": session.dump(),
         "ledger_offset": offset,
     }
@@ -216,9 +216,8 @@ _SESSION = {
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
-    **dict.fromkeys(
-        ("iteration", "spent_seconds", "hold_count", "last_hold_offset", "max_idle_stops"), _number
-    ),
+    **dict.fromkeys(("iteration", "dispatches", "spent_seconds", "max_idle_stops"), _number),
+    **dict.fromkeys(("hold_count", "last_hold_offset"), _number),
     **dict.fromkeys(
         ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"),
         _number_or_none,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..health import monitor, recovery
-from ..journal import score, settings, stage, stages
+from ..journal import settings, stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet
 from ..journal.events import Change
 from ..journal.parts import FAILED, PASSED, TASK_BLOCKED, Batch, Outcome
 from ..journal.state import LoopState
 from ..journal.task import Task
-from ..plan import work, worktrees
+from ..plan import work
 from ..review import panel
 from . import attempts, policies, resumption
 
@@ -50,19 +50,19 @@ def opened(
     check_recovery(state)
     number = len(state.waves) + 1
     changes: list[Change] = []
-    deciding = state.stage == stages.DECOMPOSE
+    deciding = state.stage == stage.DECOMPOSE
     if deciding:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
         if not stage.planned(state):
             raise NotYet("the plan has not been reviewed")
-    needs = score.needs(state.shape)
+    needs = stage.needs(state.shape)
     unconfirmed = deciding and "tasks" not in state.confirmed or bool(state.new_checks)
     if "tasks" in needs and unconfirmed:
         if not state.session.unattended:
             raise NotYet("the person has not confirmed the task list", "unconfirmed")
         changes.append(("confirmed", {"what": "tasks", "default": True}))
-    if state.stage != stages.EXECUTING:
-        changes.append(stage.move(state, stages.EXECUTING))
+    if state.stage != stage.EXECUTING:
+        changes.append(stage.move(state, stage.EXECUTING))
     if "wave" in needs and stage.wave_key(state) not in state.confirmed:
         raise NotYet(f"the person has not confirmed wave {number}", "unconfirmed")
     data = {"wave": number, "tasks": [task.id for task in chosen], "sequential": sequential}
@@ -85,14 +85,14 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     completion that is missing, a recovery that is due) comes first, and is all then.
     """
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="opening a wave")
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="opening a wave")
     if state.wave is not None:
         return _dispatched_again(state, state.wave.number)
     before = resumption.belated(state) or recovery.settled(state)
     if before:
         return before
     check_recovery(state)
-    if state.stage == stages.DECOMPOSE:
+    if state.stage == stage.DECOMPOSE:
         stage.check_leave_decompose(state, settings.MOST_TASKS)
     if not state.open:
         raise NotYet("every task is completed")
@@ -118,7 +118,7 @@ def _dispatched_again(state: LoopState, number: int) -> list[Change]:
 def started(state: LoopState, task_id: str) -> list[Change]:
     """`task start`: within the open wave, or in a wave of its own where none is open."""
     stage.running(state)
-    stage.require(state, stages.DECOMPOSE, stages.EXECUTING, stages.REVIEW, doing="starting a task")
+    stage.require(state, stage.DECOMPOSE, stage.EXECUTING, stage.REVIEW, doing="starting a task")
     task = work.find(state, task_id)
     if task.status == tasks.IN_PROGRESS:
         return []
@@ -137,7 +137,7 @@ def closed(state: LoopState) -> list[Change]:
     wave = state.wave
     if wave is None:
         raise NotYet("no wave is open")
-    worktrees.check_settled(state)
+    work.check_settled(state)
     policy = policies.of(state)
     undecided = policy.undecided(state)
     if undecided:
@@ -168,7 +168,7 @@ def closed(state: LoopState) -> list[Change]:
     finished = {data["id"] for kind, data in changes if kind == "task_completed"}
     over = any(kind == "loop_failed" for kind, _ in changes)
     to_review = not over and not state.open.keys() - finished
-    return [*changes, stage.move(state, stages.REVIEW)] if to_review else changes
+    return [*changes, stage.move(state, stage.REVIEW)] if to_review else changes
 
 
 def _unproven(task: Task) -> str:

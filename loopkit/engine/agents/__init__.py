@@ -10,6 +10,7 @@ import os
 from typing import Any, NamedTuple, Protocol
 
 from ...core.journal.errors import UsageFault
+from ..process import Deadlines
 
 #: How a run ended; `Answer.outcome` is one of them.
 DONE = "done"  # it answered
@@ -29,14 +30,6 @@ class Prompt(NamedTuple):
     text: str
     kind: str = ""
     subject: str | None = None
-
-
-class Deadlines(NamedTuple):
-    """Seconds until the first output, without any output, and altogether."""
-
-    start: float = 120
-    idle: float = 600
-    total: float = 3600
 
 
 class Answer(NamedTuple):

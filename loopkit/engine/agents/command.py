@@ -20,7 +20,6 @@ from . import (
     TIMED_OUT,
     TRANSIENT,
     Answer,
-    Deadlines,
     Prompt,
 )
 
@@ -69,7 +68,11 @@ class Command:
         self.stop.set()
 
     def run(
-        self, prompt: Prompt, schema: dict | None, deadlines: Deadlines, folder: str | os.PathLike
+        self,
+        prompt: Prompt,
+        schema: dict | None,
+        deadlines: process.Deadlines,
+        folder: str | os.PathLike,
     ) -> Answer:
         """Run the program; it knows nothing of `schema`, the prompt says what to answer."""
         started = time.time()
@@ -100,7 +103,9 @@ class Command:
         return Answer(outcome, text.text(), error=error, started=started, ended=time.time())
 
 
-def told(end: process.Exit, text: str, errors: str, deadlines: Deadlines) -> tuple[str, str]:
+def told(
+    end: process.Exit, text: str, errors: str, deadlines: process.Deadlines
+) -> tuple[str, str]:
     """(outcome, one line on a failure) of a program's end."""
     if end.late:
         return TIMED_OUT, f"{end.late} deadline of {getattr(deadlines, end.late):g} s passed"

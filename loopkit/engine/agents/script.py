@@ -19,7 +19,8 @@ from typing import Any
 
 from ...core.journal.errors import Damaged
 from ...store import atomic
-from . import DONE, EMPTY, FATAL, INTERRUPTED, OUTCOMES, TIMED_OUT, Agent, Answer, Deadlines, Prompt
+from ..process import Deadlines
+from . import DONE, EMPTY, FATAL, INTERRUPTED, OUTCOMES, TIMED_OUT, Agent, Answer, Prompt
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _ANSWER = {

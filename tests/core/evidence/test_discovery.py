@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from loopkit.core.evidence import command, discovery, rows, tiers
+from loopkit.core.evidence import command, discovery, rows
 from loopkit.core.evidence.checks import Folder
 from loopkit.store import tables
 
@@ -37,7 +37,7 @@ def lines(files: dict, *folders: str) -> list[str]:
     found = CATALOG.found(files, [*folders_of(files), *folders])
     for one in found:
         assert command.split(one.command), one
-        assert one.tier in tiers.SECONDS and one.why, one
+        assert one.tier in command.SECONDS and one.why, one
     return [f"{one.kind}: {one.command}" for one in found]
 
 
@@ -263,7 +263,7 @@ def test_the_rows_hold_only_what_is_understood() -> None:
         for row in chain.get("checks", ()):
             kind, line = rows.command(row)
             assert set(row) <= ROWS["check"] and len(set(row) & {*discovery.KINDS}) == 1, row
-            assert row.get("tier", "quick") in tiers.SECONDS, row
+            assert row.get("tier", "quick") in command.SECONDS, row
             assert {
                 one.split("[")[0] for _, one, _, _ in Formatter().parse(line) if one
             } <= named, row

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.evidence import tiers
-from loopkit.core.plan import work
+from loopkit.core.evidence import command
+from loopkit.core.plan import drafts
 from loopkit.core.steps import waves
 from tests.core.kit import Book, task
 
 
 def test_the_seconds_of_the_tiers() -> None:
-    assert {"quick": 5, "standard": 30, "thorough": 120} == tiers.SECONDS
+    assert {"quick": 5, "standard": 30, "thorough": 120} == command.SECONDS
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_seconds_of_the_tiers() -> None:
     ],
 )
 def test_the_tier_that_is_due(failures: int, tier: str) -> None:
-    assert tiers.due(failures) == tier
+    assert command.due_tier(failures) == tier
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_the_tier_that_is_due(failures: int, tier: str) -> None:
     ],
 )
 def test_the_tier_that_has_room(seconds: float, tier: str | None) -> None:
-    assert tiers.of(seconds) == tier
+    assert command.tier_of(seconds) == tier
 
 
 def test_a_slow_check_gets_one_remark() -> None:
-    assert tiers.remark("quick", 4.9) is None
-    assert tiers.remark("quick", 5.0) == (
+    assert command.remark("quick", 4.9) is None
+    assert command.remark("quick", 5.0) == (
         "slow: 5.0 s, a quick check takes under 5 s; it is a check of the standard tier, narrow "
         "it if you can"
     )
-    assert "no tier has room" in str(tiers.remark("thorough", 121))
+    assert "no tier has room" in str(command.remark("thorough", 121))
 
 
 def failing(book: Book) -> str:
@@ -69,7 +69,7 @@ def test_failures_are_counted_over_attempts_until_one_passes_or_the_command_chan
         book.state.tasks["T-001"].fix_cycles,
         book.state.tasks["T-001"].failing,
     ) == ("thorough", 1, 5)
-    book.do(work.changed, "T-001", "test -f b", None, None)
+    book.do(drafts.changed, "T-001", "test -f b", None, None)
     assert book.state.tasks["T-001"].failing == 0
     assert failing(book) == "quick"
     book.verify("T-001")

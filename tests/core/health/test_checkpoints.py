@@ -10,7 +10,7 @@ from loopkit.core.health import checkpoints
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.journal.parts import BEFORE
 from loopkit.core.review import gate
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from loopkit.core.steps.events import LOOP
 from tests.core.kit import Book, outcome, task
 
@@ -234,7 +234,7 @@ def test_tasks_completed_after_the_target_are_open_again_without_evidence(four: 
     rows = four.state.tasks
     assert [one.status for one in rows.values()] == ["completed", "pending", "pending", "pending"]
     assert [one.evidence is None for one in rows.values()] == [False, True, True, True]
-    assert nextstep.command(four.state) == "loopkit wave next"
+    assert due.command(four.state) == "loopkit wave next"
 
 
 def test_what_was_completed_just_before_the_target_stays(executing: Book) -> None:
@@ -274,7 +274,7 @@ def test_no_evidence_of_a_tree_that_is_gone_counts() -> None:
     roll(book, 3)
     assert not book.state.thorough and not book.state.criterion_evidence
     assert book.state.counts["completed"] == 2
-    assert nextstep.command(book.state) == "loopkit review --thorough"
+    assert due.command(book.state) == "loopkit review --thorough"
 
 
 def test_evidence_that_came_while_the_tree_was_taken_is_younger_than_it(executing: Book) -> None:

@@ -12,11 +12,11 @@ from loopkit.core.journal import stage
 from loopkit.core.journal.events import encode
 from loopkit.core.journal.parts import Batch, History, Outcome
 from loopkit.core.journal.state import LoopState
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts, work
 from loopkit.core.review import review
 from loopkit.core.steps import attempts, waves
 from loopkit.core.steps.events import LOOP
-from loopkit.render import loopstate
+from loopkit.render import files
 from tests.core.kit import Book, task
 
 RESULTS = {"p": "passed", "f": "failed", "b": "blocked"}
@@ -285,7 +285,7 @@ def test_unblocked_and_removed_tasks_leave_no_outcome() -> None:
     book.do(work.blocked, "T-001", "external", "later")
     book.do(work.unblocked, "T-001")
     book.do(work.blocked, "T-002", "external", "later")
-    book.do(work.removed, "T-002")
+    book.do(drafts.removed, "T-002")
     book.verify("T-003")
     data = closed(book)
     assert data["outcomes"] == {"T-003": {"result": "passed"}}
@@ -353,7 +353,7 @@ def test_the_journal_folds_to_the_same_course() -> None:
 
 def test_the_state_file_before_and_after_the_first_batch() -> None:
     book = Book().planned(task("a"), task("b"))
-    shown = loopstate.render(book.state)
+    shown = files.loop_state(book.state)
     for line in (
         "**Iteration**: 0",
         "**Status**: INITIALIZING",
@@ -361,13 +361,13 @@ def test_the_state_file_before_and_after_the_first_batch() -> None:
         "- Trend: stable",
     ):
         assert line in shown.splitlines(), shown
-    assert loopstate.line(book.state) == ""
+    assert files.batches_line(book.state) == ""
     book.wave()
-    assert "**Current batch**: 1: T-001, T-002" in loopstate.render(book.state)
+    assert "**Current batch**: 1: T-001, T-002" in files.loop_state(book.state)
     book.verify("T-001")
     book.verify("T-002", passed=False, output="ValueError: 3")
     book.do(waves.closed)
-    shown = loopstate.render(book.state).splitlines()
+    shown = files.loop_state(book.state).splitlines()
     for line in (
         "# Loop State: 001-limiter",
         "**Iteration**: 1",
@@ -381,7 +381,7 @@ def test_the_state_file_before_and_after_the_first_batch() -> None:
     ):
         assert line in shown
     assert (
-        loopstate.line(book.state)
+        files.batches_line(book.state)
         == "Batches: PROGRESSING, confidence medium, trend stable, continue"
     )
 
@@ -401,7 +401,7 @@ def test_the_state_file_stays_under_fifty_lines_after_a_hundred_batches() -> Non
         }
         book.line("wave_closed", wave=number, completed=[], failed=[], outcomes=rows, **said)
         book.line("recovery", status="STALLED", play="panel", wave=number, counted=True)
-    shown = loopstate.render(book.state)
+    shown = files.loop_state(book.state)
     assert len(shown.splitlines()) < 50
     assert "**Iteration**: 100" in shown and "| 81 |" in shown and "| 80 |" not in shown
     assert max(map(len, shown.splitlines())) < 260

@@ -12,9 +12,9 @@ from loopkit.core.health import recovery
 from loopkit.core.journal import stage
 from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.state import LoopState
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts, work
 from loopkit.core.review import gate, panel, review
-from loopkit.core.steps import attempts, nextstep, policies, stop, waves
+from loopkit.core.steps import attempts, due, kinds, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.core.steps.events import LOOP
 from loopkit.render import briefs
@@ -25,7 +25,7 @@ ANSWER = 'loopkit answer "<what the person said>"'
 
 
 def step(book: Book) -> str | None:
-    return nextstep.command(book.state)
+    return due.command(book.state)
 
 
 def play(book: Book) -> tuple | None:
@@ -125,7 +125,7 @@ def test_stalled_changes_the_approach_of_what_fails(book: Book) -> None:
 
 def test_a_split_of_what_fails_is_a_recovery_too(book: Book) -> None:
     stalled(book)
-    book.do(work.split, "T-002", [task("smaller"), task("smaller still")])
+    book.do(drafts.split, "T-002", [task("smaller"), task("smaller still")])
     assert play(book) is None
     assert book.state.history.used == {"STALLED": 1}
     assert [one.play for one in book.state.history.recoveries] == ["split"]
@@ -134,7 +134,7 @@ def test_a_split_of_what_fails_is_a_recovery_too(book: Book) -> None:
 def test_a_panel_on_another_task_is_none(book: Book) -> None:
     stalled(book)
     book.line("panel_recorded", call="stuck", task="T-003", attempt=0, **PANEL)
-    book.do(work.split, "T-003", [task("smaller")])
+    book.do(drafts.split, "T-003", [task("smaller")])
     assert play(book) == ("STALLED", "panel", "T-002")
 
 
@@ -148,7 +148,7 @@ def test_the_replan_of_the_clamp_table_is_the_recovery_and_not_counted(book: Boo
     )  # the same error three times, whatever else passes
     assert play(book) == ("STALLED", "split", "T-001")
     assert step(book) == "loopkit task split T-001 --file -"
-    book.do(work.split, "T-001", [task("smaller"), task("smaller still")])
+    book.do(drafts.split, "T-001", [task("smaller"), task("smaller still")])
     assert play(book) is None
     assert book.state.history.used == {}
     assert [(one.play, one.counted) for one in book.state.history.recoveries] == [("split", False)]
@@ -237,7 +237,7 @@ def test_an_always_failing_chain_needs_no_person() -> None:
         elif words[1] == "panel":
             book.panel(words[2])
         elif words[1:3] == ["task", "split"]:
-            book.do(work.split, words[3], [task("smaller"), task("the rest", blocked_by=["#1"])])
+            book.do(drafts.split, words[3], [task("smaller"), task("the rest", blocked_by=["#1"])])
         else:
             raise AssertionError(command)
     assert book.state.session.verdict == "impossible"
@@ -303,9 +303,9 @@ def test_without_a_good_checkpoint_the_person_is_asked(book: Book) -> None:
 def test_what_was_rolled_back_is_not_reviewed(book: Book) -> None:
     checkpoint(book)
     wave(book, T002="no")
-    assert policies.of(book.state).offers_review(book.state)
+    assert policies.of(book.state).beside(book.state) == [kinds.step(kinds.WAVE_REVIEW, 1)]
     rolled_back(book)
-    assert not policies.of(book.state).offers_review(book.state)
+    assert policies.of(book.state).beside(book.state) == []
 
 
 def test_undoing_a_rollback_is_no_recovery(book: Book) -> None:
@@ -554,7 +554,7 @@ def follow(book: Book, choose: random.Random, checkpoints: bool) -> set[str]:
         elif words[1] == "panel":
             book.panel(words[2])
         elif words[1:3] == ["task", "split"]:
-            book.do(work.split, words[3], [task("smaller"), task("the rest")])
+            book.do(drafts.split, words[3], [task("smaller"), task("the rest")])
         elif words[1:3] == ["task", "unblock"]:
             book.do(work.unblocked, words[3])
         elif words[1] == "rollback":

@@ -1,4 +1,4 @@
-"""core/journal/record.py: named tuples with annotated fields."""
+"""core/journal/parts.py: named tuples with annotated fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.journal.record import Record
+from loopkit.core.journal.parts import Record
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import UsageFault
 
 
-def scored(*values: int, learnings: int = 0) -> score.Scores:
-    return score.score(dict(zip(score.DIMENSIONS, values, strict=True)), learnings)
+def scored(*values: int, learnings: int = 0) -> stage.Scores:
+    return stage.score(dict(zip(stage.DIMENSIONS, values, strict=True)), learnings)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_examples(values: tuple, spec: int, fit: int, shape: str | None) -> None
     ],
 )
 def test_shape_boundaries(fit: int, shape: str | None) -> None:
-    assert score.shape_of(fit) == shape
+    assert stage.shape_of(fit) == shape
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_all_combinations_follow_the_formula() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, 3, None, "2", 1.5])
-@pytest.mark.parametrize("name", score.DIMENSIONS)
+@pytest.mark.parametrize("name", stage.DIMENSIONS)
 def test_a_value_outside_the_rubric_is_named(name: str, wrong: object) -> None:
     with pytest.raises(UsageFault, match=f"--{name}"):
-        score.score({**dict.fromkeys(score.DIMENSIONS, 1), name: wrong}, 0)
+        stage.score({**dict.fromkeys(stage.DIMENSIONS, 1), name: wrong}, 0)
 
 
 def test_rubric_has_three_levels_for_each_dimension() -> None:
-    assert tuple(score.RUBRIC) == score.DIMENSIONS
-    assert {len(levels) for levels in score.RUBRIC.values()} == {3}
+    assert tuple(stage.RUBRIC) == stage.DIMENSIONS
+    assert {len(levels) for levels in stage.RUBRIC.values()} == {3}
 
 
 def test_what_each_shape_asks_a_person() -> None:
-    assert score.needs("tool") == ()
-    assert score.needs(None) == ()
-    assert score.needs("tool-review") == ("shape", "tasks")
-    assert score.needs("colleague") == ("shape", "tasks", "wave")
+    assert stage.needs("tool") == ()
+    assert stage.needs(None) == ()
+    assert stage.needs("tool-review") == ("shape", "tasks")
+    assert stage.needs("colleague") == ("shape", "tasks", "wave")

@@ -8,7 +8,7 @@ import pytest
 
 from loopkit.core.journal import clock, stage, verdict
 from loopkit.core.journal.session import Session
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from tests.core.kit import BEGIN, S1, S2, Book, task
 
@@ -61,7 +61,7 @@ def test_waiting_for_a_confirmation_takes_no_time() -> None:
     book.do(intake.confirmed, "shape")
     book.now += 5
     assert session.seconds(book.now) == 15
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.now += 1000
     book.line("question_asked", text="?")
     book.line("question_answered", text="!")

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core.journal import stage, stages
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import GATE, SHAPE, Book, same, task
 
 
 def test_the_order() -> None:
-    assert stages.ORDER == ("intent", "shape", "decompose", "executing", "review", "complete")
+    assert stage.STAGES == ("intent", "shape", "decompose", "executing", "review", "complete")
 
 
 def test_the_way_through_all_stages() -> None:
@@ -32,7 +32,7 @@ def test_the_way_through_all_stages() -> None:
     look()
     book.do(intake.shaped, SHAPE)
     look()
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.wave()
     look()
     book.verify("T-001")
@@ -43,13 +43,13 @@ def test_the_way_through_all_stages() -> None:
     book.do(gate.decided, GATE, same)
     book.do(gate.completed, same)
     look()
-    assert tuple(seen) == stages.ORDER
+    assert tuple(seen) == stage.STAGES
     moves = [
         (event.data["from"], event.data["to"])
         for event in book.events
         if event.type == "stage_moved"
     ]
-    assert moves == list(itertools.pairwise(stages.ORDER))
+    assert moves == list(itertools.pairwise(stage.STAGES))
 
 
 AT = {
@@ -86,7 +86,10 @@ DEEDS = {
     "recall": (lambda state: intake.recall_answered(state, ["a"], [1], []), ["intent"]),
     "score": (lambda state: intake.scored(state, SCORES), ["intent"]),
     "shape": (lambda state: intake.shaped(state, SHAPE), ["shape"]),
-    "task add": (lambda state: work.submit(state, [task()]), ["decompose", "executing", "review"]),
+    "task add": (
+        lambda state: drafts.submit(state, [task()]),
+        ["decompose", "executing", "review"],
+    ),
     "wave next": (lambda state: waves.next_wave(state, False), ["decompose", "executing"]),
     "review": (
         lambda state: review.thorough(state, {"experts": ["a", "b", "c"], "findings": []}),
@@ -97,7 +100,7 @@ DEEDS = {
 }
 
 
-@pytest.mark.parametrize("at", stages.ORDER)
+@pytest.mark.parametrize("at", stage.STAGES)
 @pytest.mark.parametrize("what", DEEDS)
 def test_what_is_possible_in_each_stage(at: str, what: str) -> None:
     decide, possible = DEEDS[what]
@@ -196,10 +199,10 @@ def test_tool_review_asks_for_shape_and_tasks_once() -> None:
     book = Book().shaped(2, 2, 1, 1, 1)
     assert (book.state.stage, stage.confirmation(book.state)) == ("shape", "shape")
     with pytest.raises(Refused):
-        book.do(work.submit, [task()])
+        book.do(drafts.submit, [task()])
     confirm(book, "shape")
     assert book.state.stage == "decompose"
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     with pytest.raises(Refused, match="has not confirmed the task list"):
         book.wave()
     confirm(book, "tasks")
@@ -213,7 +216,7 @@ def test_tool_review_asks_for_shape_and_tasks_once() -> None:
 def test_colleague_asks_for_every_wave_too() -> None:
     book = Book().shaped(1, 1, 1, 1, 1)
     confirm(book, "shape")
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     confirm(book, "tasks")
     for name in ("T-001", "T-002"):
         with pytest.raises(Refused, match="has not confirmed wave"):
@@ -237,7 +240,7 @@ def test_another_shape_is_confirmed_again() -> None:
 def test_unattended_tool_review_goes_on_recorded_as_confirmed_by_default() -> None:
     book = Book(unattended=True).shaped(2, 2, 1, 1, 1)
     assert book.state.stage == "decompose"
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     assert stage.confirmation(book.state) is None, "nobody can be asked"
     book.wave()
     defaults = [event.data for event in book.events if event.type == "confirmed"]
@@ -267,7 +270,7 @@ def asked(*scores: int) -> Book:
     nothing has begun."""
     book = Book().shaped(*scores)
     book.do(intake.confirmed, "shape")
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     book.do(intake.confirmed, "tasks")
     if stage.confirmation(book.state) == "wave":
         book.do(intake.confirmed, "wave")
@@ -276,9 +279,9 @@ def asked(*scores: int) -> Book:
 
 TOOL_REVIEW, COLLEAGUE = (2, 2, 1, 1, 1), (1, 1, 1, 1, 1)
 CHANGES: dict[str, Callable] = {
-    "task set": lambda book: book.do(work.changed, "T-002", "test -f other", None, None),
-    "task add": lambda book: book.do(work.submit, [task("c", "test -f other")]),
-    "task split": lambda book: book.do(work.split, "T-002", [task("c", "test -f other")]),
+    "task set": lambda book: book.do(drafts.changed, "T-002", "test -f other", None, None),
+    "task add": lambda book: book.do(drafts.submit, [task("c", "test -f other")]),
+    "task split": lambda book: book.do(drafts.split, "T-002", [task("c", "test -f other")]),
 }
 
 
@@ -310,7 +313,7 @@ def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
         confirm(book, "wave")
     assert book.state.stage == "executing" and stage.confirmation(book.state) is None
     CHANGES[change](book)
-    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    assert due.command(book.state) == "loopkit confirm tasks"
     for act in (
         book.wave,
         lambda: book.do(waves.started, "T-003" if "T-003" in book.state.tasks else "T-002"),
@@ -326,7 +329,7 @@ def test_between_waves_it_drops_them_too(scores: tuple, change: str) -> None:
 def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
     book = asked(*TOOL_REVIEW)
     book.wave()
-    book.do(work.changed, "T-001", "test -f other", None, None)
+    book.do(drafts.changed, "T-001", "test -f other", None, None)
     with pytest.raises(
         Refused,
         match="the check of T-001 is new since the person's yes .*; next: loopkit confirm tasks",
@@ -339,7 +342,7 @@ def test_in_an_open_wave_the_new_check_does_not_run_before_the_yes() -> None:
 def test_work_under_way_goes_on_while_a_waiting_task_gets_another_check() -> None:
     book = asked(*TOOL_REVIEW)
     book.wave()
-    book.do(work.changed, "T-002", "test -f other", None, None)
+    book.do(drafts.changed, "T-002", "test -f other", None, None)
     assert stage.confirmation(book.state) is None and book.of("confirmation_dropped")
     attempts.check_verify(book.state, "T-001", ["ls"])
     book.verify("T-001")
@@ -362,15 +365,15 @@ def test_a_task_of_a_review_is_a_new_check() -> None:
 
 def test_what_changes_no_check_keeps_the_yes() -> None:
     book = asked(*COLLEAGUE)
-    book.do(work.changed, "T-002", None, [], ["a.txt"])
-    book.do(work.changed, "T-002", "ls", None, None)
-    book.do(work.removed, "T-002")
+    book.do(drafts.changed, "T-002", None, [], ["a.txt"])
+    book.do(drafts.changed, "T-002", "ls", None, None)
+    book.do(drafts.removed, "T-002")
     assert stage.confirmation(book.state) is None and not book.of("confirmation_dropped")
 
 
 def test_nobody_is_asked_again_where_nobody_can_be() -> None:
     book = Book(unattended=True).shaped(*TOOL_REVIEW)
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     book.wave()
     for change in CHANGES.values():
         change(book)
@@ -383,7 +386,7 @@ def test_nobody_is_asked_again_where_nobody_can_be() -> None:
 def test_what_was_dropped_before_the_person_left_is_a_default_then() -> None:
     book = asked(*TOOL_REVIEW)
     book.wave()
-    book.do(work.changed, "T-001", "test -f other", None, None)
+    book.do(drafts.changed, "T-001", "test -f other", None, None)
     book.line("owner_changed", session_id="s2", client_pid=1, unattended=True)
     attempts.check_verify(book.state, "T-001", ["test", "-f", "other"])
     book.verify("T-001")
@@ -408,7 +411,7 @@ def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:
     book.score(*TOOL_REVIEW)
     book.do(intake.shaped, SHAPE.replace(proof, "| C1 | reasoned inference | |"))
     book.do(intake.confirmed, "shape")
-    book.do(work.submit, [task("a")])
+    book.do(drafts.submit, [task("a")])
     book.do(intake.confirmed, "tasks")
     book.do(intake.shaped, SHAPE)
     given = ["pytest", "tests/test_limits.py", "-q"]
@@ -421,10 +424,10 @@ def test_a_criterion_s_new_proof_waits_for_the_yes() -> None:
 def test_a_task_with_a_new_check_is_not_dispatched_after_a_pause() -> None:
     book = asked(*TOOL_REVIEW)
     book.wave()
-    book.do(work.changed, "T-001", "test -f other", None, None)
+    book.do(drafts.changed, "T-001", "test -f other", None, None)
     book.line("paused", reason="by hand")
     book.line("resumed", session_id="session-one", client_pid=1)
-    assert nextstep.command(book.state) == "loopkit confirm tasks"
+    assert due.command(book.state) == "loopkit confirm tasks"
     with pytest.raises(Refused, match="the check of T-001 is new"):
         book.do(waves.next_wave, False)
     confirm(book, "tasks")

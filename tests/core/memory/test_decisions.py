@@ -14,7 +14,7 @@ from loopkit import replies
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
 from loopkit.core.review import convergence, review
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import due, waves
 from loopkit.core.steps.events import LOOP
 from loopkit.replies import memory
 from tests.core.kit import SUBMITTED, Book, outcome, task
@@ -193,7 +193,7 @@ def test_only_a_command_is_checked_and_once_after_each_wave() -> None:
         book.do(waves.closed)
         book.seen()
         assert decisions.due(book.state) == [(1, "test -f x")]
-        assert nextstep.command(book.state) == "loopkit verify D1 -- test -f x"
+        assert due.command(book.state) == "loopkit verify D1 -- test -f x"
         checked(book, 1, False)
         assert decisions.due(book.state) == []
         book.do(review.light, len(book.state.waves), {"score": 9, "experts": ["a", "b"]})
@@ -213,11 +213,9 @@ def test_one_that_has_come_true_is_found_once_and_keeps_the_gate_shut_until_it_i
     finding = book.state.findings["F-001"]
     assert (finding.source, finding.contradicts, finding.files) == ("decision", (1,), ("a.py",))
     assert "decision 001 no longer holds: Stream rows" in finding.issue
-    assert not review.passed(book.state) and "resolve F-001 <--task" in str(
-        nextstep.command(book.state)
-    )
+    assert not review.passed(book.state) and "resolve F-001 <--task" in str(due.command(book.state))
     decided(book, supersedes=1)
-    assert review.passed(book.state) and nextstep.command(book.state) == "loopkit gate"
+    assert review.passed(book.state) and due.command(book.state) == "loopkit gate"
 
 
 def test_or_until_a_task_has_fixed_it() -> None:

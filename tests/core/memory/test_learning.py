@@ -6,7 +6,7 @@ import pytest
 
 from loopkit.core.journal.events import Event
 from loopkit.core.memory import learned, learning
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import review
 from loopkit.core.steps import attempts
 from loopkit.store import tables
@@ -31,7 +31,7 @@ def failing(error: str = TRACE, panel: bool = True) -> Book:
     book.do(attempts.failed, "T-001", error, None)
     if panel:
         book.panel("T-001")
-        book.do(work.split, "T-001", [task("Count them in one place")])
+        book.do(drafts.split, "T-001", [task("Count them in one place")])
         while book.state.open:
             for task_id in list(book.state.running):
                 book.verify(task_id)

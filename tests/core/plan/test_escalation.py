@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from loopkit.core.plan import escalation, work
+from loopkit.core.plan import drafts, escalation
 from loopkit.core.steps import attempts, waves
 from tests.core.kit import Book, task
 
@@ -31,7 +31,7 @@ def test_an_always_failing_chain_takes_18_executions_and_5_replans() -> None:
         action = changes[0][1]["action"]
         if action == "replan":
             replans += 1
-            book.do(work.split, current, [task("smaller", "false")])
+            book.do(drafts.split, current, [task("smaller", "false")])
             current = list(book.state.tasks)[-1]
     assert (executions, replans) == (18, 5)
     assert (book.state.session.status, book.state.session.verdict) == ("failed", "impossible")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import Refused, UsageFault
-from loopkit.core.plan import outline, work
+from loopkit.core.plan import drafts, outline, work
 from loopkit.core.request import intake
 from loopkit.core.review import panel
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import SHAPE, Book, task
 
 
@@ -27,8 +27,8 @@ def test_groups_count_in_the_order_of_their_first_task() -> None:
 
 def test_a_split_of_1_2_gives_1_2_1() -> None:
     book = grouped()
-    book.do(work.split, "T-003", [task("x"), task("y")])
-    book.do(work.split, "1.2.2", [task("z"), task("zz")])
+    book.do(drafts.split, "T-003", [task("x"), task("y")])
+    book.do(drafts.split, "1.2.2", [task("z"), task("zz")])
     assert (
         outline.numbers(book.state)["T-007"] == "1.2.2"
         and outline.numbers(book.state)["T-009"] == "1.2.2.2"
@@ -42,16 +42,16 @@ def test_a_number_stands_for_the_id(word: str) -> None:
 
 def test_every_decider_takes_it() -> None:
     book = grouped()
-    book.do(work.changed, "1.2", None, ["1.1"], None)
+    book.do(drafts.changed, "1.2", None, ["1.1"], None)
     assert book.state.tasks["T-003"].blocked_by == ("T-001",)
-    book.do(work.submit, [task("later", blocked_by=["2.2"])])
+    book.do(drafts.submit, [task("later", blocked_by=["2.2"])])
     assert book.state.tasks["T-006"].blocked_by == ("T-005",)
     book.do(waves.started, "1.1")
     book.do(attempts.failed, "1.1", "no", None)
     assert book.state.tasks["T-001"].attempts == 1
     book.do(work.blocked, "2.1", "external", "a key")
     book.do(work.unblocked, "2.1")
-    book.do(work.removed, "3.1")
+    book.do(drafts.removed, "3.1")
     with pytest.raises(Refused, match=r"there is no task T-004"):
         work.find(book.state, "3.1")
     assert panel.advice(book.state, "T-001") is None
@@ -67,12 +67,12 @@ def test_what_is_no_number_is_refused(word: str, fault: type) -> None:
 
 def test_a_number_is_given_once_and_a_new_plan_begins_anew() -> None:
     book = grouped()
-    book.do(work.removed, "1.2")
-    book.do(work.submit, [task("new", group="Writer")])
+    book.do(drafts.removed, "1.2")
+    book.do(drafts.submit, [task("new", group="Writer")])
     assert outline.numbers(book.state)["T-006"] == "1.3"
     for task_id in list(book.state.tasks):
-        book.do(work.removed, task_id)
-    book.do(work.submit, [task("other", group="Reader")])
+        book.do(drafts.removed, task_id)
+    book.do(drafts.submit, [task("other", group="Reader")])
     assert outline.numbers(book.state) == {"T-007": "1.1"}
 
 
@@ -98,7 +98,7 @@ def test_the_status_of_a_plan() -> None:
     book.line("question_asked", text="which one?")
     assert outline.plan_status(book.state) == "NEEDS_CLARIFICATION"
     book.line("question_answered", text="this")
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     assert outline.plan_status(book.state) == "APPROVED"
     book.wave()
     assert outline.plan_status(book.state) == "IN_PROGRESS"
@@ -116,14 +116,14 @@ def test_a_plan_that_has_to_be_confirmed_or_reviewed_is_a_draft() -> None:
     )  # the person has a word to say before any task
     book.do(intake.confirmed, "shape")
     assert outline.plan_status(book.state) == "DRAFT"
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     assert (
-        nextstep.command(book.state) == "loopkit confirm tasks"
+        due.command(book.state) == "loopkit confirm tasks"
         and outline.plan_status(book.state) == "DRAFT"
     )
     reviewed = Book(approval="review").shaped()
     reviewed.line("plan_proposed", risks=[], replaces=[])
-    reviewed.do(work.submit, [task()])
+    reviewed.do(drafts.submit, [task()])
     assert outline.plan_status(reviewed.state) == "DRAFT" and outline.iteration(reviewed.state) == 1
     reviewed.line("plan_reviewed", revision=0, approved=False, outcome="revise")
     reviewed.line("plan_proposed", risks=[], replaces=["T-001"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
-from loopkit.core.plan import work
-from loopkit.core.steps import attempts, nextstep, resumption, waves
+from loopkit.core.plan import drafts, work
+from loopkit.core.steps import attempts, due, resumption, waves
 from tests.core.kit import Book, task
 
 
@@ -24,13 +24,13 @@ def kinds(changes: list) -> list:
 def test_ids_follow_and_places_in_the_list_are_names() -> None:
     book = Book().shaped()
     changes = book.do(
-        work.submit,
+        drafts.submit,
         [task("a", blocked_by=[2]), task("b"), task("c", blocked_by=["t-1", "#2", "T-002"])],
     )
     assert ids(changes) == ["T-001", "T-002", "T-003"]
     blockers = [one.blocked_by for one in book.state.tasks.values()]
     assert blockers == [("T-002",), (), ("T-001", "T-002")]
-    assert ids(book.do(work.submit, [task("d", blocked_by=["#1", "T-001"][1:])])) == ["T-004"]
+    assert ids(book.do(drafts.submit, [task("d", blocked_by=["#1", "T-001"][1:])])) == ["T-004"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_ids_follow_and_places_in_the_list_are_names() -> None:
 def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
     book = Book().shaped()
     with pytest.raises(LoopError) as caught:
-        book.do(work.submit, [task("a"), task("b", blocked_by=[blocker])])
+        book.do(drafts.submit, [task("a"), task("b", blocked_by=[blocker])])
     assert words in str(caught.value)
 
 
@@ -63,44 +63,44 @@ def test_an_unknown_blocker_is_refused(blocker: str, words: str) -> None:
 def test_a_cycle_is_refused_by_name(blockers: list, circle: str) -> None:
     rows = [task(str(number), blocked_by=wants) for number, wants in enumerate(blockers)]
     with pytest.raises(Refused) as caught:
-        Book().shaped().do(work.submit, rows)
+        Book().shaped().do(drafts.submit, rows)
     assert f"cycle: {circle};" in str(caught.value)
 
 
 def test_a_change_that_closes_a_circle_is_refused_by_name() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]), task("c", blocked_by=["#2"]))
     with pytest.raises(Refused, match="^cycle: T-001 → T-003 → T-002 → T-001"):
-        work.changed(book.state, "T-001", None, ["T-003"], None)
+        drafts.changed(book.state, "T-001", None, ["T-003"], None)
     with pytest.raises(Refused, match="cycle: T-001 → T-001"):
-        work.changed(book.state, "T-001", None, ["T-001"], None)
+        drafts.changed(book.state, "T-001", None, ["T-001"], None)
 
 
 def test_a_circle_may_lead_over_a_parent_that_waits_for_its_subtasks() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
     for blocker in ("T-001", "T-002"):
         with pytest.raises(Refused, match="cycle: T-003 → .*T-001 → T-003"):
-            book.do(work.split, "T-001", [task("x", blocked_by=[blocker])])
-    book.do(work.split, "T-001", [task("x"), task("y")])
+            book.do(drafts.split, "T-001", [task("x", blocked_by=[blocker])])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     for blocker in ("T-001", "T-002"):
         with pytest.raises(Refused, match="cycle: T-003 → .*T-001 → T-003"):
-            book.do(work.changed, "T-003", None, [blocker], None)
+            book.do(drafts.changed, "T-003", None, [blocker], None)
 
 
 def test_25_tasks_are_taken_26_refused() -> None:
     rows = [task(str(number)) for number in range(26)]
     with pytest.raises(Refused, match="26 tasks, at most 25") as caught:
-        Book().shaped().do(work.submit, rows)
+        Book().shaped().do(drafts.submit, rows)
     assert "several loops" in caught.value.todo
     book = Book().shaped()
-    book.do(work.submit, rows[:25])
+    book.do(drafts.submit, rows[:25])
     with pytest.raises(Refused, match="26 tasks"):
-        book.do(work.submit, rows[:1])
+        book.do(drafts.submit, rows[:1])
     book.wave()
 
 
 def test_subtasks_and_remediation_do_not_count() -> None:
     book = Book().planned(*[task(str(number)) for number in range(25)])
-    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     book.line(
         "task_added", task={"id": "T-028", "subject": "fix", "verify": "ls", "kind": "remediation"}
     )
@@ -110,7 +110,7 @@ def test_subtasks_and_remediation_do_not_count() -> None:
 
 def test_tasks_added_in_review_lead_back_to_waves() -> None:
     book = Book().worked()
-    book.do(work.submit, [task("more")])
+    book.do(drafts.submit, [task("more")])
     assert book.state.stage == "executing"
 
 
@@ -125,22 +125,22 @@ def test_an_unknown_task(name: str) -> None:
 
 def test_set_changes_what_is_given() -> None:
     book = Book().planned(task("a"), task("b"))
-    book.do(work.changed, "T-002", " false ", ["T-001"], ["a.py"])
+    book.do(drafts.changed, "T-002", " false ", ["T-001"], ["a.py"])
     row = book.state.tasks["T-002"]
     assert (row.verify, row.blocked_by, row.files) == ("false", ("T-001",), ("a.py",))
-    book.do(work.changed, "T-002", None, [], None)
+    book.do(drafts.changed, "T-002", None, [], None)
     assert book.state.tasks["T-002"].blocked_by == ()
 
 
 def test_set_without_anything() -> None:
     with pytest.raises(UsageFault, match="nothing to set"):
-        work.changed(Book().planned().state, "T-001", None, None, None)
+        drafts.changed(Book().planned().state, "T-001", None, None, None)
 
 
 def test_a_completed_task_is_not_changed(executing: Book) -> None:
     executing.verify("T-001")
     with pytest.raises(Refused, match="T-001 is completed"):
-        work.changed(executing.state, "T-001", "false", None, None)
+        drafts.changed(executing.state, "T-001", "false", None, None)
 
 
 @pytest.mark.parametrize("status", ["in_progress", "completed", "failed"])
@@ -151,14 +151,14 @@ def test_only_pending_and_blocked_tasks_are_removed(status: str) -> None:
     ]
     book.line(line, id="T-001", action="replan")
     with pytest.raises(Refused, match=f"T-001 is {status}"):
-        work.removed(book.state, "T-001")
+        drafts.removed(book.state, "T-001")
 
 
 def test_a_removed_blocker_blocks_no_longer() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]))
-    book.do(work.removed, "T-001")
+    book.do(drafts.removed, "T-001")
     assert book.state.tasks["T-002"].blocked_by == () and book.state.free == 1
-    assert ids(book.do(work.submit, [task("c")])) == ["T-003"]
+    assert ids(book.do(drafts.submit, [task("c")])) == ["T-003"]
 
 
 # -- starting
@@ -301,7 +301,7 @@ def test_no_block(executing: Book, kind: str, text: str, words: str) -> None:
 def test_unblock_what_is_not_blocked(executing: Book) -> None:
     with pytest.raises(Refused, match="nothing to unblock"):
         work.unblocked(executing.state, "T-001")
-    executing.do(work.split, "T-002", [task()])
+    executing.do(drafts.split, "T-002", [task()])
     with pytest.raises(Refused, match="nothing to unblock"):
         work.unblocked(executing.state, "T-002")
 
@@ -318,9 +318,9 @@ def test_a_loop_that_is_over_is_not_changed(executing: Book) -> None:
     executing.line("loop_cancelled", reason="x")
     for decide in (
         lambda state: work.unblocked(state, "T-001"),
-        lambda state: work.submit(state, [task()]),
-        lambda state: work.removed(state, "T-001"),
-        lambda state: work.split(state, "T-001", [task()]),
+        lambda state: drafts.submit(state, [task()]),
+        lambda state: drafts.removed(state, "T-001"),
+        lambda state: drafts.split(state, "T-001", [task()]),
         lambda state: waves.closed(state),
     ):
         with pytest.raises(Refused, match="is over"):
@@ -332,9 +332,9 @@ def test_a_loop_that_is_over_is_not_changed(executing: Book) -> None:
 
 def test_three_levels_complete_upwards() -> None:
     book = Book().planned(task("top"))
-    book.do(work.split, "T-001", [task("a"), task("b")])
-    book.do(work.split, "T-002", [task("aa"), task("ab")])
-    book.do(work.split, "T-004", [task("aaa")])
+    book.do(drafts.split, "T-001", [task("a"), task("b")])
+    book.do(drafts.split, "T-002", [task("aa"), task("ab")])
+    book.do(drafts.split, "T-004", [task("aaa")])
     assert [book.state.tasks[one].depth for one in ("T-001", "T-002", "T-004", "T-006")] == [
         0,
         1,
@@ -355,7 +355,7 @@ def test_three_levels_complete_upwards() -> None:
 
 def test_completion_goes_up_exactly_with_the_last_subtask() -> None:
     book = Book().planned(task("top"))
-    book.do(work.split, "T-001", [task("a"), task("b")])
+    book.do(drafts.split, "T-001", [task("a"), task("b")])
     book.wave()
     assert [data["id"] for kind, data in book.verify("T-003") if kind == "task_completed"] == [
         "T-003"
@@ -369,8 +369,8 @@ def test_completion_goes_up_exactly_with_the_last_subtask() -> None:
 
 def test_parents_wait_again_for_a_subtask_that_is_found_broken() -> None:
     book = Book().planned(task("a"), task("c", blocked_by=["#1"]))
-    book.do(work.split, "T-001", [task("x"), task("y")])
-    book.do(work.split, "T-003", [task("z")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-003", [task("z")])
     book.wave()
     for name in ("T-004", "T-005"):
         book.verify(name)
@@ -402,14 +402,14 @@ def test_an_attempt_that_was_cut_short_and_waits_by_now_leaves_its_wave() -> Non
     book.do(resumption.reopened)
     book.line("resumed")
     assert book.state.interrupted == ["T-002"] and book.wave() == []
-    assert nextstep.command(book.state) == "loopkit wave close"
+    assert due.command(book.state) == "loopkit wave close"
     book.do(waves.closed)
     assert book.do(waves.next_wave, False)[0][1]["tasks"] == ["T-001"]
 
 
 def test_subtasks_wait_for_what_the_parent_waited_for() -> None:
     book = Book().planned(task("a"), task("b", blocked_by=["#1"]), task("c", blocked_by=["#2"]))
-    book.do(work.split, "T-002", [task("b1"), task("b2", blocked_by=["#1"])])
+    book.do(drafts.split, "T-002", [task("b1"), task("b2", blocked_by=["#1"])])
     assert book.state.tasks["T-004"].blocked_by == ("T-001",)
     assert book.state.tasks["T-005"].blocked_by == ("T-004", "T-001")
     assert not book.state.is_free(book.state.tasks["T-003"])
@@ -418,38 +418,38 @@ def test_subtasks_wait_for_what_the_parent_waited_for() -> None:
 @pytest.mark.parametrize("rows", [[], [{"subject": "no check"}]])
 def test_a_split_needs_subtasks(rows: list) -> None:
     with pytest.raises(LoopError):
-        Book().planned().do(work.split, "T-001", rows)
+        Book().planned().do(drafts.split, "T-001", rows)
 
 
 def test_a_running_task_is_not_split(executing: Book) -> None:
     with pytest.raises(Refused, match="only failed and pending"):
-        executing.do(work.split, "T-001", [task()])
+        executing.do(drafts.split, "T-001", [task()])
 
 
 def test_the_sixth_level_is_refused() -> None:
     book = Book().planned()
     name = "T-001"
     for _ in range(5):
-        name = ids(book.do(work.split, name, [task()]))[0]
+        name = ids(book.do(drafts.split, name, [task()]))[0]
     assert book.state.tasks[name].depth == 5
     with pytest.raises(Refused, match="5 levels deep"):
-        book.do(work.split, name, [task()])
+        book.do(drafts.split, name, [task()])
 
 
 def test_a_parent_whose_last_open_subtask_is_removed_does_not_wait_for_ever() -> None:
     book = Book().planned(task("top"))
-    book.do(work.split, "T-001", [task("a"), task("b")])
+    book.do(drafts.split, "T-001", [task("a"), task("b")])
     book.wave()
     book.verify("T-002")
     book.line("task_reopened", id="T-003", reason="x")
-    assert kinds(book.do(work.removed, "T-003")) == ["task_removed", "task_completed"]
+    assert kinds(book.do(drafts.removed, "T-003")) == ["task_removed", "task_completed"]
     assert book.state.tasks["T-001"].status == "completed"
 
 
 def test_a_parent_without_any_subtask_left_is_pending_again() -> None:
     book = Book().planned(task("top"))
-    book.do(work.split, "T-001", [task("a")])
-    assert kinds(book.do(work.removed, "T-002")) == ["task_removed", "task_reopened"]
+    book.do(drafts.split, "T-001", [task("a")])
+    assert kinds(book.do(drafts.removed, "T-002")) == ["task_removed", "task_reopened"]
     assert book.state.tasks["T-001"].status == "pending"
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loopkit.core.evidence import proofs
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.request import aspects, intake, topics
 from tests.core.kit import SHAPE, Book
 from tests.plugin.bundle import PROFILES, split
@@ -41,7 +41,7 @@ def test_each_has_an_anchor_that_knows_it_in_depth_and_a_proof(name: str) -> Non
 
 def chosen(*named: str) -> list[str]:
     book = Book()
-    book.do(intake.scored, {**dict.fromkeys(score.DIMENSIONS, 2), "topics": ",".join(named)})
+    book.do(intake.scored, {**dict.fromkeys(stage.DIMENSIONS, 2), "topics": ",".join(named)})
     return aspects.chosen(book.state)
 
 

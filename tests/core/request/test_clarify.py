@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal import score, stages
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.request import clarify, intake
 from tests.core.kit import Book
@@ -19,7 +19,7 @@ GIVEN = {
     "done": "d",
     "approved": "yes",
 }
-ALL = dict.fromkeys(score.DIMENSIONS, "A) the likeliest")
+ALL = dict.fromkeys(stage.DIMENSIONS, "A) the likeliest")
 
 
 def low(**data: Any) -> Book:
@@ -38,7 +38,7 @@ def test_answers_and_assumptions_are_recorded_and_marked() -> None:
         "constraints": "[ASSUMPTION] no new dependency",
     }
     assert (data["round"], data["by"], data["echo"]) == (1, "person", GIVEN["echo"])
-    assert book.state.stage == stages.INTENT and not book.state.tasks
+    assert book.state.stage == stage.INTENT and not book.state.tasks
 
 
 def test_two_rounds_of_questions_then_assumptions() -> None:
@@ -57,7 +57,7 @@ def test_an_answer_of_an_earlier_round_stands() -> None:
     book.do(clarify.clarified, {**GIVEN, "answers": ALL})
     book.score(1, 1, 1, 0, 0)
     book.do(clarify.clarified, {**GIVEN, "assumptions": {"done": "x"}})
-    assert set(book.state.clarified["answers"]) == set(score.DIMENSIONS)
+    assert set(book.state.clarified["answers"]) == set(stage.DIMENSIONS)
 
 
 def test_where_nobody_can_be_asked_all_is_assumption() -> None:
@@ -113,9 +113,9 @@ def test_an_assumption_is_not_explicit() -> None:
         },
     )
     with pytest.raises(Refused, match="done is an assumption"):
-        intake.scored(book.state, dict.fromkeys(score.DIMENSIONS, 2))
+        intake.scored(book.state, dict.fromkeys(stage.DIMENSIONS, 2))
     book.score(2, 2, 2, 2, 1)
-    assert (book.state.scores["spec"], book.state.stage) == (9, stages.SHAPE)
+    assert (book.state.scores["spec"], book.state.stage) == (9, stage.SHAPE)
 
 
 def test_unattended_and_still_vague_it_waits_with_the_reason() -> None:
@@ -126,7 +126,7 @@ def test_unattended_and_still_vague_it_waits_with_the_reason() -> None:
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "waiting")
     assert "spec 4/10 is under 5" in session.reason and "done" in session.reason
-    assert book.state.stage == stages.INTENT and not book.state.tasks
+    assert book.state.stage == stage.INTENT and not book.state.tasks
 
 
 def test_only_in_the_stage_intent() -> None:
@@ -143,7 +143,7 @@ def test_what_was_clarified_reaches_the_shape() -> None:
         "must_nots": ["Results change"],
         "order": ORDER,
     }
-    answers = {name: "A)" for name in score.DIMENSIONS if name != "scope"}
+    answers = {name: "A)" for name in stage.DIMENSIONS if name != "scope"}
     book.do(
         clarify.clarified, {**given, "answers": answers, "assumptions": {"scope": "one endpoint"}}
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as some
 
+from loopkit import replies
 from loopkit.core.evidence import proofs
-from loopkit.core.journal.errors import Refused
+from loopkit.core.evidence.command import quote
+from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.journal.state import Criterion
 from loopkit.core.request import shape
 from tests.core.kit import SHAPE
@@ -241,3 +243,56 @@ def test_types_are_ordered_by_strength() -> None:
         "code review",
         "assumption",
     )
+
+
+_FACTS = some.text(min_size=1, max_size=60).map(lambda text: " ".join(text.split()) or "x")
+_WORDS = some.lists(some.text(min_size=1, max_size=12), max_size=4)
+_PROOFS = _WORDS.map(lambda words: quote(["grep", *words]))
+
+
+@given(
+    _FACTS,
+    some.lists(some.tuples(_FACTS, _PROOFS, some.sampled_from(proofs.TYPES)), min_size=1),
+    some.lists(some.tuples(_FACTS, some.one_of(some.just(""), _PROOFS)), min_size=2),
+)
+def test_what_is_written_is_read_back(title: str, criteria: list, must_nots: list) -> None:
+    given_ = {
+        "title": title,
+        "criteria": [{"text": a, "proof": b, "type": c} for a, b, c in criteria],
+        "must_nots": [{"text": a, "proof": b} for a, b in must_nots],
+    }
+    try:
+        row = replies.check("request", given_)
+    except UsageFault:
+        assume(False)
+    parsed = shape.parse(shape.written(row["title"], row["criteria"], row["must_nots"]))
+    assert parsed["title"] == row["title"]
+    assert [
+        (one["id"], one["text"], one["command"], one["type"]) for one in parsed["criteria"]
+    ] == [
+        *(
+            (f"C{number}", one["text"], one["proof"], one["type"])
+            for number, one in enumerate(row["criteria"], 1)
+        ),
+        *(
+            (
+                f"M{number}",
+                one["text"],
+                one["proof"] or None,
+                one["proof"] and "execution output" or None,
+            )
+            for number, one in enumerate(row["must_nots"], 1)
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "proof", ["grep -E 'a|b' x", r"grep 'a\|b' x", r"grep a\\ x", "grep '`a`' x", "sh -c 'a || b'"]
+)
+def test_a_written_proof_keeps_its_words(proof: str) -> None:
+    text = shape.written(
+        "", [{"text": "a\nb", "proof": proof, "type": ""}], [{"text": "c", "proof": ""}] * 2
+    )
+    parsed = shape.parse(text)
+    assert parsed["title"] == "the request"
+    assert parsed["criteria"][0]["text"] == "a b" and parsed["criteria"][0]["command"] == proof

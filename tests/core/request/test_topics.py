@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import UsageFault
 from loopkit.core.request import intake, topics
 from loopkit.core.review import gate
@@ -19,7 +19,7 @@ def test_a_word_of_the_list_is_taken_once_and_another_is_refused_with_the_list()
         topics.topics("api, login")
     with pytest.raises(UsageFault, match="unknown kind of work 'feature'; use build, debug, ref"):
         topics.kind("feature")
-    assert list(gate.POINTS) == list(score.KINDS)
+    assert list(gate.POINTS) == list(stage.KINDS)
 
 
 def test_they_are_given_with_the_scores_and_stand_until_given_again() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.memory import decisions
-from loopkit.core.plan import outline, work
+from loopkit.core.plan import drafts, outline, work
 from loopkit.core.review import batch_review, panel
-from loopkit.core.steps import attempts, due, nextstep, policies, resumption, supervision, waves
+from loopkit.core.steps import attempts, due, policies, resumption, supervision, waves
 from tests.core.kit import Book, task
 
 FINE = {"build": "passed", "tests": "passed", "lint": "none", "findings": []}
@@ -37,7 +37,7 @@ def drafted(*rows: dict, **settings: Any) -> Book:
     """A reviewed loop whose plan waits for its review."""
     book = Book(approval="review", settings=settings).shaped()
     book.line("plan_proposed", warning="", risks=["r"], assumptions=[], questions=[], replaces=[])
-    book.do(work.submit, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
+    book.do(drafts.submit, list(rows) or [task("a", files=["a.py"]), task("b", files=["b.py"])])
     return book
 
 
@@ -75,7 +75,7 @@ def status(book: Book, task_id: str = "T-001") -> str:
 def test_a_plan_without_a_blocker_is_approved_and_only_then_worked_on() -> None:
     book = drafted()
     assert (
-        nextstep.command(book.state) == "loopkit review --plan"
+        due.command(book.state) == "loopkit review --plan"
         and outline.plan_status(book.state) == "DRAFT"
     )
     with pytest.raises(
@@ -87,7 +87,7 @@ def test_a_plan_without_a_blocker_is_approved_and_only_then_worked_on() -> None:
     )
     assert (
         outline.plan_status(book.state) == "APPROVED"
-        and nextstep.command(book.state) == "loopkit wave next"
+        and due.command(book.state) == "loopkit wave next"
     )
     assert {one.status for one in book.state.tasks.values()} == {"pending"}
 
@@ -103,7 +103,7 @@ def test_any_blocker_needs_a_revision_whatever_the_status_says() -> None:
         "missing"
     ] == ["a test"]
     assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="to be revised first"):
         book.do(batch_review.planned, {"findings": []})
 
@@ -121,7 +121,7 @@ def test_the_lesson_of_a_revision_is_recorded() -> None:
 
 def revise(book: Book) -> None:
     rows = [task("c"), task("d")]
-    book.do(work.replaced, rows, {"risks": []})
+    book.do(drafts.replaced, rows, {"risks": []})
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -137,7 +137,7 @@ def test_after_the_last_revision_the_person_is_asked(most: int) -> None:
     assert str(book.state.session.question).endswith(
         'let it pass as it is: loopkit review --plan --waive "<why>"'
     )
-    assert nextstep.command(book.state) == 'loopkit answer "<what the person said>"'
+    assert due.command(book.state) == 'loopkit answer "<what the person said>"'
     book.line("question_answered", text="leave the header out")
     assert [one.kind for one in due.undispatched(book.state)] == ["plan"]
 
@@ -148,9 +148,7 @@ def test_the_person_lets_a_plan_pass() -> None:
     with pytest.raises(Refused, match="no reason given"):
         book.do(batch_review.waived, " ")
     book.do(batch_review.waived, "good enough")
-    assert (
-        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
-    )
+    assert book.state.session.question is None and due.command(book.state) == "loopkit wave next"
     assert "the plan was not approved" in supervision.warnings(book.state)[-1], "it stays told"
 
 
@@ -188,7 +186,7 @@ def test_the_three_moments_of_a_todo() -> None:
     ):
         book.do(waves.closed)
     judge(book)
-    assert status(book) == "completed" and nextstep.command(book.state) == "loopkit wave close"
+    assert status(book) == "completed" and due.command(book.state) == "loopkit wave close"
     book.do(waves.closed)
     assert book.state.reviews["wave_1"]["blockers"] == 0
 
@@ -208,11 +206,9 @@ def test_changes_fail_the_attempt_and_the_findings_go_to_the_next_one() -> None:
     ]
     assert book.state.findings["F-001"].task == "T-002" and book.state.attempts == 1
     book.do(waves.closed)
-    assert (
-        nextstep.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
-    )
+    assert due.command(book.state) == "loopkit verify M2 -- git diff --exit-code requirements.txt"
     book.seen()
-    assert nextstep.command(book.state) == "loopkit panel T-002"
+    assert due.command(book.state) == "loopkit panel T-002"
     book.panel("T-002")
     assert panel.advice(book.state, "T-002") is not None
     begin(book)
@@ -258,7 +254,7 @@ def test_a_check_of_an_earlier_attempt_proves_nothing() -> None:
     book.wave()
     assert (
         policies.of(book.state).at_work(book.state) == ["T-001"]
-        and nextstep.command(book.state) == "loopkit wave next"
+        and due.command(book.state) == "loopkit wave next"
     )
     with pytest.raises(Refused, match="no passing check"):
         judge(book)
@@ -301,7 +297,7 @@ def test_a_blocker_and_an_approval_do_not_go_together() -> None:
             findings=[blocker(severity="Minor", task="T-001")],
         )
     with pytest.raises(Refused, match="F-001 is about T-003, which is not in this batch"):
-        book.do(work.submit, [task("later")])
+        book.do(drafts.submit, [task("later")])
         judge(book, findings=[blocker(task="T-003")])
 
 
@@ -365,7 +361,7 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
     book.verify("T-001", passed=False)
     book.verify("T-002")
     assert status(book) == "pending"
-    assert nextstep.command(book.state) == "loopkit review --wave 1"
+    assert due.command(book.state) == "loopkit review --wave 1"
     with pytest.raises(
         Refused, match="T-001 is pending and cannot be approved; a verdict is wanted for T-002"
     ):
@@ -380,7 +376,7 @@ def test_a_task_that_failed_by_its_check_needs_no_verdict() -> None:
 
 def test_the_last_subtasks_of_a_parent_are_approved_in_one_review() -> None:
     book = planned(task("a"))
-    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     begin(book)
     judge(book)
     assert {one.status for one in book.state.tasks.values()} == {"completed"}
@@ -401,7 +397,7 @@ def test_a_build_that_a_completed_task_broke_needs_no_finding_about_each_task_of
 
 def test_a_parent_is_not_complete_while_a_subtask_is_opened_again() -> None:
     book = planned(task("a"))
-    book.do(work.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
+    book.do(drafts.split, "T-001", [task("x"), task("y", blocked_by=["#1"])])
     begin(book)
     judge(book)
     book.do(waves.closed)
@@ -444,7 +440,7 @@ def test_scaffold_and_its_review_come_before_the_first_other_task() -> None:
         assert outline.phase(book.state) == "SCAFFOLD"
         begin(book)
         assert list(book.state.running) == [task_id]
-        assert nextstep.command(book.state) == "loopkit review --scaffold"
+        assert due.command(book.state) == "loopkit review --scaffold"
         with pytest.raises(Refused, match="holds scaffold tasks; next: loopkit review --scaffold"):
             judge(book)
         judge(book, "scaffold")
@@ -475,7 +471,7 @@ def test_a_scaffold_task_may_wait_for_another_one() -> None:
 
 def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
     book = planned(task("a", scaffold=True), task("b"))
-    book.do(work.split, "T-001", [task("x"), task("y")])
+    book.do(drafts.split, "T-001", [task("x"), task("y")])
     book.wave()
     assert list(book.state.running) == ["T-003", "T-004"]
 
@@ -483,17 +479,17 @@ def test_the_subtasks_of_a_scaffold_task_are_scaffold_too() -> None:
 def test_dispatch_name_the_role_and_the_review() -> None:
     book = planned(task("a", scaffold=True), task("b"))
     book.wave()
-    lines = nextstep.dispatch_lines(book.state, ["T-001"])
+    lines = due.dispatch_lines(book.state, ["T-001"])
     assert (
         lines[0].startswith("agent loop:scaffold: Do T-001")
         and lines[1] == "loopkit review --scaffold"
     )
     other = running()
-    coder, step = nextstep.dispatch_lines(other.state, ["T-001"])
+    coder, step = due.dispatch_lines(other.state, ["T-001"])
     assert coder.startswith("agent loop:coder: Do T-001") and step == "loopkit review --wave 1"
     unreviewed = Book().planned(task("a", scaffold=True))
     unreviewed.wave()
-    assert nextstep.dispatch_lines(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
+    assert due.dispatch_lines(unreviewed.state, ["T-001"])[0].startswith("agent loop:coder: ")
 
 
 def test_no_step_of_a_reviewed_loop_is_missing() -> None:
@@ -503,14 +499,14 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
     seen: list[str] = []
     refused = False
     while book.state.stage in ("decompose", "executing"):
-        step = nextstep.command(book.state) or ""
+        step = due.command(book.state) or ""
         seen.append(step)
         assert len(seen) < 40, seen
         if step == "loopkit review --plan":
             book.do(batch_review.planned, {"findings": [] if len(seen) > 1 else [blocker()]})
         elif step == "loopkit wave next" and due.undispatched(book.state):
             book.do(
-                work.replaced,
+                drafts.replaced,
                 [task("a", scaffold=True), task("b"), task("c", blocked_by=["#2"])],
                 {},
             )
@@ -538,9 +534,9 @@ def test_no_step_of_a_reviewed_loop_is_missing() -> None:
             book.panel(step.split()[-1])
         else:
             raise AssertionError(step)
-    assert str(nextstep.command(book.state)).startswith("loopkit verify M2 ")
+    assert str(due.command(book.state)).startswith("loopkit verify M2 ")
     book.seen()
-    assert nextstep.command(book.state) == "loopkit review --thorough"
+    assert due.command(book.state) == "loopkit review --thorough"
     assert seen.count("loopkit review --scaffold") == 1 and len(book.state.waves) == 4
 
 
@@ -594,7 +590,7 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
             )
             for place in range(4)
         ]
-        book.do(work.replaced, rows, {})
+        book.do(drafts.replaced, rows, {})
     elif step == "loopkit wave next":
         if not policies.of(book.state).at_work(book.state):
             book.wave()
@@ -633,7 +629,7 @@ def at_random(book: Book, dice: random.Random, step: str) -> None:
     elif words[1] == "panel":
         book.panel(words[2])
     elif words[1:3] == ["task", "split"]:
-        book.do(work.split, words[3], [task("x"), task("y")])
+        book.do(drafts.split, words[3], [task("x"), task("y")])
     elif words[1:3] == ["task", "unblock"]:
         book.do(work.unblocked, words[3])
     elif words[1] == "answer":
@@ -648,7 +644,7 @@ def test_whatever_happens_there_is_a_next_step_that_can_be_done(seed: int) -> No
     book = Book(approval="review", settings={"max_replan_depth": 1}).shaped()
     book.do(decisions.recorded, {**DECISION, "invalidated_if": "$ false"})
     for _ in range(300):
-        step = nextstep.command(book.state)
+        step = due.command(book.state)
         if (
             step is None
             or step == "loopkit review --thorough"
@@ -676,9 +672,7 @@ def test_a_blocked_scaffold_task_lets_the_session_go_and_names_what_it_waits_for
     book.do(waves.closed)
     book.seen()
     assert book.state.free == 1 and book.state.workable == 0, "the other one waits for the scaffold"
-    while (
-        book.state.session.question is None and nextstep.command(book.state) == "loopkit wave next"
-    ):
+    while book.state.session.question is None and due.command(book.state) == "loopkit wave next":
         book.wave()
     book.line("question_answered", text="here it is")
-    assert nextstep.command(book.state) == "loopkit task unblock T-001"
+    assert due.command(book.state) == "loopkit task unblock T-001"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts, work
 from loopkit.core.review import convergence, review
 from loopkit.core.steps import waves
 from tests.core.kit import Book
@@ -133,7 +133,7 @@ def settled(row: dict, word: str) -> Book:
         book.line("resumed")
     book.do(review.resolved, "F-001", word, "known", "")
     for task in list(book.state.open):
-        book.do(work.removed, task)
+        book.do(drafts.removed, task)
     return book
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import Refused, UsageFault
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate
-from loopkit.core.steps import nextstep, waves
+from loopkit.core.steps import due, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 
@@ -72,7 +72,7 @@ def test_every_criterion_with_a_command_must_have_been_seen() -> None:
 
 def test_evidence_from_before_the_last_task_counts_no_longer() -> None:
     book = ready()
-    book.do(work.submit, [task("late")])
+    book.do(drafts.submit, [task("late")])
     book.wave()
     book.verify("T-002")
     book.do(waves.closed)
@@ -137,7 +137,7 @@ def test_a_failed_point_makes_a_task_and_leads_back_to_waves() -> None:
     assert book.state.gate["tasks"] == ["T-002", "T-003"]
     # a task without a command is asked for one before anything else
     assert [row.verify for row in rows] == ["", ""]
-    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
+    assert due.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
 
 
 def test_an_answer_may_bring_the_command_that_shows_it_fixed() -> None:
@@ -149,7 +149,7 @@ def test_an_answer_may_bring_the_command_that_shows_it_fixed() -> None:
         same,
     )
     assert book.state.tasks["T-002"].verify == "pytest tests/test_edges.py"
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
 
 
 def test_a_command_is_for_what_the_gate_asks() -> None:
@@ -182,8 +182,8 @@ def test_the_same_fault_in_a_second_round_opens_the_same_task_and_asks_for_anoth
     ]
     assert list(book.state.tasks) == ["T-001", "T-002"]
     assert book.state.gate["tasks"] == ["T-002"]
-    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
-    book.do(work.changed, "T-002", "test -f edges", None, None)
+    assert due.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
+    book.do(drafts.changed, "T-002", "test -f edges", None, None)
     again(book, "T-002")
     other = answers(points={**GATE["points"], "edge_cases": "FAIL: so does a long one"})
     book.do(gate.decided, other, same)
@@ -217,7 +217,7 @@ def test_a_criterion_without_a_command_is_answered_for() -> None:
         "| C1 | execution output | pytest tests/test_limits.py -q |", "| C1 | observation | |"
     )
     book = Book().shaped(text=text)
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -237,7 +237,7 @@ def test_what_nobody_has_seen_blocks(command: str, kind: str) -> None:
         "execution output | pytest tests/test_limits.py -q |", f"{kind} | {command} |"
     )
     book = Book().shaped(text=text)
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -259,7 +259,7 @@ def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it(
         "execution output | pytest tests/test_limits.py -q |", "assumption | test -d . |"
     )
     book = Book().shaped(text=weak)
-    book.do(work.submit, [task()])
+    book.do(drafts.submit, [task()])
     book.wave()
     book.verify("T-001")
     book.do(waves.closed)
@@ -317,7 +317,7 @@ def test_a_must_not_that_is_said_to_have_come_true_pauses_and_leaves_a_task() ->
     assert not book.state.gate["passed"]
     book.line("resumed")
     assert (book.state.session.status, book.state.stage) == ("running", "executing")
-    assert nextstep.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
+    assert due.command(book.state) == 'loopkit task set T-002 --verify "<command>"'
 
 
 def test_a_criterion_that_fails_does_not_pause(executing: Book) -> None:
@@ -390,7 +390,7 @@ def test_research_does_not_complete() -> None:
 
 def test_work_after_the_gate_asks_for_another_gate() -> None:
     book = passed()
-    book.do(work.submit, [task("late")])
+    book.do(drafts.submit, [task("late")])
     book.wave()
     book.verify("T-002")
     book.do(waves.closed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.journal import score
+from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError, Refused
 from loopkit.core.request import topics
 from loopkit.core.review import panel
@@ -68,7 +68,7 @@ EXPERTS = profiles.read(str(ROOT))
 
 
 @pytest.mark.parametrize("named", [(), *((one,) for one in topics.TOPICS), ("auth", "api")])
-@pytest.mark.parametrize("kind", score.KINDS)
+@pytest.mark.parametrize("kind", stage.KINDS)
 def test_tests_among_the_files_bring_a_tester(named: tuple, kind: str) -> None:
     ranked = topics.ranked(list(named), kind, ["app/a.py", "tests/test_a.py"])
     assert any("testing" in one.depth for one in panel.choose(EXPERTS, ranked))

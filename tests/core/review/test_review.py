@@ -8,7 +8,7 @@ import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
 from loopkit.core.memory import decisions
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import review
 from loopkit.core.steps import snapshot, waves
 from tests.core.kit import Book, task
@@ -384,7 +384,7 @@ def test_an_unknown_finding() -> None:
 
 def test_removing_the_task_of_a_blocker_does_not_settle_it() -> None:
     book = Book().reviewed(findings=[BLOCKER])
-    book.do(work.removed, "T-002")
+    book.do(drafts.removed, "T-002")
     assert review.blockers_left(book.state) == 1 and not review.passed(book.state)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.memory import decisions
-from loopkit.core.plan import roles, work
+from loopkit.core.plan import drafts, events
 from loopkit.core.steps import answers, attempts, briefing, policies
 from tests.core.kit import Book, task
 from tests.core.roles import named
@@ -24,7 +24,7 @@ def book(*rows: dict) -> Book:
 
 def with_subtask() -> Book:
     one = book(task("Alpha", description="the whole of alpha", criteria=["C1"]), task("Beta"))
-    one.do(work.split, "T-001", [task("Alpha, first half"), task("Alpha, second half")])
+    one.do(drafts.split, "T-001", [task("Alpha, first half"), task("Alpha, second half")])
     return one
 
 
@@ -220,4 +220,4 @@ def test_each_dispatch_counts_for_its_own_step():
     one.do(lambda state: [briefing.asked(state, TEST)])
     one.do(lambda state: [briefing.asked(state, TEST)])
     assert briefing.number(one.state, TEST) == 3 and briefing.number(one.state, JUDGE) == 1
-    assert one.state.supervision.asked[roles.key("test", "T-001")] == 2
+    assert one.state.supervision.asked[events.key("test", "T-001")] == 2

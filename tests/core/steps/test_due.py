@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from loopkit.core.plan import work
+from loopkit.core.plan import drafts
 from loopkit.core.review import batch_review, gate
-from loopkit.core.steps import due, kinds, nextstep, waves
+from loopkit.core.steps import due, kinds, waves
 from tests.core.kit import Book, outcome, task
 from tests.core.roles import Roles, fixed, implemented, piece, saw, scored
 
@@ -70,7 +70,7 @@ def test_findings_are_settled_one_by_one() -> None:
     assert names(book) == [("check", "M2")]
     book.review([{"severity": "WARNING", "issue": "x"}, {"severity": "WARNING", "issue": "y"}])
     assert names(book) == [("resolve", "F-001"), ("resolve", "F-002")]
-    lines = [nextstep.line(book.state, one) for one in due.due(book.state)]
+    lines = [due.line(book.state, one) for one in due.due(book.state)]
     assert lines[1].startswith("loopkit review resolve F-002 <--approve")
 
 
@@ -78,7 +78,7 @@ def test_where_batches_are_reviewed_the_proven_wait_for_the_others() -> None:
     book = Book(approval="review").shaped()
     assert names(book) == [("plan", None)]
     book.line("plan_proposed", warning="", risks=[], assumptions=[], questions=[], replaces=[])
-    book.do(work.submit, [task("a"), task("b")])
+    book.do(drafts.submit, [task("a"), task("b")])
     assert names(book) == [("plan_review", "plan")]
     book.do(batch_review.planned, {"findings": []})
     book.wave()
@@ -87,7 +87,7 @@ def test_where_batches_are_reviewed_the_proven_wait_for_the_others() -> None:
     assert names(book) == [("implementation", "T-002")]
     book.verify("T-002")
     assert names(book) == [("batch_review", 1)]
-    assert nextstep.command(book.state) == "loopkit review --wave 1"
+    assert due.command(book.state) == "loopkit review --wave 1"
 
 
 def test_under_a_supervisor_each_task_is_at_its_own_turn() -> None:
@@ -113,7 +113,7 @@ def test_every_state_has_steps_and_each_of_them_a_line(policy: str) -> None:
             assert steps
             for one in steps:
                 assert one.agent == kinds.KINDS[one.kind].agent
-                line = nextstep.line(book.state, one)
+                line = due.line(book.state, one)
                 assert line.startswith("loopkit ") and "{" not in line and "None" not in line
             move(book, chance)
 

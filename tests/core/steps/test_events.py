@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from loopkit.core.journal.events import Event, encode
+from loopkit.core.journal.events import Event, Table, encode
 from loopkit.core.journal.state import LoopState
 from loopkit.core.steps import snapshot
-from loopkit.core.steps.events import LOOP
+from loopkit.core.steps.events import LATER, LOOP
 from tests.core.kit import GATE, PANEL, Book, outcome, task
 
 #: Values of every JSON kind, and numbers that no field takes.
@@ -118,6 +118,7 @@ def whole() -> Book:
     book.line("rolled_back", number=1, saved=2, files=["a.py"], reopened=["T-001"], undo=False)
     book.line("attempts_reset", ids=["T-003"])
     book.line("role_asked", role="coder", kind="implementation", task="T-001", number=1)
+    book.line("agents_dispatched", agents=1)
     book.line("reply_unfit", kind="plan", task=None, error="e", text="t")
     row = {"feedback": "f", "issues": ["i"], "missing": ["m"]}
     book.line("plan_reviewed", revision=1, approved=False, score=60, outcome="revise", **row)
@@ -222,3 +223,13 @@ def test_any_field_of_another_kind_is_left_out_or_does_no_harm(place: int) -> No
 def test_no_task_is_its_own_ancestor(parent: object) -> None:
     line = encode(Event("task_added", {"task": {"id": "T-001", "parent": parent}}, "a", "b"))
     assert LOOP.decode(line) is None
+
+
+@pytest.mark.parametrize("read", LATER)
+def test_modules_that_are_imported_later_are_named_by_all_types_that_they_know(read: Any) -> None:
+    whole, names = Table(*read()), LATER[read].split()
+    assert sorted(names) == sorted(whole.types.keys() | whole.folds.keys())
+    for first in names:  # whichever comes first, they fold in one order
+        late = Table(later=LATER)
+        assert late.known(first) is whole.known(first)
+        assert late.folds == whole.folds

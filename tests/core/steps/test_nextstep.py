@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import pytest
 
-from loopkit.core.journal import score
-from loopkit.core.plan import work
+from loopkit.core.journal import stage
+from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
 from loopkit.core.review import gate, review
-from loopkit.core.steps import attempts, nextstep, waves
+from loopkit.core.steps import attempts, due, waves
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 CHECK = "loopkit verify M2 -- git diff --exit-code requirements.txt"
 
 
 def step(book: Book) -> str | None:
-    return nextstep.command(book.state)
+    return due.command(book.state)
 
 
 def light(book: Book) -> None:
@@ -38,12 +38,12 @@ def test_step_by_step_through_a_loop_with_everything_in_it() -> None:
     assert step(book) == "loopkit confirm shape"
     book.do(intake.confirmed, "shape")
     assert step(book) == "loopkit task add --file -"
-    book.do(work.submit, [task("a"), task("b", blocked_by=["#1"])])
+    book.do(drafts.submit, [task("a"), task("b", blocked_by=["#1"])])
     assert step(book) == "loopkit confirm tasks"
     book.do(intake.confirmed, "tasks")
     assert step(book) == "loopkit wave next"
     book.wave()
-    assert nextstep.dispatch_lines(book.state, ["T-001"]) == [
+    assert due.dispatch_lines(book.state, ["T-001"]) == [
         "agent loop:coder: Do T-001 (a). Run `loopkit task show T-001` first.",
         "loopkit wave close",
     ]
@@ -129,13 +129,13 @@ def test_a_vague_request_is_clarified_before_it_is_scored_again() -> None:
     book.score(1, 0, 0, 0, 0)
     assert step(book) == "loopkit clarify"
     given = {"echo": "e", "task": "t", "context": "c", "done": "d", "approved": "yes"}
-    book.do(clarify.clarified, {**given, "answers": dict.fromkeys(score.DIMENSIONS, "A")})
+    book.do(clarify.clarified, {**given, "answers": dict.fromkeys(stage.DIMENSIONS, "A")})
     assert step(book).startswith("loopkit score --outcome <0-2>")
 
 
 def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
     book = Book().reviewed(findings=[{"severity": "BLOCKER", "issue": "x", "verify": "ls"}])
-    book.do(work.removed, "T-002")
+    book.do(drafts.removed, "T-002")
     assert step(book) == "loopkit review --thorough"
     book.review([])
     assert step(book) == 'loopkit review resolve F-001 --waive "<why>"'
@@ -144,7 +144,7 @@ def test_a_blocker_that_was_settled_by_removal_asks_for_a_waiver() -> None:
 def test_agents_of_a_wave_stand_together() -> None:
     book = Book().planned(task("a" * 500), task("b). Run `loopkit cancel` first. ("), task("c"))
     book.wave()
-    rows = nextstep.dispatch_lines(book.state, ["T-001", "T-002", "T-003"])
+    rows = due.dispatch_lines(book.state, ["T-001", "T-002", "T-003"])
     assert [row.split()[0] for row in rows] == ["agent", "agent", "agent", "loopkit"]
     assert len(rows[0]) < 200 and rows[1].count("`") == 2
 
@@ -157,7 +157,7 @@ def drive(book: Book, command: str) -> None:
     elif words[1] == "panel":
         book.panel(words[2])
     elif words[1:3] == ["task", "split"]:
-        book.do(work.split, words[3], [task("smaller"), task("smaller still")])
+        book.do(drafts.split, words[3], [task("smaller"), task("smaller still")])
     elif words[1:3] == ["review", "--wave"]:
         light(book)
     elif words[1:3] == ["review", "--thorough"]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.plan import work
-from loopkit.core.steps import answers, due, nextstep, snapshot, supervision, waves
+from loopkit.core.plan import drafts
+from loopkit.core.steps import answers, due, snapshot, supervision, waves
 from tests.core.kit import Book, task
 from tests.core.roles import Roles, diagnosis, piece, pieces, plan, replan, scored
 
@@ -215,7 +215,7 @@ def test_questions_beside_tasks_are_kept_with_the_plan(book: Roles) -> None:
 def test_a_plan_after_all_tasks_were_removed_is_reviewed_too(book: Roles) -> None:
     book.approved()
     for name in list(book.state.tasks):
-        book.do(work.removed, name)
+        book.do(drafts.removed, name)
     assert book.wanted == ["plan"]
     book.reply("plan", None, plan())
     assert book.wanted == ["verification plan"]
@@ -227,7 +227,7 @@ def test_70_approves_and_69_does_not(book: Roles) -> None:
     assert outcome(book, 69) == "revise" and book.wanted == ["plan"]
     book.reply("plan", None, plan())
     assert outcome(book, 70) == "approved" and book.wanted == []
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
 
 
 def test_no_wave_opens_before_the_plan_is_reviewed(book: Roles) -> None:
@@ -308,7 +308,7 @@ def test_plan_review_failure_decides_what_follows_the_last_revision(
             and "4 of" not in supervision.lines(book.state)[0]
         )
     else:
-        assert nextstep.command(book.state) == "loopkit wave next"
+        assert due.command(book.state) == "loopkit wave next"
         assert supervision.warnings(book.state) == [
             f"the plan was not approved (with {score} after revision 3)"
         ]
@@ -339,13 +339,13 @@ def test_the_task_list_is_confirmed_once_the_plan_is_approved() -> None:
 
     roles.do(intake.shaped, SHAPE)
     roles.do(intake.confirmed, "shape")
-    assert nextstep.command(roles.state) == "loopkit wave next" and roles.wanted == ["plan"]
+    assert due.command(roles.state) == "loopkit wave next" and roles.wanted == ["plan"]
     roles.reply("plan", None, plan())
     assert roles.wanted == ["verification plan"]
     roles.reply("verification", "plan", scored(80))
-    assert nextstep.command(roles.state) == "loopkit confirm tasks" and roles.wanted == []
+    assert due.command(roles.state) == "loopkit confirm tasks" and roles.wanted == []
     roles.do(intake.confirmed, "tasks")
-    assert nextstep.command(roles.state) == "loopkit wave next"
+    assert due.command(roles.state) == "loopkit wave next"
 
 
 # -- loops whose batches are reviewed
@@ -353,9 +353,9 @@ def test_the_task_list_is_confirmed_once_the_plan_is_approved() -> None:
 
 def test_in_a_reviewed_loop_the_planner_plans_and_loopkit_review_judges_it() -> None:
     book = Roles("review")
-    assert book.wanted == ["plan"] and nextstep.command(book.state) == "loopkit wave next"
+    assert book.wanted == ["plan"] and due.command(book.state) == "loopkit wave next"
     book.reply("plan", None, plan())
-    assert book.wanted == [] and nextstep.command(book.state) == "loopkit review --plan"
+    assert book.wanted == [] and due.command(book.state) == "loopkit review --plan"
     with pytest.raises(
         Refused, match="the plan has not been reviewed; next: loopkit review --plan"
     ):
@@ -376,23 +376,23 @@ def test_in_a_reviewed_loop_the_planner_plans_and_loopkit_review_judges_it() -> 
 
 def test_replace_in_any_loop_before_the_first_attempt() -> None:
     book = Book().planned(task("a"), task("b"))
-    book.do(work.replaced, [task("c"), task("d", blocked_by=["#1"])])
+    book.do(drafts.replaced, [task("c"), task("d", blocked_by=["#1"])])
     assert list(book.state.tasks) == ["T-003", "T-004"]
     assert book.state.tasks["T-004"].blocked_by == ("T-003",)
     with pytest.raises(Refused, match="blocked by T-003, which is replaced"):
-        book.do(work.replaced, [task("e", blocked_by=["T-003"])])
+        book.do(drafts.replaced, [task("e", blocked_by=["T-003"])])
     with pytest.raises(Refused, match="26 tasks, at most 25"):
-        book.do(work.replaced, [task(str(number)) for number in range(26)])
+        book.do(drafts.replaced, [task(str(number)) for number in range(26)])
     book.wave()
     with pytest.raises(Refused, match="replacing the plan belongs to stage decompose"):
-        book.do(work.replaced, [task("e")])
+        book.do(drafts.replaced, [task("e")])
 
 
 def test_replace_is_refused_after_an_attempt() -> None:
     book = Book().planned(task("a"), task("b"))
     book.line("task_failed", id="T-001", attempt=1, action="retry")
     with pytest.raises(Refused, match="T-001 has been worked on, so the plan is not replaced"):
-        book.do(work.replaced, [task("c")])
+        book.do(drafts.replaced, [task("c")])
 
 
 # -- replans
@@ -455,6 +455,6 @@ def test_a_failed_task_is_split_after_its_diagnosis() -> None:
     assert book.wanted == ["diagnosis T-001"]
     book.reply("diagnosis", "T-001", diagnosis("impossible", "two things in one"))
     book.seen()  # the mustNots are looked at after each wave
-    assert book.wanted == ["replan T-001"] and nextstep.command(book.state) == "loopkit wave next"
+    assert book.wanted == ["replan T-001"] and due.command(book.state) == "loopkit wave next"
     book.reply("replan", "T-001", replan())
     assert book.state.tasks["T-001"].status == "blocked" and book.wanted == []

@@ -16,12 +16,11 @@ from loopkit.core.health import checkpoints, recovery
 from loopkit.core.journal.errors import LimitReached, LoopError, Refused, UsageFault
 from loopkit.core.journal.events import encode
 from loopkit.core.journal.state import LoopState
-from loopkit.core.plan import escalation, work
+from loopkit.core.plan import drafts, escalation, work
 from loopkit.core.steps import (
     answers,
     attempts,
     due,
-    nextstep,
     policies,
     resumption,
     stop,
@@ -326,12 +325,12 @@ def test_a_check_that_breaks_while_the_supervisor_judges_goes_back_to_the_tester
 
 def test_another_check_while_the_supervisor_judges_goes_back_to_the_tester(book: Roles) -> None:
     book.to_judge("T-001")
-    book.do(work.changed, "T-001", "pytest -q", None, None)
+    book.do(drafts.changed, "T-001", "pytest -q", None, None)
     assert book.wanted[0] == "test T-001"
 
 
 def test_another_check_while_the_coder_works_changes_nobodys_turn(book: Roles) -> None:
-    book.do(work.changed, "T-001", "pytest -q", None, None)
+    book.do(drafts.changed, "T-001", "pytest -q", None, None)
     assert book.wanted[0] == "implementation T-001"
 
 
@@ -342,7 +341,7 @@ def test_a_wave_closes_as_soon_as_all_of_it_is_judged(book: Roles) -> None:
     with pytest.raises(Refused, match="nobody has judged T-003"):
         book.close()
     book.fail("T-003")
-    assert nextstep.command(book.state) == "loopkit wave close"
+    assert due.command(book.state) == "loopkit wave close"
     book.close()
     assert (book.state.waves[-1].completed, book.state.waves[-1].failed) == (
         ("T-001", "T-002"),
@@ -413,9 +412,9 @@ def failing(attempts: int, depth: int) -> tuple[Roles, str]:
     book = Roles(settings={"max_replan_depth": 5}).approved(FALSE, piece("b"))
     name = "T-001"
     for _ in range(depth):
-        name = book.do(work.split, name, [{"subject": "smaller", "verify": "false"}])[0][1]["task"][
-            "id"
-        ]
+        name = book.do(drafts.split, name, [{"subject": "smaller", "verify": "false"}])[0][1][
+            "task"
+        ]["id"]
     for count in range(1, attempts + 1):
         book.do(waves.started, name)
         book.fail(name)
@@ -476,9 +475,7 @@ def test_the_table_has_nine_combinations_and_two_more_in_each_column() -> None:
 
 def test_a_diagnosis_that_says_something_takes_the_place_of_the_panel() -> None:
     book, name = failing(1, 0)
-    assert (
-        book.wanted == ["diagnosis T-001"] and nextstep.command(book.state) == "loopkit wave next"
-    )
+    assert book.wanted == ["diagnosis T-001"] and due.command(book.state) == "loopkit wave next"
     with pytest.raises(Refused, match="nobody has diagnosed"):
         book.do(waves.started, name)
     book.reply(
@@ -489,18 +486,16 @@ def test_a_diagnosis_that_says_something_takes_the_place_of_the_panel() -> None:
     assert row.diagnosis["reasoning"] == "the file is generated" and row.diagnosis["blockers"] == [
         "generator"
     ]
-    assert nextstep.command(book.state) == "loopkit wave next" and book.wanted == []
+    assert due.command(book.state) == "loopkit wave next" and book.wanted == []
 
 
 def test_after_an_unknown_diagnosis_a_panel_is_due() -> None:
     book, name = failing(1, 0)
     for _ in range(2):
         book.do(answers.answered, "diagnosis", name, None, "no record", "hm")
-    assert (
-        book.state.tasks[name].panel_due and nextstep.command(book.state) == "loopkit panel T-001"
-    )
+    assert book.state.tasks[name].panel_due and due.command(book.state) == "loopkit panel T-001"
     book.panel(name)
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
 
 
 def test_diagnoses_of_a_wave_are_due_together_once_it_is_closed(book: Roles) -> None:
@@ -555,7 +550,7 @@ def test_an_always_failing_task_takes_18_executions_and_5_replans() -> None:
     assert state.attempts == 18 and sum(event.type == "task_failed" for event in book.events) == 18
     levels = [one.depth for one in state.tasks.values() if one.attempts == 3]
     assert levels == [0, 1, 2, 3, 4, 5]
-    assert nextstep.command(state) is None and book.wanted == []
+    assert due.command(state) is None and book.wanted == []
 
 
 def test_the_explanation_names_the_whole_reason() -> None:
@@ -611,7 +606,7 @@ def test_resumed_work_begins_with_the_coder_again(book: Roles) -> None:
     book.fail("T-003")
     book.resume()
     assert [one.status for one in book.state.tasks.values()] == ["pending"] * 3
-    assert nextstep.command(book.state) == "loopkit wave next" and book.wanted == []
+    assert due.command(book.state) == "loopkit wave next" and book.wanted == []
     book.wave()
     assert book.wanted == ["implementation T-001", "implementation T-002"]
     assert [one.attempts for one in book.state.tasks.values()] == [0, 0, 1]
@@ -764,7 +759,7 @@ def test_the_goal_is_judged_before_the_thorough_review() -> None:
     assert book.wanted == ["verification goal"] and not supervisor.achieved(book.state)
     book.reply("verification", "goal", scored(70))
     assert supervisor.achieved(book.state) and book.wanted == []
-    assert nextstep.command(book.state) == "loopkit review --thorough"
+    assert due.command(book.state) == "loopkit review --thorough"
 
 
 def test_a_goal_under_the_threshold_adds_tasks_and_counts_as_a_plan_revision() -> None:
@@ -1003,12 +998,12 @@ class Unruly(Roles):
                 lambda: self.do(
                     work.blocked, self.draw.choice(list(self.state.running)), "external", "a key"
                 ),
-                lambda: self.do(work.removed, self.draw.choice(list(self.state.open))),
-                lambda: self.do(work.submit, [task("one more")]),
+                lambda: self.do(drafts.removed, self.draw.choice(list(self.state.open))),
+                lambda: self.do(drafts.submit, [task("one more")]),
                 lambda: self.check(self.draw.choice(list(self.state.tasks)), False),
                 lambda: self.do(waves.started, self.draw.choice(list(self.state.open))),
                 lambda: self.do(
-                    work.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None
+                    drafts.changed, self.draw.choice(list(self.state.open)), "ls -x", None, None
                 ),
             ]
         )
@@ -1074,9 +1069,7 @@ def test_nothing_is_recovered_where_a_failure_is_impossible(status: str) -> None
     book, name = failing(3, 5)
     book.state.history.standing = status
     assert recovery.due(book.state) is None
-    assert (
-        book.wanted == [f"diagnosis {name}"] and nextstep.command(book.state) == "loopkit wave next"
-    )
+    assert book.wanted == [f"diagnosis {name}"] and due.command(book.state) == "loopkit wave next"
 
 
 def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wave() -> None:
@@ -1096,7 +1089,7 @@ def test_a_parent_whose_completion_was_never_written_is_completed_by_the_next_wa
         "pending",
         "blocked",
     ]
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
     assert book.wave() == [("task_completed", {"id": "T-003"}), ("task_completed", {"id": "T-001"})]
     book.drive(good)
     assert book.state.session.status == "completed"
@@ -1118,11 +1111,11 @@ def test_an_end_that_was_never_written_is_written_by_the_next_wave(policy: str) 
         book.line(kind, **data)
     if policy == "evidence":
         book.do(waves.closed)
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
     ((kind, data),) = book.wave()
     assert (kind, data["verdict"]) == ("loop_failed", "impossible") and name in data["reason"]
     assert ("no way" in data["reason"] and "a wall" in data["reason"]) == (policy == "supervisor")
-    assert nextstep.command(book.state) is None
+    assert due.command(book.state) is None
 
 
 def test_a_reset_that_was_cut_off_is_ended_by_the_next_wave() -> None:
@@ -1132,6 +1125,6 @@ def test_a_reset_that_was_cut_off_is_ended_by_the_next_wave() -> None:
     assert rest
     book.line(reset[0], **reset[1])
     assert (book.state.session.status, book.state.tasks[name].status) == ("running", "failed")
-    assert nextstep.command(book.state) == "loopkit wave next"
+    assert due.command(book.state) == "loopkit wave next"
     assert book.wave()[0][0] == "task_reopened"
     assert book.state.tasks[name].status == "pending"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from loopkit.engine import agents, process
-from loopkit.engine.agents import Answer, Deadlines, Prompt, command
+from loopkit.engine.agents import Answer, Prompt, command
+from loopkit.engine.process import Deadlines
 from tests.engine.kit import Watch
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -10,7 +10,8 @@ import pytest
 
 from loopkit.core.journal.errors import Damaged, UsageFault
 from loopkit.engine import agents
-from loopkit.engine.agents import Answer, Deadlines, Prompt
+from loopkit.engine.agents import Answer, Prompt
+from loopkit.engine.process import Deadlines
 
 ENV = {"PATH": os.environ["PATH"]}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ...journal import parts, settings, stage, stages
+from ...journal import parts, settings, stage
 from ...journal.errors import NotYet, Refused
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
-from ...plan import roles, work, worktrees
+from ...plan import events, work
 from .. import kinds
 from ..kinds import Step, step
 
@@ -48,7 +48,7 @@ class Policy:
         return [self.plan_review]
 
     #: The step that looks at a plan.
-    plan_review = step(kinds.PLAN_REVIEW, roles.OF_PLAN)
+    plan_review = step(kinds.PLAN_REVIEW, events.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
         """What agents are at work on in the open wave; once all have answered, the checks of what
@@ -88,7 +88,7 @@ class Policy:
 
     def briefed(self, state: LoopState) -> list[Step]:
         """Those of its steps whose agents are asked with a prompt of their own."""
-        asked = self.planning(state) if state.stage == stages.DECOMPOSE else []
+        asked = self.planning(state) if state.stage == stage.DECOMPOSE else []
         return [planned for planned in asked if planned.kind == kinds.PLAN]
 
     def recovery(self, state: LoopState) -> Play | None:
@@ -109,7 +109,7 @@ class Policy:
 
     def at_work(self, state: LoopState) -> list[str]:
         """Running tasks of the open wave that somebody works on, not those waiting for a merge."""
-        waiting = (*worktrees.unmerged(state), *worktrees.unchecked(state))
+        waiting = (*work.unmerged(state), *work.unchecked(state))
         return [name for name in work.running(state) if name not in waiting]
 
     def undecided(self, state: LoopState) -> list[str]:
@@ -165,11 +165,11 @@ class Policy:
 
     def phase(self, state: LoopState) -> str:
         """planning, plan_review, execution or verification; "" where evidence alone completes."""
-        if state.stage in (stages.INTENT, stages.SHAPE):
+        if state.stage in (stage.INTENT, stage.SHAPE):
             return "planning"
-        if state.stage in (stages.REVIEW, stages.COMPLETE):
+        if state.stage in (stage.REVIEW, stage.COMPLETE):
             return "verification"
-        if state.stage != stages.DECOMPOSE or stage.planned(state) and state.tasks:
+        if state.stage != stage.DECOMPOSE or stage.planned(state) and state.tasks:
             return "execution"
         revise = state.supervision.standing == parts.REVISE
         return "plan_review" if state.tasks and not revise else "planning"

@@ -12,7 +12,7 @@ from ...journal.errors import Refused
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
-from ...plan import escalation, impossible, roles, work
+from ...plan import escalation, events, work
 
 
 class Misfit(Exception):
@@ -25,7 +25,7 @@ def coded(state: LoopState, task: Task, reply: dict, kind: str = "") -> list[Cha
     status, reason = reply["status"], reply.get("blockReason") or ""
     data = {
         "id": task.id,
-        "kind": kind or (roles.IMPLEMENTATION if task.judged is None else "revision"),
+        "kind": kind or (events.IMPLEMENTATION if task.judged is None else "revision"),
         "status": status,
         "summary": reply["summary"],
         "files": list(reply.get("filesModified") or ()),
@@ -41,7 +41,7 @@ def coded(state: LoopState, task: Task, reply: dict, kind: str = "") -> list[Cha
 
 def fixed(state: LoopState, task: Task, reply: dict) -> list[Change]:
     """The coder's report after a failed test."""
-    return coded(state, task, reply, roles.FIX)
+    return coded(state, task, reply, events.FIX)
 
 
 def is_verified(task: Task) -> bool | None:
@@ -142,6 +142,6 @@ def diagnosed(state: LoopState, task: Task, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_diagnosed", data)]
     if task.action == escalation.IMPOSSIBLE:
         error = task.history[-1]["error"] if task.history else ""
-        why = impossible.of_task(state, task, task.attempts, error, data["reasoning"], blockers)
+        why = escalation.task_ended(state, task, task.attempts, error, data["reasoning"], blockers)
         changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes

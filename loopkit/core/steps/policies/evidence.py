@@ -24,11 +24,13 @@ class Evidence(Policy):
         return step(kinds.IMPLEMENTATION, task.id)
 
     def beside(self, state: LoopState) -> list[Step]:
-        """The newest closed wave, unless it is the last one: all of the work is reviewed then."""
+        """The newest closed wave, unless it is the last one: all of the work is reviewed then, and
+        what that has looked at, or is no longer there, no more."""
         closed = [wave for wave in state.waves if wave.closed]
         number = closed[-1].number if closed and closed[-1].completed else 0
         seen = (state.thorough or {}).get("wave", 0)
-        if number <= seen or not state.open or f"wave_{number}" in state.reviews:
+        gone = state.history.undone or not state.open
+        if number <= seen or gone or f"wave_{number}" in state.reviews:
             return []
         return [step(kinds.WAVE_REVIEW, number)]
 

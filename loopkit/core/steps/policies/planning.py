@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...journal import parts, prose, settings, stages, verdict
+from ...journal import parts, prose, settings, stage, verdict
 from ...journal.errors import Refused, UsageFault
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
 from ...memory import decisions
-from ...plan import impossible, roles, work
+from ...plan import drafts, escalation, events
 from .attempt import Misfit, judgement
 
 #: Tasks of a plan: accepted, and expected (rule: Planning and plan review).
@@ -27,7 +27,7 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     questions = [text for text in reply.get("questions") or () if text.strip()]
     if not rows and questions:
         return _asked(state, "\n".join(questions))
-    more = state.stage != stages.DECOMPOSE
+    more = state.stage != stage.DECOMPOSE
     warning = "" if more else _size(len(rows))
     if not rows or more and len(rows) > MOST:
         raise Misfit(f"tasks: {len(rows)} are no plan; give {FEW} to {MANY}, at most {MOST}")
@@ -36,8 +36,8 @@ def planned(state: LoopState, reply: dict) -> list[Change]:
     try:
         decided = _decisions(state, reply.get("decisions") or ())
         if not more:
-            return [*work.replaced(state, rows, said), *decided]
-        added = work.submit(state, rows)
+            return [*drafts.replaced(state, rows, said), *decided]
+        added = drafts.submit(state, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     kept = {name: list(said[name] or ()) for name in ("risks", "assumptions", "questions")}
@@ -86,7 +86,7 @@ def replanned(state: LoopState, task: Task, reply: dict) -> list[Change]:
         what = f"{task.id} is split into {LEAST} to {MOST} of them, not {len(rows)}"
         raise Misfit(f"subtasks: {what}")
     try:
-        *before, (kind, data) = work.split(state, task.id, rows)
+        *before, (kind, data) = drafts.split(state, task.id, rows)
     except (Refused, UsageFault) as error:
         raise Misfit(str(error)) from None
     warning = "" if len(rows) >= LEAST else "one subtask is the same task in other words"
@@ -101,12 +101,12 @@ def reviewed(state: LoopState, reply: dict) -> list[Change]:
     done, most = state.supervision.revisions, settings.of(state, "max_plan_revisions")
     approved = _reaches(state, data["score"], "approval_threshold")
     if approved:
-        outcome = roles.APPROVED
+        outcome = events.APPROVED
     else:
         outcome = parts.REVISE if done < most else _unapproved(state, data["score"])
     row = {"revision": done, "approved": approved, **data, "outcome": outcome}
     changes: list[Change] = [("plan_reviewed", row)]
-    if outcome == roles.PAUSED:
+    if outcome == events.PAUSED:
         score = "no score" if data["score"] is None else data["score"]
         why = f"the plan is not approved after {prose.count(done, 'revision')} ({score}): "
         why += prose.clean(data["feedback"], 300)
@@ -121,9 +121,9 @@ def _reaches(state: LoopState, score: int | None, threshold: str) -> bool:
 def _unapproved(state: LoopState, score: int | None) -> str:
     how = settings.of(state, "plan_review_failure")
     if how == settings.CONTINUE:
-        return roles.CONTINUE
+        return events.CONTINUE
     lower = how == settings.LOWER and _reaches(state, score, "revision_threshold")
-    return roles.LOWER if lower else roles.PAUSED
+    return events.LOWER if lower else events.PAUSED
 
 
 def goal_judged(state: LoopState, reply: dict) -> list[Change]:
@@ -132,6 +132,6 @@ def goal_judged(state: LoopState, reply: dict) -> list[Change]:
     approved = _reaches(state, data["score"], "approval_threshold")
     changes: list[Change] = [("goal_judged", {**data, "approved": approved})]
     if not approved and state.supervision.revisions >= settings.of(state, "max_plan_revisions"):
-        why = impossible.of_goal(state, data["score"], data["feedback"], data["missing"])
+        why = escalation.goal_ended(state, data["score"], data["feedback"], data["missing"])
         changes.append(("loop_failed", {"verdict": verdict.IMPOSSIBLE, "reason": why}))
     return changes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...journal import parts, settings, stages
+from ...journal import parts, settings, stage
 from ...journal import task as tasks
 from ...journal.errors import NotYet
 from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
-from ...plan import roles, work
+from ...plan import events, work
 from .. import kinds
 from ..kinds import Step, step
 from . import Policy
@@ -18,8 +18,8 @@ from . import Policy
 if TYPE_CHECKING:
     from ...health.recovery import Play
 
-#: What the turn of a task (core/plan/roles) waits for, beside its implementation.
-_TURNS = {roles.FIX: kinds.FIX, roles.TEST: kinds.TEST, roles.VERIFICATION: kinds.VERDICT}
+#: What the turn of a task (core/plan/events) waits for, beside its implementation.
+_TURNS = {events.FIX: kinds.FIX, events.TEST: kinds.TEST, events.VERIFICATION: kinds.VERDICT}
 
 
 class Supervisor(Policy):
@@ -28,7 +28,7 @@ class Supervisor(Policy):
     name = settings.SUPERVISOR
     check_counts = False
     scores = True
-    plan_review = step(kinds.PLAN_VERDICT, roles.OF_PLAN)
+    plan_review = step(kinds.PLAN_VERDICT, events.OF_PLAN)
 
     def in_wave(self, state: LoopState) -> list[Step]:
         running = [state.tasks[name] for name in work.running(state)]
@@ -39,9 +39,9 @@ class Supervisor(Policy):
         return self.checks(state) or self._judging(state)
 
     def briefed(self, state: LoopState) -> list[Step]:
-        if state.stage in (stages.INTENT, stages.SHAPE, stages.COMPLETE):
+        if state.stage in (stage.INTENT, stage.SHAPE, stage.COMPLETE):
             return []
-        if state.stage == stages.DECOMPOSE:
+        if state.stage == stage.DECOMPOSE:
             planning = self.planning(state)
             if planning:
                 return planning
@@ -59,9 +59,9 @@ class Supervisor(Policy):
         if not state.tasks:
             return []
         known = state.supervision
-        if roles.short(known) and known.worked < (known.goal or {}).get("line", 0):
+        if events.short(known) and known.worked < (known.goal or {}).get("line", 0):
             return [step(kinds.PLAN)]
-        return [] if achieved(state) else [step(kinds.GOAL_VERDICT, roles.OF_GOAL)]
+        return [] if achieved(state) else [step(kinds.GOAL_VERDICT, events.OF_GOAL)]
 
     def recovery(self, state: LoopState) -> Play | None:
         play = super().recovery(state)

@@ -1,0 +1,303 @@
+"""The files that follow a loop's state, each bounded whatever anything is called: PROGRESS.md for
+people, and in the loop's folder context.md, plan.md and loop-state.md."""
+
+from __future__ import annotations
+
+from ..core.journal import pricing, prose, verdict
+from ..core.journal import task as tasks
+from ..core.journal.parts import FAILED, INITIALIZING, PASSED, PROGRESSING, TASK_BLOCKED, Batch
+from ..core.journal.state import LoopState
+from ..core.journal.task import Task
+from ..core.plan import outline
+from ..core.steps import attempts
+from . import decisions, first, line, text
+
+# -- PROGRESS.md
+
+
+def progress(state: LoopState) -> str:
+    """The loop for people (rule: PROGRESS.md)."""
+    session = state.session
+    number = len(state.waves)
+    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    rows: dict[str, list] = {name: [] for name in ("done", "running", "waiting", "blocked")}
+    for task in state.tasks.values():
+        name, note = _progress_of(state, task)
+        subject = prose.clean(task.subject, 200)
+        rows[name].append({"id": task.id, "subject": subject, "task": task, "note": note})
+    return text(
+        "PROGRESS.md",
+        title=prose.clean(state.text.splitlines()[0] if state.text else "", 120),
+        status=session.status,
+        reason=prose.clean(session.reason, 300) if session.status != verdict.RUNNING else "",
+        wave=number,
+        waves=max(number, number + _layers(state) - (state.wave is not None)),
+        iteration=session.iteration,
+        usd=usd,
+        limit=session.limit_usd,
+        tokens=tokens,
+        unpriced=unpriced,
+        stuck=sum(task.stuck_count for task in state.tasks.values()),
+        panels=len(state.panels),
+        total=len(state.tasks),
+        **rows,
+    )
+
+
+def _layers(state: LoopState) -> int:
+    """How many waves the open tasks need."""
+    try:
+        return len(outline.waves({name: state.tasks[name].blocked_by for name in state.open}))
+    except ValueError:
+        return 0
+
+
+def _progress_of(state: LoopState, task: Task) -> tuple[str, str]:
+    """(the section that lists a task, what is said of it there)."""
+    if task.status in (tasks.COMPLETED, tasks.IN_PROGRESS):
+        return "done" if task.status == tasks.COMPLETED else "running", ""
+    if tasks.is_blocked_outside(task):
+        return "blocked", f" ({task.block_kind}: {prose.clean(task.block_text, 200)})"
+    waits = [name for name in task.blocked_by if name in state.open]
+    if waits:
+        return "waiting", f" (blocked by {', '.join(waits)})"
+    if task.status == tasks.FAILED:
+        return "waiting", " (failed, to be split)"
+    if task.block_kind == tasks.SPLIT:
+        return "waiting", " (split into smaller tasks)"
+    return "waiting", f" (failed {task.attempts}×)" if task.attempts else ""
+
+
+# -- context.md
+
+#: Tokens that the file stays under, characters of a token.
+TOKENS, PER_TOKEN = 500, 4
+_ROOM = TOKENS * PER_TOKEN - 1
+#: Most tasks named in a list, characters of their subjects, of the request, of a row.
+_SHOWN, _SUBJECT, _TITLE, _ROW = 6, 50, 120, 140
+#: What gives way, in this order: (part, rows of it that stay while something else can still go).
+_ORDER = (
+    *(("patterns", 2), ("decisions", 4), ("patterns", 0), ("decisions", 1)),
+    *(("state", 1), ("decisions", 0), ("state", 0), ("lessons", 0)),
+)
+#: Rows of a part that can have room at all.
+_MOST = 40
+
+
+def context(state: LoopState) -> str:
+    """All that an agent needs to know of a loop, under TOKENS tokens; the newest decisions and
+    anti-patterns first."""
+    decided, lessons = decisions(state, _ROW)
+    parts = {
+        "decisions": decided,
+        "lessons": lessons,
+        "patterns": list(state.decision_log.patterns),
+        "state": _state(state),
+    }
+    parts = {name: [line(row, _ROW) for row in rows] for name, rows in parts.items()}
+    kept = {name: min(_MOST, len(rows)) for name, rows in parts.items()}
+    head = _head(state)
+    while True:
+        rows = {name: first(part, kept[name]) for name, part in parts.items()}
+        whole = text("context.md", **head, **rows)
+        name = next((part for part, least in _ORDER if kept[part] > least), None)
+        if len(whole) <= _ROOM or name is None:
+            return whole if len(whole) <= _ROOM else whole[: _ROOM - 2] + "…\n"
+        kept[name] -= 1
+
+
+def _head(state: LoopState) -> dict:
+    running = [state.tasks[task_id] for task_id in state.running]
+    candidates = [state.tasks[task_id] for task_id in list(state.open)[:64]]
+    ready = [task for task in candidates if attempts.startable(state, task)]
+    if state.scaffold_first:
+        ready = [task for task in ready if task.id in state.scaffold_first]
+    return {
+        "title": line(state.text, _TITLE),
+        "plan": f"{outline.plan_status(state)}, iteration {outline.iteration(state)}",
+        "phase": outline.phase(state),
+        "wave": len(state.waves),
+        "active": _named(state, running),
+        "ready": _named(state, ready),
+        "updated": line(state.session.last_updated, 40),
+    }
+
+
+def _named(state: LoopState, chosen: list) -> str:
+    rows = [
+        f"{outline.number(state, task.id)} {task.id} {line(task.subject, _SUBJECT)}"
+        for task in chosen
+    ]
+    return "; ".join(first(rows, _SHOWN)) or "none"
+
+
+def _state(state: LoopState) -> list[str]:
+    """Where the work stands, the most telling first."""
+    counts = state.counts
+    parts = [f"{counts[tasks.COMPLETED]}/{len(state.tasks)} tasks completed"]
+    parts += [f"{counts[key]} {key}" for key in (tasks.FAILED, tasks.BLOCKED) if counts[key]]
+    rows = [", ".join(parts) + f"; batches: {state.history.status}"]
+    if state.session.question:
+        rows.append(f"a question is open: {state.session.question}")
+    for task in state.tasks.values():
+        if task.history and task.id in state.open:
+            last = task.history[-1]
+            error = line(str(last["error"]).strip().split("\n")[0] or last["result"], 100)
+            rows.append(f"{outline.number(state, task.id)} failed {task.attempts}×: {error}")
+    return rows[:12]
+
+
+# -- plan.md
+
+#: Most tasks, files of a task, and rows of any other list; characters of somebody's words.
+MOST_TASKS, MOST_FILES, MOST_ROWS, LONGEST = 400, 12, 60, 200
+_STATES = {tasks.IN_PROGRESS: "in progress", tasks.FAILED: "failed", tasks.BLOCKED: "blocked"}
+
+
+def plan(state: LoopState) -> str:
+    """The tasks of a loop as an outline."""
+    numbers = outline.numbers(state)
+    order = sorted(numbers, key=lambda task_id: [int(part) for part in numbers[task_id].split(".")])
+    groups: dict[str, list] = {}
+    for task_id in order[:MOST_TASKS]:
+        row = _task_row(state, state.tasks[task_id], numbers)
+        groups.setdefault(numbers[task_id].split(".")[0], []).append(row)
+    headings = outline.groups(state)
+    proposed = state.supervision.plan or {}
+    assumed = [f"assumed: {assumption}" for assumption in proposed.get("assumptions", ())]
+    asked = [state.session.question] if state.session.question else []
+    return text(
+        "plan.md",
+        title=line(state.text, 120),
+        iteration=outline.iteration(state),
+        status=outline.plan_status(state),
+        groups=[
+            (key, line(headings.get(key, outline.UNGROUPED), 80), rows)
+            for key, rows in groups.items()
+        ],
+        left="".join(first(order, MOST_TASKS)[MOST_TASKS:]),
+        graph=_listed(_graph(state, numbers)),
+        risks=_listed([*proposed.get("risks", ()), *assumed]),
+        questions=_listed([*asked, *proposed.get("questions", ())]),
+        decisions=_listed(decisions(state, LONGEST)[0]),
+    )
+
+
+def _task_row(state: LoopState, task: Task, numbers: dict[str, str]) -> dict:
+    number = numbers[task.id]
+    notes = ["scaffold"] if task.scaffold else []
+    waits = [numbers.get(name, name) for name in task.blocked_by if name in state.tasks]
+    if waits:
+        notes.append("depends_on: " + ", ".join(waits))
+    if task.status in _STATES:
+        notes.append(_STATES[task.status] + (" (split)" if task.block_kind == tasks.SPLIT else ""))
+    proof = [state.criteria[name].text for name in task.criteria if name in state.criteria]
+    proof += [f"`{task.verify}` exits 0"] if task.verify else []
+    if task.checks_before:
+        proof.append(f"the check before was `{task.checks_before[-1]}`")
+    files = first(list(task.files), MOST_FILES)
+    return {
+        "indent": "  " * (number.count(".") - 1),
+        "done": "x" if task.status == tasks.COMPLETED else " ",
+        "number": number,
+        "id": task.id,
+        "subject": line(task.subject, LONGEST),
+        "notes": "".join(f" · {note}" for note in notes),
+        "files": " ".join([line(", ".join(files[:MOST_FILES]), 600), *files[MOST_FILES:]]),
+        "acceptance": line("; ".join(proof), 2 * LONGEST),
+    }
+
+
+def _graph(state: LoopState, numbers: dict[str, str]) -> list[str]:
+    """`1.1 → 1.2, 2.1`: what each task lets begin."""
+    follows: dict[str, list] = {}
+    for task in state.tasks.values():
+        for name in task.blocked_by:
+            if name in state.tasks:
+                waiting = follows.setdefault(numbers.get(name, name), [])
+                waiting.append(numbers.get(task.id, task.id))
+    return [f"{number} → {', '.join(others)}" for number, others in follows.items()]
+
+
+def _listed(rows: list) -> list[str]:
+    return first([line(row, 3 * LONGEST) for row in rows], MOST_ROWS)
+
+
+# -- loop-state.md: how the batches have gone and what the detectors say
+
+LOOP_STATE = "loop-state.md"
+#: Batches in its table; characters of a note, a signature and the recoveries.
+SHOWN, NOTE, SIGNATURE, RECOVERIES = 20, 120, 120, 200
+
+
+def loop_state(state: LoopState) -> str:
+    """Under 50 lines however many batches there were (rule: loop-state.md)."""
+    history, wave = state.history, state.wave
+    number = len(history.batches)
+    said = batches(state)
+    failures, streak, signature, rows = 0, 0, "", []
+    if number:
+        from ..core.health import monitor
+
+        failures = monitor.failures(history.window)
+        streak, signature = monitor.same_error(history.window)
+        rows = [_batch_row(at, batch) for at, batch in enumerate(history.batches, 1)][-SHOWN:]
+    tried = [f"{row.play} after batch {row.wave} ({row.status})" for row in history.recoveries]
+    return text(
+        LOOP_STATE,
+        loop=state.name,
+        iteration=number,
+        status=history.status,
+        confidence=said["confidence"] or "medium",
+        current="none open" if wave is None else f"{wave.number}: {', '.join(wave.tasks)}",
+        rows=rows,
+        left_out=max(0, number - SHOWN),
+        failures=failures,
+        streak=streak,
+        signature=prose.clean(signature, SIGNATURE),
+        trend=said["trend"] or "stable",
+        recoveries=prose.clean("; ".join(reversed(tried)) or "none", RECOVERIES),
+        recommendation=prose.clean(said["recommendation"] or "", NOTE) or "continue",
+    )
+
+
+def batches(state: LoopState) -> dict:
+    """The same for `status --json`."""
+    history = state.history
+    last = history.batches[-1] if history.batches else None
+    keys = ("confidence", "trend", "recommendation")
+    return {
+        "status": history.status,
+        **{key: (getattr(last, key) if last else "") or None for key in keys},
+        "batches": len(history.batches),
+        "recoveries": [row._asdict() for row in history.recoveries],
+        "used": history.used,
+    }
+
+
+def batches_line(state: LoopState) -> str:
+    """The same in one line of `status`; "" before the first batch."""
+    history = state.history
+    if history.status == INITIALIZING:
+        return ""
+    last = history.batches[-1]
+    if not last.confidence:
+        return f"Batches: {history.status}"
+    advice = prose.clean(last.recommendation, NOTE)
+    said = f"confidence {last.confidence}, trend {last.trend}, {advice}"
+    return f"Batches: {history.status}, {said}"
+
+
+def _batch_row(number: int, batch: Batch) -> dict:
+    results = [outcome.result for outcome in batch.outcomes.values()]
+    passed, failed = results.count(PASSED), results.count(FAILED)
+    notes = [batch.status] if batch.status not in ("", PROGRESSING) else []
+    for result, word in ((FAILED, "failed"), (TASK_BLOCKED, "blocked")):
+        notes += [f"{name} {word}" for name, one in batch.outcomes.items() if one.result == result]
+    return {
+        "number": number,
+        "attempted": passed + failed,
+        "passed": passed,
+        "failed": failed,
+        "notes": prose.clean(", ".join(notes), NOTE),
+    }

@@ -1,0 +1,502 @@
+"""`loopkit next` and `submit`: each block that is printed, and what answers make of a loop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopkit.ops import advance
+from loopkit.store import answers, prompts
+from tests.cli.kit import GATE, PANEL, REQUEST, S2, Answer, Project
+from tests.ops.kit import part
+
+DONE = {"status": "complete", "summary": "it is there"}
+REVIEW = {"experts": ["a", "b", "c"], "findings": []}
+LIGHT = {"score": 8, "experts": ["a", "b"], "findings": []}
+FIRST, SECOND = "implementation-T-001-1", "implementation-T-002-1"
+FORM = ["loopkit submit --file -"]
+
+
+class Going:
+    """A loop that goes on by `loopkit next` alone, all of its checks allowed."""
+
+    def __init__(self, project: Project, config: Path) -> None:
+        self.project = project
+        self.config = config
+
+    def allow(self, *patterns: str) -> None:
+        self.config.write_text(f"verify_allow = {json.dumps(patterns)}\n")
+
+    def next(self, **env: Any) -> Answer:
+        return self.project.ok("next", **env)
+
+    def submit(self, given: object, **more: Any) -> Answer:
+        return self.project.ok("submit", "--file", "-", given=given, **more)
+
+    def no(self, *words: str, **more: Any) -> str:
+        """A refusal, which is printed softly and records nothing."""
+        before = self.project.files()
+        answer = self.project.ok(*words, **more)
+        assert answer.out.startswith("loopkit says no: ") and answer.steps == []
+        assert self.project.files() == before
+        refused = self.project.ok(*words, "--json", **more).json["refused"]
+        assert refused["what"] in answer.out and refused["code"]
+        return answer.out
+
+    def begin(self, *rows: dict, words: tuple = (), **env: Any) -> Answer:
+        """Up to the first agents of a request with these tasks."""
+        self.project.start("add rate limiting to the API", *words, **env)
+        self.next(**env)
+        return self.submit(REQUEST | {"tasks": list(rows) or [part("limiter")]}, **env)
+
+    @property
+    def folder(self) -> str:
+        return str(self.project.root / self.project.name)
+
+    def say(self, name: str, reply: object, by: str = "stop") -> None:
+        """What the hook keeps of an agent's answer."""
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        answers.write(self.folder, name, {"text": text, "by": by})
+
+    def held(self, name: str, times: int) -> None:
+        """The hook has asked the agent for another answer so often."""
+        for _ in range(times):
+            answers.hold(self.folder, name)
+
+    def did(self, name: str, text: str = "good", task: int = 1, attempt: int = 1) -> None:
+        """A coder has written the file of a part, and said so."""
+        self.project.write(f"{name}.txt", text + "\n")
+        self.say(f"implementation-T-{task:03d}-{attempt}", DONE)
+
+    def prompt(self, name: str) -> str:
+        return prompts.read(self.folder, name) or ""
+
+    def reviewed(self, *replies: object) -> Answer:
+        """The thorough review is answered, by each of its agents in turn."""
+        count = self.project.of("review_asked")[-1]["agents"]
+        for number in range(1, count + 1):
+            given = replies[number - 1] if number <= len(replies) else REVIEW
+            self.say(f"thorough_review-{number}-1", given)
+        return self.next()
+
+
+@pytest.fixture
+def going(project: Project, tmp_path: Path) -> Going:
+    project.environment["LOOPKIT_CONFIG_DIR"] = str(tmp_path / "config")
+    project.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+    (tmp_path / "config").mkdir()
+    project.write("limiter.txt", "good\n")
+    loop = Going(project, tmp_path / "config" / "config.toml")
+    loop.allow("*")
+    return loop
+
+
+def agents(answer: Answer) -> list[str]:
+    """The tokens of the agents that are to be started."""
+    lines = [line for line in answer.steps if line.startswith("agent ")]
+    assert answer.steps == [*lines, "loopkit next"] if lines else True
+    return [line.split()[-1].removeprefix("loop:") for line in lines]
+
+
+def journal(going: Going) -> list[str]:
+    return [line["type"] for line in going.project.lines]
+
+
+# -- each block
+
+
+def test_a_form_comes_with_what_it_is_filled_in_by_once_in_a_session(going: Going) -> None:
+    assert going.project.start().steps == ["loopkit next"]
+    first = going.next()
+    assert first.steps == FORM
+    for text in ("How this loop goes on", "Goal: a SHAPE.md", "Goal: tasks, each provable"):
+        assert first.out.count(text) == 1
+    assert "  outcome: 0 vague wish" in first.out and "must_nots:" in first.out
+    again = going.next()
+    assert again.steps == FORM and "must_nots:" in again.out
+    assert "Goal:" not in again.out and "How this loop" not in again.out
+
+
+def test_a_whole_loop_of_one_task(going: Going) -> None:
+    begun = going.begin()
+    assert agents(begun) == [FIRST] and "wave 1 opened: T-001" in begun.out
+    assert going.prompt(FIRST).startswith(f"loop:{FIRST}\n") and "write limiter" in going.prompt(
+        FIRST
+    )
+    going.did("limiter")
+    review = going.next()
+    assert "T-001 completed" in review.out and "wave 1 closed: 1 completed" in review.out
+    assert agents(review) == ["thorough_review-1-1"]
+    gate = going.reviewed()
+    assert gate.steps == FORM and "Goal: nothing is called done" in gate.out
+    assert "C1 holds" in review.out + gate.out
+    over = going.submit(GATE)
+    assert over.steps == [] and "<loop-complete>" in over.out
+    assert going.project.snapshot["verdict"] == "achieved"
+    assert going.next().steps == []  # what is over says nothing more
+
+
+def test_agents_of_a_wave_start_side_by_side(going: Going) -> None:
+    begun = going.begin(part("a"), part("b"))
+    assert agents(begun) == [FIRST, SECOND]
+    assert going.project.of("agents_dispatched") == [{"agents": 2}]
+    going.did("a")
+    half = going.next()
+    assert "T-001 implementation: complete" in half.out and half.steps == []
+    assert "at work: implementation T-002" in half.out and "exit" not in half.out  # no check yet
+    going.did("b", task=2)
+    assert "T-001 completed" in (both := going.next()).out and "T-002 completed" in both.out
+
+
+def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
+    going.begin()
+    before = len(going.project.lines)
+    for _ in range(2):
+        waits = going.next()
+        assert waits.steps == [] and "at work: implementation T-001" in waits.out
+        assert "their reports wake you" in waits.out
+    assert len(going.project.lines) == before
+
+
+def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None:
+    going.project.start()
+    going.next()
+    low = REQUEST | {"scores": dict.fromkeys(REQUEST["scores"], 0), "tasks": [part("limiter")]}
+    asked = going.submit(low)
+    assert asked.steps == FORM and "stays" not in asked.out  # too vague: one round of questions
+    assert "not explicit:" in asked.out and going.project.of("shape_saved") == []
+
+
+def test_a_confirmation_is_the_persons(going: Going) -> None:
+    going.project.start()
+    going.next()
+    vague = REQUEST | {"scores": dict.fromkeys(REQUEST["scores"], 1), "tasks": [part("limiter")]}
+    assert going.submit(vague).steps == going.next().steps == ["loopkit confirm shape"]
+    going.project.ok("confirm", "shape")
+    tasks = going.next()
+    assert tasks.steps == FORM and "scores:" not in tasks.out and "must_nots:" not in tasks.out
+    assert going.submit({"tasks": [part("limiter")]}).steps == ["loopkit confirm tasks"]
+    going.project.ok("confirm", "tasks")
+    assert going.next().steps == ["loopkit confirm wave"]
+    going.project.ok("confirm", "wave")
+    assert agents(going.next()) == [FIRST]
+
+
+def test_a_paused_loop_waits_for_the_person(going: Going) -> None:
+    going.begin()
+    going.project.ok("pause", "for lunch")
+    going.did("limiter")
+    paused = going.next()
+    assert paused.steps == [] and paused.waits == ["loopkit resume"]
+    assert going.project.of("task_coded") == []
+
+
+def test_another_session_is_not_told(going: Going) -> None:
+    going.begin()
+    assert "belongs to session" in going.no("next", session=S2)
+
+
+# -- what agents answered
+
+
+def test_an_attempt_whose_check_fails_is_over(going: Going) -> None:
+    going.begin(part("a"))
+    going.did("a", "bad")
+    failed = going.next()
+    assert "T-001 failed, attempt 1: retry" in failed.out and failed.steps == FORM
+    assert "Goal: independent diagnoses" in failed.out
+    again = going.submit(PANEL)
+    assert agents(again) == ["implementation-T-001-2"]
+    assert PANEL["consensus"] in going.prompt("implementation-T-001-2")
+    going.did("a", attempt=2)
+    assert "T-001 completed" in going.next().out
+
+
+def test_a_task_that_keeps_failing_is_split_by_a_form(going: Going) -> None:
+    asked = going.begin(part("a"))
+    for attempt in range(1, 9):
+        going.did("a", f"bad {attempt}", attempt=attempt)
+        asked = going.next()
+        if "systematic-debugger" not in asked.out:
+            break
+        going.submit(PANEL | {"consensus": f"way {attempt}"})
+    assert asked.steps == FORM and "T-001 failed: write a" in asked.out
+    assert '\n- subject: "<what it does' in asked.out
+    split = going.submit([part("b"), part("c")])
+    assert "T-001 split into T-002, T-003" in split.out
+    assert agents(split) == [SECOND, "implementation-T-003-1"]
+
+
+def test_a_reported_block_ends_the_attempt_without_a_check(going: Going) -> None:
+    going.begin()
+    going.say(FIRST, "BLOCKED: the endpoint is not there")
+    said = going.next()
+    assert "T-001 implementation: blocked" in said.out and "exit" not in said.out
+    assert going.project.of("task_failed")[0]["result"] == "the coder answers blocked"
+
+
+def test_words_of_a_coder_are_a_report(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    (Path(going.folder) / "answers" / f"{FIRST}.json").unlink()
+    going.say(FIRST, "I wrote it, and it works.")
+    assert "T-001 completed" in going.next().out
+    assert "reply_unfit" not in journal(going)
+
+
+def test_what_an_agent_left_without_words_is_handed_out_anew(going: Going) -> None:
+    going.begin()
+    answers.write(going.folder, FIRST, {"text": None, "by": "stop"})
+    again = going.next()
+    assert "its agent has ended without an answer" in again.out
+    assert agents(again) == ["implementation-T-001-2"]
+    going.did("limiter", attempt=2)
+    assert "T-001 completed" in going.next().out
+
+
+def test_a_late_answer_changes_nothing(going: Going) -> None:
+    going.begin(part("a"))
+    going.did("a", "bad")
+    going.next()
+    again = going.submit(PANEL)
+    assert agents(again) == ["implementation-T-001-2"]
+    going.project.write("a.txt", "good\n")
+    going.say(FIRST, "BLOCKED: a second word of the first agent")
+    assert "at work: implementation T-001" in going.next().out
+    assert len(going.project.of("task_coded")) == 1
+
+
+def test_an_answer_of_an_earlier_dispatch_is_not_taken(going: Going) -> None:
+    going.begin()
+    going.say("implementation-T-001-7", DONE)
+    assert "at work: implementation T-001" in going.next().out
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_anew(going: Going) -> None:
+    going.project.start("add rate limiting to the API", "--approval", "review")
+    going.next()
+    assert agents(going.submit(REQUEST)) == ["plan-1"]
+    going.say("plan-1", "I would do it like this.")
+    again = going.next()
+    assert "does not fit" in again.out and agents(again) == ["plan-2"]
+    assert "the reply is no record" in going.prompt("plan-2")
+    assert going.project.of("agents_dispatched") == [{"agents": 1}] * 2
+    going.say("plan-2", {"tasks": [part("a"), part("b"), part("c")]})
+    assert agents(going.next()) == ["verification-plan-1"]
+    assert going.prompt("verification-plan-1").count("- T-00") == 3
+
+
+def test_batches_are_reviewed_where_that_completes(going: Going) -> None:
+    going.project.start("add rate limiting to the API", "--approval", "review")
+    going.next()
+    going.submit(REQUEST)
+    going.say("plan-1", {"tasks": [part("a"), part("b"), part("c")]})
+    going.next()
+    going.say("verification-plan-1", {"findings": []})
+    opened = going.next()
+    assert "plan review: APPROVED" in opened.out and len(agents(opened)) == 3
+    for number, name in enumerate("abc", 1):
+        going.did(name, task=number)
+    asked = going.next()
+    assert agents(asked) == ["review-1-1"] and "still to report" not in asked.out
+    assert "T-001: <approved | changes>" in going.prompt("review-1-1")
+    good = {f"T-00{number}": "approved" for number in (1, 2, 3)}
+    checks = dict.fromkeys(("build", "tests", "lint"), "passed")
+    going.say("review-1-1", {**checks, "verdicts": good, "findings": []})
+    assert agents(going.next())[0] == "thorough_review-1-1"
+    assert all(row["status"] == "completed" for row in going.project.tasks.values())
+
+
+@pytest.mark.parametrize("held", [1, 2])
+def test_what_stays_unfit_after_two_corrections_counts_as_it_is(going: Going, held: int) -> None:
+    going.project.start("add rate limiting to the API", "--approval", "supervisor")
+    going.next()
+    going.submit(REQUEST)
+    going.say("plan-1", {"tasks": [part("a"), part("b"), part("c")]})
+    assert agents(going.next()) == ["verification-plan-1"]
+    going.held("verification-plan-1", held)
+    going.say("verification-plan-1", "looks good to me")
+    said = going.next()
+    asked, count = ("plan-2", "no score") if held == 2 else ("verification-plan-2", "does not fit")
+    assert agents(said) == [asked] and count in said.out
+
+
+def test_an_answer_by_hand_is_marked(going: Going) -> None:
+    going.begin(part("a"))
+    going.project.write("a.txt", "good\n")
+    told = going.project.ok(
+        "submit", "--file", "-", "--answer-of", f"loop:{FIRST}", given=json.dumps(DONE)
+    )
+    assert "the answer to implementation T-001 is submitted by hand" in told.out
+    assert "T-001 completed" in told.out
+    assert (answers.read(going.folder, FIRST) or {})["by"] == "hand"
+
+
+# -- reviews
+
+
+def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: Going) -> None:
+    going.begin(part("a"), part("b", blocked_by=[1]))
+    going.did("a")
+    beside = going.next()
+    assert agents(beside) == [SECOND, "wave_review-1-1"]
+    going.did("b", task=2)
+    on = going.next()  # it keeps nothing waiting
+    assert "T-002 completed" in on.out and "thorough_review-1-1" in agents(on)
+    assert "wave_review-2-1" not in agents(on)
+    going.say("wave_review-1-1", LIGHT)
+    assert "review of wave 1 recorded: 8/10" in going.next().out
+
+
+def test_several_reviewers_are_one_review(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advance, "LARGE", 0)
+    monkeypatch.setattr(advance, "SMALL", 0)
+    going.begin(part("a"))
+    going.did("a")
+    asked = agents(going.next())
+    names = going.project.of("review_asked")[-1]["experts"]
+    assert asked == [f"thorough_review-{number + 1}-1" for number in range(len(names))]
+    assert len(asked) > 2
+    going.say(asked[0], REVIEW)
+    half = going.next()
+    assert "at work: " in half.out and half.steps == []
+    found = {"severity": "SUGGESTION", "issue": "a name is long", "guidance": "shorten it"}
+    done = going.reviewed(REVIEW, {**REVIEW, "findings": [found]})
+    assert "thorough review 1 recorded: 1 finding" in done.out
+    assert going.project.of("review_thorough")[-1]["experts"] == names
+
+
+@pytest.mark.parametrize(
+    ("files", "lines", "count"), [(1, 60, 1), (1, 61, 2), (2, 10, 2), (3, 400, 2), (3, 401, 4)]
+)
+def test_the_size_of_the_work_says_how_many_look(
+    going: Going, monkeypatch: pytest.MonkeyPatch, files: int, lines: int, count: int
+) -> None:
+    going.begin(part("a"))
+    monkeypatch.setattr(advance.trees, "size", lambda *given: (files, lines))
+    going.did("a")
+    asked = agents(going.next())
+    views = len(going.project.of("review_asked")[-1]["experts"])
+    assert len(asked) == min(count, views)
+    for name in asked:
+        assert going.prompt(name).count("your question: ") >= 1
+    told = sum(going.prompt(name).count("your question: ") for name in asked)
+    assert told == views
+
+
+def test_reviewers_whose_words_do_not_fit_are_asked_again(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    again = going.reviewed("looks fine to me")
+    assert "cannot be used" in again.out and agents(again) == ["thorough_review-1-2"]
+    assert going.project.of("review_thorough") == []
+    going.say("thorough_review-1-2", REVIEW)
+    assert going.next().steps == FORM
+
+
+def test_a_blocker_of_a_review_becomes_work(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    found = {"severity": "BLOCKER", "issue": "limiter.txt says too little", "guidance": "say more"}
+    found["verify"] = "grep -q more limiter.txt"
+    told = going.reviewed({**REVIEW, "findings": [found]})
+    assert "F-001 BLOCKER → T-002" in told.out and agents(told) == [SECOND]
+    going.project.write("limiter.txt", "good\nmore\n")
+    going.say(SECOND, DONE)
+    assert agents(going.next()) == ["thorough_review-1-2"]
+
+
+# -- time and limits
+
+
+def test_when_its_time_is_up_it_stops_between_two_checks(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going.begin(part("a"), part("b"))
+    for number, name in enumerate("ab", 1):
+        going.did(name, task=number)
+    monkeypatch.setattr(advance, "SECONDS", -1)
+    for _ in range(2):
+        short = going.next()
+        assert short.steps == ["loopkit next"] and "exit" not in short.out
+    monkeypatch.undo()
+    assert "T-002 completed" in going.next().out
+
+
+def test_a_limit_ends_the_turn_before_agents_start(going: Going) -> None:
+    stopped = going.begin(words=("--iterations", "1"))
+    assert agents(stopped) == [FIRST]
+    going.did("limiter")
+    paused = going.next()
+    assert "the loop is paused: 1 of 1 iterations used" in paused.out and agents(paused) == []
+    assert paused.waits == ["loopkit resume --iterations <+1, if the person agrees>"]
+    going.project.ok("resume", "--iterations", "+1")
+    assert agents(going.next()) == ["thorough_review-1-1"]
+
+
+# -- consent
+
+
+def test_checks_wait_for_the_persons_yes(going: Going) -> None:
+    going.allow("nothing")
+    asked = going.begin(part("a"))
+    assert asked.steps == ["loopkit allow"]
+    assert "checks that the person has not allowed yet" in asked.out
+    assert "grep -qx good a.txt" in asked.out and "wave_opened" not in journal(going)
+    going.allow("*")
+    assert agents(going.next()) == [FIRST]
+
+
+def test_where_nobody_can_be_asked_the_loop_waits(going: Going) -> None:
+    alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    going.allow("nothing")
+    stopped = going.begin(part("a"), **alone)
+    assert stopped.steps == [] and "verify_allow" in stopped.out
+    assert going.project.status["status"] == "paused"
+    assert "wave_opened" not in journal(going)
+    going.allow("*")
+    going.project.ok("resume", **alone)
+    assert agents(going.next(**alone)) == [FIRST]
+
+
+# -- refusals of submit
+
+
+def test_no_form_is_asked_for_while_agents_work(going: Going) -> None:
+    going.begin()
+    says = "no form is asked for now; next: loopkit next\n"
+    assert says in going.no("submit", "--file", "-", given=REQUEST)
+
+
+@pytest.mark.parametrize("token", ["loop:implementation-T-001-2", "loop:plan-1", "x", FIRST])
+def test_an_answer_that_nobody_waits_for_is_refused(going: Going, token: str) -> None:
+    going.begin()
+    words = ("submit", "--file", "-", "--answer-of", token)
+    assert "is awaited" in going.no(*words, given=DONE)
+    assert answers.names(going.folder) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "holds none of the fields scores, kind, topics"),
+        (REQUEST | {"tasks": []}, "tasks must be given"),
+        (REQUEST | {"scores": None, "tasks": [part("a")]}, "scores must be given"),
+        (REQUEST | {"criteria": [], "tasks": [part("a")]}, "criteria must be given"),
+        (REQUEST | {"kind": "song", "tasks": [part("a")]}, "kind"),
+        (REQUEST | {"tasks": [part("a", blocked_by=[7])]}, "blocked"),
+        (REQUEST | {"must_nots": REQUEST["must_nots"][:1], "tasks": [part("a")]}, "mustNot"),
+        ("tasks: [", "line 2"),
+    ],
+)
+def test_a_form_that_cannot_be_taken_records_nothing(
+    going: Going, given: object, says: str
+) -> None:
+    going.project.start()
+    going.next()
+    assert says in going.no("submit", "--file", "-", given=given)
