@@ -88,7 +88,8 @@ def test_what_waits_for_the_person_is_asked_for_later() -> None:
     ("fields", "says"),
     [
         ({"scores": None}, "scores must be given"),
-        ({"kind": None, "criteria": []}, "kind, criteria must be given"),
+        ({"kind": None, "criteria": []}, "kind must be given"),
+        ({"criteria": [], "tasks": []}, "criteria, tasks must be given"),
         ({"must_nots": []}, "must_nots must be given"),
         ({"tasks": []}, "tasks must be given"),
         ({"must_nots": FORM["must_nots"][:1]}, "1 mustNot, at least 2"),
