@@ -248,6 +248,8 @@ class _Run:
         known = self.out or set()
         started = [one for one in steps if one in fresh or kinds.key(one) not in known]
         if not started:
+            # what is derived follows, should whoever dispatched them have died
+            self.workspace.change(loop, lambda state: [])
             names = ", ".join(kinds.key(one) for one in steps)
             self.lines.append(f"at work: {names}. End the turn: their reports wake you")
             return self._result(loop, [])

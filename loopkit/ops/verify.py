@@ -14,7 +14,7 @@ from ..core.journal.events import Change
 from ..core.journal.state import LoopState
 from ..core.plan import outline, work
 from ..core.steps import attempts, policies
-from ..engine import verify as runner
+from ..engine import process
 from ..store import place
 from ..store.loop import Loop
 from .workspace import Result, Workspace, data_of
@@ -64,7 +64,7 @@ def run(
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
     seconds = settings.of(loop.state, "verify_seconds")
-    outcome = runner.run(base, folder, loop.folder, name, line, files, seconds, environment)
+    outcome = process.verify(base, folder, loop.folder, name, line, files, seconds, environment)
     shown = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s"
     shown += f" ({outcome['note']})" if outcome["note"] else ""
     if folder not in (workspace.folder, workspace.project):

@@ -1,4 +1,4 @@
-"""Supervised loops in the real client: roles with briefs, replies handed over, bands, replans,
+"""Supervised and reviewed loops in the real client: roles with prompts of their own, bands, replans,
 decisions that hold."""
 
 from __future__ import annotations

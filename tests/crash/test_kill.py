@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from loopkit.hooks import dispatch
-from tests.cli.kit import S1, SHAPE, Answer, Project, task
+from loopkit.store import answers
+from tests.cli.kit import REQUEST, S1, SHAPE, Answer, Project, task
 from tests.crash import kit
 
 pytestmark = pytest.mark.usefixtures("strace")
@@ -401,6 +402,35 @@ def test_a_dispatch_and_its_brief(listed: Project, tally: Counter) -> None:
         kit.whole(listed)
 
     killed(listed, tally, lambda: listed.lk("wave", "next"), after)
+
+
+def test_next_takes_an_answer_checks_and_dispatches(
+    listed: Project, tally: Counter, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('verify_allow = ["*"]\n')
+    listed.environment["LOOPKIT_CONFIG_DIR"] = str(tmp_path / "config")
+    listed.start()
+    rows = [task("first", "ls"), task("second", "ls", blocked_by=[1])]
+    opened = listed.ok("submit", "--file", "-", given={**REQUEST, "tasks": rows})
+    assert opened.steps[0] == "agent loop:coder: loop:implementation-T-001-1"
+    folder = listed.root / listed.name
+    said = {"status": "complete", "summary": "it is there"}
+    answers.write(str(folder), "implementation-T-001-1", {"text": json.dumps(said), "by": "stop"})
+
+    def after(done: bool) -> None:
+        listed.ok("next")
+        assert [row["id"] for row in listed.of("task_coded")] == ["T-001"]
+        assert {name: row["status"] for name, row in listed.tasks.items()} == {
+            "T-001": "completed",
+            "T-002": "in_progress",
+        }
+        for name in ("implementation-T-002-1", "wave_review-1-1"):
+            assert (folder / "prompts" / f"{name}.md").read_text().startswith(f"loop:{name}\n")
+        assert len(listed.of("checkpoint_made")) == 2
+        kit.whole(listed)
+
+    killed(listed, tally, lambda: listed.lk("next"), after)
 
 
 def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import Damaged
-from loopkit.engine import process, verify
+from loopkit.engine import process
 from loopkit.store import digest
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, line: str, files: tuple = (), target: str = "T-001") -> dict[str, Any]:
-    return verify.run(
+    return process.verify(
         str(folder.parent), str(folder.parent), str(folder), target, line, list(files), 60, ENV
     )
 
@@ -85,7 +85,7 @@ def test_output_that_is_no_text(folder: Path) -> None:
 
 
 def test_only_the_end_is_handed_on(folder: Path) -> None:
-    assert len(run(folder, "sh -c 'yes x | head -c 50000'")["output"]) == verify.TAIL
+    assert len(run(folder, "sh -c 'yes x | head -c 50000'")["output"]) == process.TAIL
 
 
 def test_a_log_that_cannot_be_written_is_damage_and_nothing_is_run(folder: Path) -> None:

@@ -176,7 +176,7 @@ class Checkpoint(Record):
 
 
 class Checkpoints:
-    """Checkpoints and rollbacks of one loop; see health/events.
+    """Checkpoints and rollbacks of one loop; see plan/course.
 
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest
     one on the line · begun: the BEFORE one of a rollback that has not come to its end · saved: the
@@ -222,7 +222,7 @@ Recovery = namedtuple("Recovery", "status play wave counted")
 
 
 class History:
-    """Closed batches and recoveries of one loop; see health/events.
+    """Closed batches and recoveries of one loop; see plan/course.
 
     since: the first batch of the present window · standing: the status that no recovery has
     answered yet, or "" · rolled_back: a flip-flop has been rolled back and the person has not been

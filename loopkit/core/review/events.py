@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..health.events import looked_at
 from ..journal.events import EventType, Fields, on
 from ..journal.parts import Finding
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
+from ..plan.course import looked_at
 from ..plan.events import REVIEWING
 
 TYPE_CHECKING = False

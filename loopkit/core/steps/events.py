@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..health import events as health
 from ..journal import state
 from ..journal.events import Table
 from ..journal.session import SESSION
+from ..plan import course
 from ..plan import events as plan
-from ..request import events as request
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
 if TYPE_CHECKING:
@@ -34,4 +33,4 @@ LATER = {
     "decision_invalidated review_light review_thorough review_asked finding_resolved "
     "panel_recorded gate_result",
 }
-LOOP = Table(state, request, plan, health, base=SESSION, later=LATER)
+LOOP = Table(state, plan, course, base=SESSION, later=LATER)

@@ -13,8 +13,8 @@ from ..journal import task as tasks
 from ..journal.events import EventType, on
 from ..journal.parts import BEFORE, FAILED, PASSED, Batch, Checkpoint, Outcome
 from ..journal.session import AttemptsReset, QuestionAnswered, QuestionAsked
-from ..plan import events as plan
-from ..plan.events import TaskDiagnosed
+from . import events as plan
+from .events import TaskDiagnosed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
