@@ -271,7 +271,7 @@ def test_the_program_itself(project: Project, data: Path) -> None:
 
     done = run("start", "--task-file", "-", given="Größe “ändern” 🎉")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert "task: Größe “ändern” 🎉" in done.stdout.decode("utf-8")
+    assert "> Größe “ändern” 🎉" in run("next").stdout.decode("utf-8")
     assert project.of("loop_started")[0]["task"] == "Größe “ändern” 🎉"
     done = run("wave", "next")
     assert done.returncode == 1 and done.stdout == b"" and done.stderr.count(b"\n") == 1

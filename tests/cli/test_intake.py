@@ -159,7 +159,7 @@ def test_scores_that_cannot_be_taken(project: Project, code: int, words: tuple, 
 
 def test_topics_choose_aspects_and_experts(project: Project) -> None:
     project.start()
-    assert "topics: data, api, ui, auth" in project.ok("next").out
+    assert "topics, one to three of: data, api, ui, auth" in project.ok("next").out
     words = ("--outcome=2", "--scope=2", "--constraints=2", "--success=2", "--done=2")
     said = project.ok("score", *words, "--kind=refactor", "--topics=auth,ui").out
     assert "aspects: auth, testing, ui" in said
