@@ -34,7 +34,7 @@ def resume_typed(workspace: Workspace, **how: Any) -> Result:
 def _asks(workspace: Workspace) -> bool:
     """The session's own loop waits for an answer."""
     try:
-        session = workspace.own_loop().state.session
+        session = workspace.our_loop().state.session
     except LoopError:
         return False
     return session.question is not None and session.owner == workspace.session

@@ -231,8 +231,8 @@ class Workspace:
     def own_loop(self) -> Loop:
         """The active loop, to change it. Raises Refused in a session that does not own it."""
         loop = self.our_loop()
-        self.owned = True
         self._check_owner(loop)
+        self.owned = True
         return loop
 
     def _check_owner(self, loop: Loop) -> None:

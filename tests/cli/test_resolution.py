@@ -158,6 +158,15 @@ def test_the_words_after_loop_resume_pass_no_shell(three: Project) -> None:
     assert three.ok("resume", "--ask").out.startswith("loop 002-fix-slow-import-files goes on\n")
 
 
+def test_the_words_choose_a_loop_of_a_session_that_is_gone(project: Project) -> None:
+    for words in (("fix the slow import",), ("another", "--beside")):
+        project.start(*words, CLAUDE_PID=None)
+    typed.save(place.data_dir(project.environment), S2, "the slow import", typed.RESUME)
+    answer = project.ok("resume", "--ask", session=S2)
+    assert answer.out.startswith("loop 001-fix-slow-import"), answer.out
+    assert project.status["owner"]["session_id"] == S2
+
+
 def test_words_that_name_none_are_told_softly(three: Project) -> None:
     typed.save(place.data_dir(three.environment), S1, "the login page", typed.RESUME)
     answer = three.ok("resume", "--ask")
