@@ -302,7 +302,7 @@ def test_batches_are_reviewed_where_that_completes(going: Going) -> None:
         going.did(name, task=number)
     asked = going.next()
     assert agents(asked) == ["review-1-1"] and "still to report" not in asked.out
-    assert '<approved | changes>' in going.prompt("review-1-1")
+    assert "<approved | changes>" in going.prompt("review-1-1")
     good = {f"T-00{number}": "approved" for number in (1, 2, 3)}
     checks = dict.fromkeys(("build", "tests", "lint"), "passed")
     going.say("review-1-1", {**checks, "verdicts": good, "findings": []})
