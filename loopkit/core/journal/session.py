@@ -18,6 +18,8 @@ MAX_IDLE_STOPS = 3
 #: Seconds between two lines of a journal that count at the most: in a longer gap nobody was at
 #: work, the machine slept, or its clock was set.
 MOST_GAP = 1800
+#: Seconds by which a line may be older than the one before it, since two were written at once.
+OVERLAP = 60
 
 
 class Session:
@@ -94,7 +96,7 @@ class Session:
     def before(self, event: Event) -> None:
         """Whatever is written counts as activity, and tells the time."""
         now = clock.epoch(event.at) if self.running_since is not None else 0
-        if now:
+        if now and not 0 < (self.running_since or 0) - now <= OVERLAP:
             self.spent_seconds, self.running_since = self.seconds(now), now
         self.last_updated = event.at
         if event.by != "hook" and event.type != IterationEnded.type:
