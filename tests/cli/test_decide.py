@@ -365,7 +365,8 @@ def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
     project.ok("report", "gather", "--file", "-", given="pattern: app/cache.py:8")
     project.ok("wave", "next")
     project.verify("T-001")
-    steps, before = project.ok("wave", "close").steps, project.files()
+    project.ok("wave", "close")
+    before = project.files()
     derived = [
         name
         for name in before
@@ -376,7 +377,7 @@ def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
     for name in derived:
         (project.root / name).unlink()
     answer = project.ok("resume", "--take-over", session="session-two")
-    assert answer.steps == steps
+    assert answer.steps == ["loopkit next"]
     after = project.files()
     for name in derived:
         if "learnings" in name or Path(name).name == "plan.md":
