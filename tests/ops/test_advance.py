@@ -117,7 +117,7 @@ def test_a_form_comes_with_what_it_is_filled_in_by_once_in_a_session(going: Goin
     assert "  outcome: 0 vague wish" in first.out and "must_nots:" in first.out
     again = going.next()
     assert again.steps == FORM and "must_nots:" in again.out
-    assert "Goal:" not in again.out and "How this loop" not in again.out
+    assert "# How" not in again.out and "# The request" not in again.out
 
 
 def test_a_whole_loop_of_one_task(going: Going) -> None:
@@ -131,7 +131,7 @@ def test_a_whole_loop_of_one_task(going: Going) -> None:
     assert "T-001 completed" in review.out and "wave 1 closed: 1 completed" in review.out
     assert agents(review) == ["thorough_review-1-1"]
     gate = going.reviewed()
-    assert gate.steps == FORM and "Goal: nothing is called done" in gate.out
+    assert gate.steps == FORM and "# How: gate" in gate.out
     assert "C1 holds" in review.out + gate.out
     over = going.submit(GATE)
     assert over.steps == [] and "<loop-complete>" in over.out
@@ -207,7 +207,7 @@ def test_an_attempt_whose_check_fails_is_over(going: Going) -> None:
     going.did("a", "bad")
     failed = going.next()
     assert "T-001 failed, attempt 1: retry" in failed.out and failed.steps == FORM
-    assert "Goal: independent diagnoses" in failed.out
+    assert "# How: panel" in failed.out
     again = going.submit(PANEL)
     assert agents(again) == ["implementation-T-001-2"]
     assert PANEL["consensus"] in going.prompt("implementation-T-001-2")

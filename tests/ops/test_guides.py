@@ -12,7 +12,7 @@ from loopkit.ops import guides
 from loopkit.ops.workspace import Workspace
 from tests.cli.kit import ROOT, Project, surroundings
 
-RULES = "How this loop goes on"
+RULES = "# How this loop goes on"
 
 
 def told(project: Project, *steps: str) -> str:
@@ -24,23 +24,26 @@ def told(project: Project, *steps: str) -> str:
 def test_each_text_is_told_once(project: Project) -> None:
     project.start()
     first = told(project, kinds.SHAPE)
-    assert [first.count(one) for one in (RULES, "Goal: a SHAPE.md", "Goal: tasks")] == [1, 1, 1]
-    assert first.index(RULES) < first.index("Goal: a SHAPE.md") < first.index("Goal: tasks")
+    heads = (RULES, "# The request", "# How: shape", "# How: decomposition")
+    assert [first.count(one) for one in heads] == [1] * len(heads)
+    assert sorted(map(first.index, heads)) == list(map(first.index, heads))
     lines = len(project.lines)
     assert told(project, kinds.SHAPE) == told(project, kinds.TASKS) == ""
     assert len(project.lines) == lines  # nothing told, nothing recorded
-    assert told(project, kinds.PANEL).startswith("Goal: independent diagnoses")
+    assert told(project, kinds.PANEL).startswith("# How: panel")
     assert [row["name"] for row in project.of("notice_given")] == [
         "guide rules",
+        "guide request",
         "guide plugins/hope/skills/shape",
         "guide skills/decomposition",
         "guide plugins/counsel/skills/panel",
     ]
 
 
-def test_agents_need_the_rules_alone(project: Project) -> None:
+def test_beside_agents_the_rules_and_the_request_are_enough(project: Project) -> None:
     project.start()
-    assert told(project).startswith(RULES) and "Goal:" not in told(project)
+    text = told(project)
+    assert text.startswith(RULES) and "# The request" in text and "# How: " not in text
 
 
 def test_it_is_told_again_after_a_resume(project: Project) -> None:
@@ -54,7 +57,7 @@ def test_it_is_told_again_after_a_resume(project: Project) -> None:
 def test_a_skill_loses_its_head_and_its_example(project: Project) -> None:
     project.start()
     text = told(project, *guides._SKILLS)
-    assert "**Example.**" not in text and "description: " not in text
+    assert "**By itself.**" not in text and "description: " not in text
 
 
 def test_what_is_missing_is_not_told(
@@ -62,8 +65,8 @@ def test_what_is_missing_is_not_told(
 ) -> None:
     project.start()
     monkeypatch.setattr(guides.place, "plugin_root", lambda: str(tmp_path))
-    assert told(project, kinds.SHAPE) == ""
-    assert project.of("notice_given") == []
+    assert told(project, kinds.SHAPE).startswith("# The request")
+    assert [row["name"] for row in project.of("notice_given")] == ["guide request"]
 
 
 def test_each_form_has_its_skill_and_each_skill_is_there() -> None:

@@ -19,7 +19,8 @@ def given() -> set[str]:
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
             if node.func.id in vars(errors):
-                codes |= {one.value.value for one in node.keywords if one.arg == "code"}
+                words = [one.value for one in node.keywords if one.arg == "code"]
+                codes |= {one.value for one in words if isinstance(one, ast.Constant)}
             if node.func.id == "NotYet" and len(node.args) > 1:
                 codes.add(node.args[1].value)
     return codes
