@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import os
 import stat
-import subprocess
 from collections.abc import Iterable, Iterator
 
 from . import atomic, journal, place, trust
@@ -63,6 +62,8 @@ def head(project: str, environment: dict) -> str | None:
     """The commit of HEAD; None without git, without a commit, or in a home folder's repository."""
     if place.work_tree(project, environment) is None:
         return None
+    import subprocess  # a command that only looks does without
+
     command = ["git", "rev-parse", "--verify", "-q", "HEAD"]
     try:
         done = subprocess.run(command, cwd=project, input=b"", capture_output=True, timeout=10)
