@@ -183,8 +183,11 @@ def _older(path: str, since: str) -> int:
     0. Lines are in the order of their time, so that this takes few looks whatever the size."""
     low = 0
     try:
+        state = os.stat(path)
+        high = state.st_size
+        if high <= _WHOLE or not stat.S_ISREG(state.st_mode):  # a pipe would wait for its writer
+            return 0
         with open(path, "rb", buffering=0) as file:
-            high = os.fstat(file.fileno()).st_size
             while high - low > _WHOLE:
                 middle = (low + high) // 2
                 file.seek(middle)

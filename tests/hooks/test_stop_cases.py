@@ -118,12 +118,12 @@ def test_the_clock_goes_back_and_no_time_is_lost_or_won(project: Project) -> Non
     assert project.session.status == "running"
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(3599, None), (3600, "limit_time")])
+@pytest.mark.parametrize(("seconds", "verdict"), [(1799, None), (1800, "limit_time")])
 def test_the_time_limit_binds_at_its_second(
     project: Project, seconds: int, verdict: str | None
 ) -> None:
     project.start()
-    project.record("limits_set", seconds=3600)
+    project.record("limits_set", seconds=1800)
     begun = project.session.running_since
     assert held(stop(project, begun + seconds)) == (verdict is None)
     assert project.session.verdict == verdict
