@@ -201,12 +201,9 @@ def it_scaffolds_revises_rejects_replans_and_keeps_its_decisions(here: Sandbox) 
 
 
 def roles_see_their_own_scope_and_can_do_no_more_than_their_files_say(here: Sandbox) -> None:
-    assert REQUEST in told(here, "verification-plan-1") and REQUEST in told(
-        here, "verification-goal-1"
-    )
-    assert REQUEST not in told(
-        here, "verification-T-005-1"
-    )  # a subtask is judged against its parent
+    prompts = ("verification-plan-1", "verification-goal-1", "verification-T-005-1")
+    assert all(REQUEST in told(here, name) for name in prompts)
+    # a subtask is judged against its parent
     assert "List greetings" in told(here, "verification-T-005-1")
     assert "context only" in told(here, "verification-T-002-1")
     tools = {
