@@ -78,7 +78,7 @@ def test_a_person_at_a_terminal_may_look(cloned: Project) -> None:
 
 def test_adopted_it_is_like_any_other(cloned: Project) -> None:
     answer = cloned.ok("resume", "--adopt", session=S2)
-    assert "goes on in this session" in answer.out and answer.steps == ["loopkit wave next"]
+    assert "goes on in this session" in answer.out and answer.steps == ["loopkit next"]
     assert cloned.lk("status", "--json", session=S2).json["owner"]["session_id"] == S2
     assert cloned.lk("task", "add", "x", "--verify", "ls", session=S2).exit == 0
     assert cloned.lk("resume", session=S2).exit == 0, "once is enough"
