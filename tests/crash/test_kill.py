@@ -430,8 +430,10 @@ def test_next_takes_an_answer_checks_and_dispatches(
         assert len(listed.of("checkpoint_made")) == 2
         kit.whole(listed)
 
-    # it is the longest of all: each third call, unless all are wanted
-    third = lambda call: worth(call) and (kit.LONG or call.number % 3 == 0)
+    def third(call: kit.Call) -> bool:
+        """It is the longest of all."""
+        return worth(call) and (kit.LONG or call.number % 3 == 0)
+
     killed(listed, tally, lambda: listed.lk("next"), after, third)
 
 
