@@ -12,7 +12,7 @@ import pytest
 from loopkit.cli import app
 from tests.cli.kit import S1, SHAPE, Project
 
-SECRET = "TOP SECRET 4711"
+SECRET = "TOP SECRET zebra-4711"
 #: Every option that names a file to read, with `{}` for the file.
 READERS = [
     ("start", "--task-file"), ("recall", "--about"), ("clarify", "--file"), ("shape", "--accept"),
@@ -64,7 +64,7 @@ def test_every_option_refuses_a_file_outside(project: Project, words: tuple) -> 
     given = outside(project, "above")
     said = project.refused(2, *words, given, says="../outside.txt is outside the project")
     assert f"give a file inside {os.path.realpath(project.folder)}, or - for standard input" in said
-    assert "4711" not in said
+    assert "zebra-4711" not in said
 
 
 @pytest.mark.parametrize("session", [S1, None], ids=["session", "terminal"])
@@ -76,7 +76,7 @@ def test_what_lies_outside_is_refused_alike_whether_it_is_there_or_not(
     given = outside(project, how)
     said = project.refused(2, "report", "x", "--file", given, session=session)
     assert said.startswith(f"loopkit: {given} is outside the project; give a file inside ")
-    assert not [name for name, raw in project.files().items() if b"4711" in raw]
+    assert not [name for name, raw in project.files().items() if b"zebra-4711" in raw]
 
 
 def test_a_file_inside_is_taken_by_every_way_to_it(project: Project) -> None:
@@ -155,7 +155,7 @@ def test_only_a_whole_shape_is_taken_from_outside(project: Project) -> None:
         said = project.refused(
             2, "shape", "--accept", "../SHAPE.md", says="../SHAPE.md is outside the project; give"
         )
-        assert "4711" not in said and "C9" not in said
+        assert "zebra-4711" not in said and "C9" not in said
     path.write_text(SHAPE)
     (path.parent / "other.md").write_text(SHAPE)
     project.refused(
