@@ -42,7 +42,7 @@ def _with_limits(arguments: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--list",
     "list_mode",
-    type=click.Choice(["new", "existing", "session"]),
+    type=click.Choice(ops.LISTS),
     help="Which native task list mirrors it.",
 )
 @app.flag("--fresh", help="Archive the unfinished loop first.")

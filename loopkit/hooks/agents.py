@@ -14,8 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import loops
 
-#: How often an agent is asked for another answer, by token; the one after that is kept as it is.
-MOST_HELD = 2
 #: Characters of an answer that are kept.
 LONGEST = 1_000_000
 
@@ -75,7 +73,7 @@ def take(
 
         value, fault = rules.found(text, schema), rules.unfit(text, schema)
     count = answers.held(home, name)
-    if fault and not last and count < MOST_HELD and not answers.given(home, name):
+    if fault and not last and count < answers.MOST_HELD and not answers.given(home, name):
         answers.hold(home, name)
         return (
             f"This answer does not fit: {fault}. Answer again with all of it: one JSON object in "

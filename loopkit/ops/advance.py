@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING
@@ -32,9 +33,6 @@ SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
-#: How a review that has no prompt of its own ends.
-#: How often an agent is asked to correct its answer before that counts as it is.
-MOST_CORRECTIONS = 2
 #: Changed lines of one file up to which one agent carries all views of a thorough review; changed
 #: lines above which each view has an agent of its own.
 SMALL, LARGE = 60, 400
@@ -47,7 +45,7 @@ def advance(workspace: Workspace, before: str = "") -> Result:
 
 def submit(workspace: Workspace, text: str, token: str = "") -> Result:
     """Take the form that was asked for, or (token) an agent's answer that did not come by itself;
-    then go on. Raises NotYet, UsageFault, Refused; then nothing is recorded."""
+    then go on. Raises UsageFault, Refused; then nothing is recorded."""
     driver = drive.Driver(workspace.note)
     loop = workspace.own_loop()
     steps = driver.due()
@@ -142,7 +140,7 @@ class _Run:
             if KINDS[step.kind].who != AGENT:
                 continue
             if step.kind == kinds.THOROUGH_REVIEW:
-                if self._take_review(loop, step):
+                if self._take_review(loop):
                     return True
                 continue
             answer = self._answer(loop, step)
@@ -166,7 +164,7 @@ class _Run:
             return None
         if row is None or type(row.get("text")) is not str:
             return Answer(EMPTY)
-        corrected = answers.held(loop.folder, name) >= MOST_CORRECTIONS
+        corrected = answers.held(loop.folder, name) >= answers.MOST_HELD
         return Answer(DONE, text=row["text"], final=corrected)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
@@ -177,7 +175,8 @@ class _Run:
         )
         for path in transcript.agents(main) if main else ():
             if prompts.named(looks.started(path)[0]) == name:
-                return time.time() - os.stat(path).st_mtime > QUIET
+                with contextlib.suppress(OSError):
+                    return time.time() - os.stat(path).st_mtime > QUIET
         return False
 
     def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
@@ -191,7 +190,7 @@ class _Run:
         self.workspace.change(loop, lambda state: [("reply_unfit", row)])
         self.lines.append(f"the answer to {kinds.key(step)} cannot be used: {fault.what}")
 
-    def _take_review(self, loop: Loop, step: Step) -> bool:
+    def _take_review(self, loop: Loop) -> bool:
         """The thorough review is recorded once all of its agents have answered."""
         out = _reviewers(loop.state)
         found = [self._answer(loop, one) for one in out]
@@ -279,13 +278,7 @@ class _Run:
         if step.kind != kinds.THOROUGH_REVIEW:
             return [step]
         if not _reviewers(loop.state):
-            rows = reviews.of_review(loop.state, reviews.THOROUGH)
-            least = review.THOROUGH_EXPERTS[0]
-            if len(rows) < least:
-                raise Refused(
-                    f"only {prose.count(len(rows), 'expert')} may speak",
-                    "shorten the blocklist of panel in .loop/config.toml",
-                )
+            rows = reviews.of_thorough(loop.state)
             names = [one.name for one, _, _ in rows]
             count = _agents_for(self.workspace, loop, len(names))
             self.workspace.change(loop, _review_asked, names, count)

@@ -117,10 +117,7 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
 def ask_thorough(workspace: Workspace) -> Result:
     """Give the thorough review to its experts, an agent each; none is started twice."""
     loop = workspace.own_loop()
-    rows = of_review(loop.state, THOROUGH)
-    if len(rows) < review.THOROUGH_EXPERTS[0]:
-        what = f"only {prose.count(len(rows), 'expert')} may speak"
-        raise Refused(what, "shorten the blocklist of panel in .loop/config.toml")
+    rows = of_thorough(loop.state)
     form = replies.form("review", "experts", "findings")
     names = [expert.name for expert, _, _ in rows]
     if not workspace.change(loop, review.asked, names):
@@ -321,6 +318,15 @@ def of_review(state: LoopState, bounds: tuple[int, int], wave: int | None = None
         wave = state.waves[-1].number if state.waves else None
     topics = panel.review_topics(state, wave)
     return chosen(state, topics, bounds[len(topics) >= bounds[1]])
+
+
+def of_thorough(state: LoopState) -> list[Chosen]:
+    """The experts of a thorough review. Raises Refused where too few may speak."""
+    rows = of_review(state, THOROUGH)
+    if len(rows) < THOROUGH[0]:
+        what = f"only {prose.count(len(rows), 'expert')} may speak"
+        raise Refused(what, "shorten the blocklist of panel in .loop/config.toml")
+    return rows
 
 
 def expert_lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:

@@ -22,7 +22,7 @@ USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-f
 _OPTION = re.compile(
     r"""\s*--(approval|iterations|usd|time|list|checks)(?:=|[ \t]+)('[^']*'|"[^"]*"|\S+)"""
 )
-_LISTS = ("new", "existing", "session")
+LISTS = ("new", "existing", "session")
 
 
 class Options(NamedTuple):
@@ -61,7 +61,7 @@ def _typed(options: Options, text: str) -> tuple[Options, list[str], str]:
     UsageFault."""
     given, text = typed_options(text)
     most = {**options.most, **limits_of(given)}
-    for name, allowed in (("approval", POLICIES), ("list", _LISTS)):
+    for name, allowed in (("approval", POLICIES), ("list", LISTS)):
         for value in given.get(name, ()):
             if value not in allowed:
                 raise UsageFault(f"--{name} is {value[:30]!r}", "use " + ", ".join(allowed))
