@@ -16,7 +16,7 @@ def reply(call: app.App, kind: str, target: str | None, source: str) -> Result:
     """Submit the reply of an agent: plan, replan, implementation, fix, test, verification or
     diagnosis.
 
-    It is block YAML or JSON in the form that the agent's brief shows. TARGET is a task; of a
+    It is block YAML or JSON in the form that the agent's prompt shows. TARGET is a task; of a
     verification also `plan` or `goal`; a plan has none. A reply that does not fit is asked for once
     more.
     """

@@ -28,7 +28,7 @@ from . import app
 @app.flag("--plan", help="With approval = review: of the plan, before work begins.")
 @app.flag("--scaffold", help="With approval = review: of the batch that all others build on.")
 @click.option("--waive", metavar="WHY", help="With --plan: the person lets it pass as it is.")
-@click.option("--brief", metavar="EXPERT", help="What this expert has to know; changes nothing.")
+@click.option("--prompt", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
 @click.option("--issues", type=int, help="How many issues.")
 @click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
@@ -41,7 +41,7 @@ def review(
     plan: bool,
     scaffold: bool,
     waive: str | None,
-    brief: str | None,
+    prompt: str | None,
     source: str | None,
     **options: object,
 ) -> Result | None:
@@ -59,8 +59,8 @@ def review(
         return batch.plan(call, row, waive)
     light = {name: value for name, value in options.items() if value is not None}
     if scaffold or wave is not None and batch.decides(call):
-        return _of_batch(call, wave, scaffold, source, brief, light)
-    return _of_experts(call, wave, brief, source, light)
+        return _of_batch(call, wave, scaffold, source, prompt, light)
+    return _of_experts(call, wave, prompt, source, light)
 
 
 def _of_batch(
@@ -68,25 +68,25 @@ def _of_batch(
     wave: int | None,
     scaffold: bool,
     source: str | None,
-    brief: str | None,
+    prompt: str | None,
     light: dict,
 ) -> Result:
     """A review that decides; the options are those of a light one, which this is not."""
     if light:
         what = "a batch review decides, so it needs verdicts"
         raise UsageFault(what, "submit it with --file -; without it: its form")
-    if brief is not None:
-        return batch.brief(call, wave, scaffold)
+    if prompt is not None:
+        return batch.prompt(call, wave, scaffold)
     row = app.read_record(call, source, "review") if source else None
     return batch.batch(call, wave, scaffold, row)
 
 
 def _of_experts(
-    call: app.App, wave: int | None, brief: str | None, source: str | None, light: dict
+    call: app.App, wave: int | None, prompt: str | None, source: str | None, light: dict
 ) -> Result:
     """A light review, or the thorough one where no wave is named."""
-    if brief is not None:
-        return reviews.brief(call, wave, brief)
+    if prompt is not None:
+        return reviews.show(call, wave, prompt)
     if source is None and not light:
         return reviews.ask_thorough(call) if wave is None else reviews.ask_light(call, wave)
     name = "review" if wave is None else "wave_review"
@@ -136,7 +136,7 @@ def resolve(
 def panel(
     call: app.App, task_id: str | None, clarify: str | None, wave: bool, source: str | None
 ) -> Result:
-    """Brief a panel (whom to ask what, about what), or record what it found with --file."""
+    """Prompt a panel (whom to ask what, about what), or record what it found with --file."""
     if sum((task_id is not None, clarify is not None, wave)) != 1:
         raise UsageFault("give a task, --clarify DIMENSION or --wave", "see loopkit panel --help")
     row = app.read_record(call, source, "panel") if source else None

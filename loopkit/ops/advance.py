@@ -14,7 +14,7 @@ from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
 from ..core.review import review
-from ..core.steps import briefing, due, kinds
+from ..core.steps import context, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine import trees
 from ..engine.agents import DONE, EMPTY, Answer
@@ -182,7 +182,7 @@ class _Run:
     def _unfit(self, loop: Loop, step: Step, fault: LoopError, text: str) -> None:
         """The step is due once more; its next prompt says why."""
         row = {
-            "kind": briefing.asked_as(step),
+            "kind": context.asked_as(step),
             "task": step.subject and str(step.subject),
             "error": fault.what[:4000],
             "text": text[:4000],
@@ -241,7 +241,7 @@ class _Run:
             self._write(loop, step)
         if fresh:
             loop.refresh()
-            changes = [briefing.asked(loop.state, one) for one in fresh]
+            changes = [context.asked(loop.state, one) for one in fresh]
             changes.append(("agents_dispatched", {"agents": len(fresh), **used}))
             self.workspace.change(loop, lambda state: changes)
         known = self.out or set()
@@ -259,7 +259,7 @@ class _Run:
 
     def _write(self, loop: Loop, step: Step) -> None:
         fault = loop.state.supervision.invalid.get(kinds.key(step), "")
-        number = briefing.number(loop.state, step)
+        number = context.number(loop.state, step)
         if step.kind == kinds.THOROUGH_REVIEW:
             names = _views(loop.state, step)
             text = reviews.of_experts(self.workspace, loop, None, names, fault)

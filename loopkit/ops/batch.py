@@ -7,7 +7,7 @@ from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import events, work
 from ..core.review import batch_review
-from ..core.steps import briefing, due, kinds, policies
+from ..core.steps import context, due, kinds, policies
 from ..render import quoted
 from ..store.loop import Loop
 from . import dispatch, memory, review
@@ -63,11 +63,11 @@ def _ask_plan(workspace: Workspace, loop: Loop) -> Result:
 
     def asked(state: LoopState) -> list:
         batch_review.check_plan(state)
-        return [briefing.asked(state, step)]
+        return [context.asked(state, step)]
 
     workspace.change(loop, asked)
-    agent = briefing.agent(loop.state, step, path)
-    return Result(loop, "", {"brief": path}, [agent, PLAN_REPLY])
+    agent = context.agent(loop.state, step, path)
+    return Result(loop, "", {"prompt": path}, [agent, PLAN_REPLY])
 
 
 def decides(workspace: Workspace) -> bool:
@@ -87,7 +87,7 @@ def batch(workspace: Workspace, wave: int | None, scaffold: bool, row: dict | No
     return Result(loop, "\n".join(_recorded(loop, data, changes)), shown)
 
 
-def brief(workspace: Workspace, wave: int | None, scaffold: bool) -> Result:
+def prompt(workspace: Workspace, wave: int | None, scaffold: bool) -> Result:
     """What the reviewer of a batch has to know; changes nothing."""
     loop = workspace.loop()
     policies.of(loop.state).check_reviews("loopkit review")
@@ -126,7 +126,7 @@ def _ask_batch(workspace: Workspace, loop: Loop, wave: int | None, kind: str) ->
         )
     number = loop.state.wave.number if loop.state.wave else 0
     agent = (
-        f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{line} --brief "
+        f"agent loop:review: Review batch {number} of loop {loop.state.name}. Run `{line} --prompt "
         "batch` first."
     )
     return Result(loop, text, data, [agent, f"{line} --file -"])

@@ -8,9 +8,9 @@ from ..core.journal import limits, pricing, prose
 from ..core.journal.errors import LimitReached
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
-from ..core.steps import briefing, due, kinds
+from ..core.steps import context, due, kinds
 from ..core.steps.kinds import Step
-from ..render import briefs as render
+from ..render import prompts as render
 from ..store import atomic, place, prompts, transcript
 from ..store.loop import Loop, unwritable
 from .workspace import Result, Workspace
@@ -27,7 +27,7 @@ def dispatch(workspace: Workspace, loop: Loop, text: str = "", data: dict | None
         out = due.outstanding(loop.state)
         still = prose.count(len(out), "reply is", "replies are")
         text = f"{still} still out; wait, end the turn if need be"
-        return Result(loop, text, {"out": _rows(out)}, [briefing.reply(step) for step in out])
+        return Result(loop, text, {"out": _rows(out)}, [context.reply(step) for step in out])
     head, *rest = (text or f"{prose.count(len(waiting), 'step')} dispatched").split("\n")
     if len(waiting) > 1:
         head += ", to be done side by side"
@@ -38,7 +38,7 @@ def dispatch(workspace: Workspace, loop: Loop, text: str = "", data: dict | None
 
 
 def _rows(steps: list[Step]) -> list[dict]:
-    return [briefing.shown(step) for step in steps]
+    return [context.shown(step) for step in steps]
 
 
 def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
@@ -49,16 +49,16 @@ def lines(workspace: Workspace, loop: Loop, steps: list[Step]) -> list[str]:
     """
     if not steps:
         return []
-    paths = {step: write(workspace, loop, step, briefing.reply(step)) for step in steps}
+    paths = {step: write(workspace, loop, step, context.reply(step)) for step in steps}
     recorded = {(data["kind"], data["task"]) for _, data in workspace.change(loop, _asked, steps)}
-    dispatched = [step for step in steps if (briefing.asked_as(step), step.subject) in recorded]
-    agents = [briefing.agent(loop.state, step, paths[step]) for step in dispatched]
-    return [*agents, *[briefing.reply(step) for step in dispatched]]
+    dispatched = [step for step in steps if (context.asked_as(step), step.subject) in recorded]
+    agents = [context.agent(loop.state, step, paths[step]) for step in dispatched]
+    return [*agents, *[context.reply(step) for step in dispatched]]
 
 
 def _asked(state: LoopState, steps: list[Step]) -> list[Change]:
     now = due.undispatched(state)
-    return [briefing.asked(state, step) for step in steps if step in now]
+    return [context.asked(state, step) for step in steps if step in now]
 
 
 def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | None = None) -> str:
@@ -69,7 +69,7 @@ def write(workspace: Workspace, loop: Loop, step: Step, reply: str, form: str | 
     form = form if form is not None else replies.asked(schema)
     text = render.render(loop.state, step, shown(workspace, loop.folder), reply=reply, form=form)
     try:
-        number = briefing.number(loop.state, step)
+        number = context.number(loop.state, step)
         wanted = replies.accepted(schema) if schema else None
         return shown(workspace, prompts.write(loop.folder, step, number, text, wanted))
     except OSError as error:

@@ -14,7 +14,7 @@ from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
-from ..render import briefs, files
+from ..render import files, prompts
 from ..replies import records
 from ..store.loop import Loop
 from . import (
@@ -118,7 +118,7 @@ def request_of(
         text = f"{files.context(loop.state)}\n{text}"
     if kind.prompt:
         told = {"form": replies.asked(name) if known else "", "cut": cut}
-        text = briefs.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
+        text = prompts.render(loop.state, step, dispatch.shown(workspace, loop.folder), **told)
     if fault and fault not in text:
         text += (
             f"\nYour last answer could not be used: {fault}\nAnswer once more, with all of it.\n"
@@ -174,7 +174,7 @@ def _record_plan_review(workspace: Workspace, subject: str, row: dict) -> Result
 
 
 def _ask_batch_review(workspace: Workspace, number: int) -> Result:
-    return batch.brief(workspace, number, _is_scaffold(workspace))
+    return batch.prompt(workspace, number, _is_scaffold(workspace))
 
 
 def _record_batch_review(workspace: Workspace, number: int, row: dict) -> Result:

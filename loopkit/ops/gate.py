@@ -76,11 +76,11 @@ def ask(workspace: Workspace) -> Result:
         what = f"the loop is in {loop.state.stage}"
         raise Refused(what, "the gate comes after the thorough review")
     kind = topics.kind_of(loop.state) or stage.BUILD
-    text = "\n".join([*_brief(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
+    text = "\n".join([*_block(loop.state, kind), "submit as block YAML:", _form(loop, kind)])
     return Result(loop, text, {"kind": kind}, ["loopkit gate --file -"])
 
 
-def _brief(state: LoopState, kind: str) -> list[str]:
+def _block(state: LoopState, kind: str) -> list[str]:
     lines = [f"every check is there; try the four points of a {kind}"]
     for other, points in gate.POINTS.items():
         if other != kind and not topics.kind_of(state):

@@ -7,7 +7,7 @@ import os
 from ..core.journal.session import GUIDE
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
-from ..render import briefs
+from ..render import prompts
 from ..store import place
 from ..store.loop import Loop
 from . import dispatch
@@ -46,7 +46,7 @@ def due(workspace: Workspace, loop: Loop, steps: list[Step]) -> str:
 def _body(workspace: Workspace, loop: Loop, name: str) -> str:
     if name == _REQUEST:
         dispatch.keep_request(loop)
-        text = briefs.whole(loop.state.text.strip(), dispatch.shown(workspace, loop.folder))
+        text = prompts.whole(loop.state.text.strip(), dispatch.shown(workspace, loop.folder))
         return f"# The request\n\n{text}"
     if name == _RULES:
         return _read("templates/rules.md")

@@ -37,7 +37,7 @@ def on_task(workspace: Workspace, task_id: str, row: dict | None = None) -> Resu
         if data.get("task") == task.id and data.get("attempt", 0) < task.attempts
     ]
     lines += earlier[-3:]
-    return _brief(loop, lines, panel.stuck_topics(loop.state, task), task.id)
+    return _block(loop, lines, panel.stuck_topics(loop.state, task), task.id)
 
 
 def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) -> Result:
@@ -63,7 +63,7 @@ def on_dimension(workspace: Workspace, dimension: str, row: dict | None = None) 
         f"recommendations are {panel.OPTIONS[0]} to {panel.OPTIONS[1]} readings to choose from; "
         "consensus is the likeliest, fallback what is assumed if nobody answers",
     ]
-    return _brief(loop, lines, panel.clarify_topics(loop.state), f"--clarify {dimension}")
+    return _block(loop, lines, panel.clarify_topics(loop.state), f"--clarify {dimension}")
 
 
 def on_wave(workspace: Workspace, row: dict | None = None) -> Result:
@@ -83,10 +83,10 @@ def on_wave(workspace: Workspace, row: dict | None = None) -> Result:
     for task in free[: settings.MOST_IN_WAVE]:
         files = f" [{', '.join(task.files[:6])}]" if task.files else ""
         lines.append(f"  {task.id} {prose.clean(task.subject, 90)}{prose.clean(files, 200)}")
-    return _brief(loop, lines, panel.wave_topics(state), "--wave")
+    return _block(loop, lines, panel.wave_topics(state), "--wave")
 
 
-def _brief(loop: Loop, lines: list[str], topics: list[str], about: str) -> Result:
+def _block(loop: Loop, lines: list[str], topics: list[str], about: str) -> Result:
     """What a panel has to know. about: the words of the call that records it."""
     lines.append(f"{panel.LEAST} to {panel.MOST} experts, each with another question:")
     for expert, question, value in chosen(loop.state, topics):

@@ -7,7 +7,7 @@ from .. import replies
 from ..core.evidence import checks
 from ..core.journal import parts, prose, verdict
 from ..core.plan import drafts, events, work
-from ..core.steps import answers, briefing, due, kinds, supervision
+from ..core.steps import answers, context, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render import quoted
 from ..replies import reading
@@ -62,15 +62,15 @@ def reply(
 
 def _out(loop: Loop) -> list[str]:
     """The lines of the replies that are still to come."""
-    return [briefing.reply(step) for step in due.outstanding(loop.state)]
+    return [context.reply(step) for step in due.outstanding(loop.state)]
 
 
 def _unfit(workspace: Workspace, loop: Loop, step: Step, error: str, again: bool) -> Result:
     """The same step is due once more; its prompt names what was wrong."""
-    data = {"kind": briefing.asked_as(step), "target": step.subject, "error": error}
+    data = {"kind": context.asked_as(step), "target": step.subject, "error": error}
     text, out = _TOLD["reply_unfit"](data), _out(loop)
     if again:
-        text += "\nasked for again; its brief says so"
+        text += "\nasked for again; its prompt says so"
         out = [*dispatch.lines(workspace, loop, [step]), *out]
     return Result(loop, text, data, out, 1)
 

@@ -17,7 +17,7 @@ from ..store.loop import Loop
 from . import memory
 from .workspace import Result, Workspace, untrusted_only
 
-#: Commands of the project that a brief shows at the most.
+#: Commands of the project that a prompt shows at the most.
 SHOWN = 8
 
 #: Characters of a request in a line of ours.
@@ -111,8 +111,8 @@ def record_scores(
         low = [name for name in stage.DIMENSIONS if scores["values"][name] < 2]
         text += f"\nstays in intent: {error}\nunder 2: {', '.join(low)}"
         return Result(loop, text, scores, code=1)
-    brief = ["SHAPE.md (skill hope:shape):", *_shape_brief(workspace, loop.state)]
-    return Result(loop, "\n".join([text, *brief]), scores)
+    prompt = ["SHAPE.md (skill hope:shape):", *_shape_prompt(workspace, loop.state)]
+    return Result(loop, "\n".join([text, *prompt]), scores)
 
 
 def _scores(scores: dict) -> str:
@@ -125,7 +125,7 @@ def _scores(scores: dict) -> str:
 
 
 def ask_shape(workspace: Workspace) -> Result:
-    """The brief of a loop's request; without a loop, or with one that is over, the form alone."""
+    """The prompt of a loop's request; without a loop, or with one that is over, the form alone."""
     root = workspace.root
     loop = Loop.active(root) if root and not untrusted_only(root) else None
     alive = loop is not None and loop.ours and loop.state.session.status not in verdict.FINAL
@@ -135,10 +135,10 @@ def ask_shape(workspace: Workspace) -> Result:
         row["aspects"] = aspects.chosen(state)
         checks = project.checks(workspace.work_folder(state))
         row["commands"] = [check._asdict() for check in checks]
-    return Result(None, "\n".join(_shape_brief(workspace, state)), row)
+    return Result(None, "\n".join(_shape_prompt(workspace, state)), row)
 
 
-def _shape_brief(workspace: Workspace, state: LoopState | None) -> list[str]:
+def _shape_prompt(workspace: Workspace, state: LoopState | None) -> list[str]:
     """What a shape is made from: aspects, the project's own commands, types, the form."""
     lines, form, folder = [], shape.FORM, workspace.folder
     if state is not None:

@@ -11,14 +11,14 @@ from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
 from ..core.review import convergence, panel, review
-from ..core.steps import briefing, due, kinds
-from ..render import briefs
+from ..core.steps import context, due, kinds
+from ..render import prompts
 from ..store import digest, place, profiles
 from ..store.loop import Loop
 from . import dispatch, memory
 from .workspace import Result, Workspace
 
-#: Files that are listed in a brief at the most.
+#: Files that are listed in a prompt at the most.
 MOST_FILES = 40
 #: Decisions, and anti-patterns, that are listed at the most.
 MOST_REASONS = 20
@@ -175,7 +175,7 @@ def reasons(state: LoopState, files: list[str]) -> list[str]:
 WAVE, BATCH, ALL = "wave", "batch", "all"
 
 
-def brief(workspace: Workspace, wave: int | None, name: str) -> Result:
+def show(workspace: Workspace, wave: int | None, name: str) -> Result:
     """Everything that one expert of a review has to know, and the form of the answer; changes
     nothing."""
     loop = workspace.loop()
@@ -227,10 +227,10 @@ def prompt(
         "open": _open(state) if kind == ALL else [],
         "settled": _settled(state) if kind == ALL else [],
         "reasons": [row.strip() for row in reasons(state, files)],
-        **briefing.common(state),
+        **context.common(state),
         **facts,
     }
-    return briefs.filled("review/review.md", values)
+    return prompts.filled("review/review.md", values)
 
 
 def _tasks(state: LoopState, wave: int | None) -> list[Task]:

@@ -36,7 +36,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
     waves.check_recovery(loop.state)
     if apart:
         policies.of(loop.state).check_worktrees()
-    if due.briefed(loop.state):
+    if due.prompted(loop.state):
         return dispatch.dispatch(workspace, loop)
     changes = worktree.opener(workspace, loop, sequential, apart)
     tasks = [row["id"] for kind, row in changes if kind == "task_started"]
@@ -45,7 +45,7 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
         return _open(loop)
     text = _dispatched(workspace, loop, changes, tasks)
     data = {"wave": loop.state.waves[-1].number, "tasks": tasks}
-    if due.briefed(loop.state):
+    if due.prompted(loop.state):
         return dispatch.dispatch(workspace, loop, text, data)
     folder = dispatch.shown(workspace, loop.folder)
     return Result(loop, text, data, due.dispatch_lines(loop.state, tasks, folder))

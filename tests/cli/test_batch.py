@@ -68,12 +68,12 @@ def test_the_plan_review_is_given_to_its_agent_with_the_decisions(project: Proje
     project.ok("decide", "--file", "-", given=DECISION)
     answer = project.ok("review", "--plan")
     agent, reply = answer.steps
-    brief = agent.split("`")[1]
+    prompt = agent.split("`")[1]
     assert (
         agent.startswith("agent loop:plan-review: Review the plan")
         and reply == "loopkit review --plan --file -"
     )
-    text = (project.folder / brief).read_text(encoding="utf-8")
+    text = (project.folder / prompt).read_text(encoding="utf-8")
     assert "Key by address" in text and "The limiter" in text and "severity: <BLOCKER" in text
     assert "loopkit review --plan --file -" in text and "loopkit reply" not in text
     again = project.ok("review", "--plan")
@@ -90,8 +90,8 @@ def test_a_plan_with_a_blocker_goes_back_to_the_planner_who_is_told_why(project:
     assert "001-correctness-key-header.md" in answer.out or "learnings/001-" in answer.out
     agent = project.ok("wave", "next").steps[0]
     assert agent.startswith("agent loop:planner: ")
-    brief = (project.folder / agent.split("`")[1]).read_text(encoding="utf-8")
-    assert "the key is a header" in brief and "a test" in brief
+    prompt = (project.folder / agent.split("`")[1]).read_text(encoding="utf-8")
+    assert "the key is a header" in prompt and "a test" in prompt
     project.ok("reply", "plan", "--file", "-", given=PLAN)
     assert list(project.tasks) == ["T-004", "T-005", "T-006"]
     assert "APPROVED" in project.ok("review", "--plan", "--file", "-", given={"findings": []}).out
@@ -100,8 +100,8 @@ def test_a_plan_with_a_blocker_goes_back_to_the_planner_who_is_told_why(project:
 
 def test_a_plan_review_that_names_no_blocker_is_told_what_counts(project: Project) -> None:
     reviewed(project)
-    brief = project.ok("review", "--plan").steps[0].split("`")[1]
-    assert "a BLOCKER sends the plan back" in (project.folder / brief).read_text(encoding="utf-8")
+    prompt = project.ok("review", "--plan").steps[0].split("`")[1]
+    assert "a BLOCKER sends the plan back" in (project.folder / prompt).read_text(encoding="utf-8")
     given = {"status": "NEEDS REVISION", "missing": ["a test"], "findings": []}
     answer = project.ok("review", "--plan", "--file", "-", given=given)
     assert (
@@ -139,7 +139,7 @@ def test_a_whole_loop_with_scaffold_and_batches(project: Project) -> None:
     )
     asked = project.ok("review", "--scaffold")
     assert asked.steps[0].startswith("agent loop:review: Review batch 1 of loop ")
-    assert asked.steps[0].endswith("Run `loopkit review --scaffold --brief batch` first.")
+    assert asked.steps[0].endswith("Run `loopkit review --scaffold --prompt batch` first.")
     assert asked.steps[1] == "loopkit review --scaffold --file -"
     given = {**FINE, "verdicts": {"1.1": "approved"}}
     assert project.ok("review", "--scaffold", "--file", "-", given=given).steps == [
@@ -179,7 +179,7 @@ def test_changes_are_the_error_of_the_next_attempt(project: Project) -> None:
     assert project.ok("wave", "close", "--json").json["failed"] == ["T-002"]
 
 
-def test_the_brief_of_a_batch_changes_nothing_and_shows_decisions_first_that_touch_it(
+def test_the_prompt_of_a_batch_changes_nothing_and_shows_decisions_first_that_touch_it(
     project: Project,
 ) -> None:
     approved(project, task("limiter", files=["limiter.txt"], description="by address"))
@@ -189,7 +189,7 @@ def test_the_brief_of_a_batch_changes_nothing_and_shows_decisions_first_that_tou
     project.ok("decide", "--file", "-", given={**DECISION, "files": ["limiter.txt"]})
     project.ok("wave", "next")
     before = project.files()
-    answer = project.ok("review", "--wave", "1", "--brief", "batch", session="somebody-else")
+    answer = project.ok("review", "--wave", "1", "--prompt", "batch", session="somebody-else")
     assert project.files() == before and answer.steps == []
     assert answer.out.index("decision 002: Key by address") < answer.out.index(
         "decision 001: of elsewhere"

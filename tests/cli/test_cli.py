@@ -170,7 +170,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("verify", "T-002", "--", "ls"), None, 0
     yield ("wave", "close"), None, 0
     yield ("review", "--thorough"), None, 0
-    yield ("review", "--thorough", "--brief", "simplifier"), None, 0
+    yield ("review", "--thorough", "--prompt", "simplifier"), None, 0
     yield ("report", "simplifier", "--file", "-"), "a long report", 0
     warning = {"severity": "WARNING", "issue": "x"}
     yield (

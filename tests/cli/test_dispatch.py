@@ -1,4 +1,4 @@
-"""Handing steps out: briefs that are there before a line names them, paths that agents find,
+"""Handing steps out: prompts that are there before a line names them, paths that agents find,
 nothing lost or doubled."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def reply(project: Project, what: str, given: object) -> list[str]:
     return project.ok("reply", *what.split(), "--file", "-", given=given).steps
 
 
-def test_an_agent_line_names_a_brief_that_is_there_and_ends_in_its_form(
+def test_an_agent_line_names_a_prompt_that_is_there_and_ends_in_its_form(
     supervised: Project,
 ) -> None:
     agent, submit = supervised.ok("wave", "next").steps
@@ -59,7 +59,7 @@ def test_what_is_out_is_not_dispatched_twice(supervised: Project) -> None:
     assert len(supervised.of("role_asked")) == 1
 
 
-def test_where_a_brief_cannot_be_written_nothing_is_recorded(supervised: Project) -> None:
+def test_where_a_prompt_cannot_be_written_nothing_is_recorded(supervised: Project) -> None:
     elsewhere = supervised.folder / "elsewhere"
     elsewhere.mkdir()
     (supervised.root / supervised.name / "prompts").symlink_to(elsewhere)
@@ -69,7 +69,7 @@ def test_where_a_brief_cannot_be_written_nothing_is_recorded(supervised: Project
     assert supervised.lines == before and not list(elsewhere.iterdir())
 
 
-def test_a_reply_that_does_not_fit_is_asked_for_with_a_brief_that_says_so(
+def test_a_reply_that_does_not_fit_is_asked_for_with_a_prompt_that_says_so(
     supervised: Project,
 ) -> None:
     supervised.ok("wave", "next")

@@ -143,9 +143,9 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more(executing: Project) ->
         "does not fit: status: must be one of complete, blocked, needs_clarification, not 'half'"
         in answer.out
     )
-    brief = f".loop/{executing.name}/prompts/implementation-T-001-2.md"
-    assert answer.steps[0].endswith(f"Read `{brief}` first.")
-    assert "not 'half'" in (executing.folder / brief).read_text()
+    prompt = f".loop/{executing.name}/prompts/implementation-T-001-2.md"
+    assert answer.steps[0].endswith(f"Read `{prompt}` first.")
+    assert "not 'half'" in (executing.folder / prompt).read_text()
     assert answer.steps[1] == "loopkit reply implementation T-001 --file -"
     answer = reply(executing, "implementation T-001", "I have done it all, trust me")
     assert executing.of("task_coded")[-1]["summary"] == "I have done it all, trust me"
@@ -342,8 +342,8 @@ def test_questions_of_a_planner(project: Project) -> None:
     project.refused(1, "wave", "next", says="a question is open")
     assert project.ok("answer", "the new one").steps == ["loopkit next"]
     assert project.ok("wave", "next").steps[1] == "loopkit reply plan --file -"
-    brief = project.root / project.name / "prompts" / "plan-2.md"
-    assert "the new one" in brief.read_text()
+    prompt = project.root / project.name / "prompts" / "plan-2.md"
+    assert "the new one" in prompt.read_text()
 
 
 def test_what_is_out_is_told_and_not_dispatched_twice(executing: Project) -> None:

@@ -22,7 +22,7 @@ HAND_IN = "loopkit review --thorough --file -"
 
 def names(answer: Answer) -> list[str]:
     """The experts of the agent lines."""
-    return [found[1] for step in answer.steps if (found := re.search(r"--brief ([a-z-]+)`", step))]
+    return [found[1] for step in answer.steps if (found := re.search(r"--prompt ([a-z-]+)`", step))]
 
 
 def fixed(project: Project, name: str, file: str) -> None:
@@ -40,7 +40,7 @@ def test_the_thorough_review_goes_to_an_agent_for_each_expert(project: Project) 
     for step, name in zip(answer.steps, names(answer), strict=False):
         assert re.fullmatch(
             rf"agent loop:review: Review loop 001-\S+, round 1, as {name}: .+\? "
-            rf"Run `loopkit review --thorough --brief {name}` first\.",
+            rf"Run `loopkit review --thorough --prompt {name}` first\.",
             step,
         )
         assert f"  {name} (" in answer.out
@@ -64,16 +64,16 @@ def test_nobody_is_started_twice(project: Project) -> None:
 
 def test_who_is_asked_does_not_depend_on_the_run(project: Project) -> None:
     project.worked()
-    briefs = {
-        name: project.ok("review", "--thorough", "--brief", name).out
+    prompts = {
+        name: project.ok("review", "--thorough", "--prompt", name).out
         for name in names(project.ok("review", "--thorough"))
     }
     assert {
-        name: project.ok("review", "--thorough", "--brief", name).out for name in briefs
-    } == briefs
+        name: project.ok("review", "--thorough", "--prompt", name).out for name in prompts
+    } == prompts
 
 
-def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
+def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
     project.worked(task(files=["limiter.txt"], criteria=["C1"]))
     project.ok(
         "review",
@@ -85,7 +85,7 @@ def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
     )
     before = project.files()
     answer = project.ok(
-        "review", "--thorough", "--brief", "security-reviewer", session="somebody-else"
+        "review", "--thorough", "--prompt", "security-reviewer", session="somebody-else"
     )
     assert answer.steps == [] and project.files() == before
     for words in (
@@ -102,14 +102,14 @@ def test_the_brief_of_an_expert_changes_nothing(project: Project) -> None:
         "End with one JSON object in this form",
     ):
         assert words in answer.out, words
-    light = project.ok("review", "--wave", "1", "--brief", "simplifier").out
+    light = project.ok("review", "--wave", "1", "--prompt", "simplifier").out
     assert light.startswith("# Review wave 1, a quick look\n") and '"score": <0 to 10>' in light
     assert "Open from the quick looks" not in light
     project.refused(
         1,
         "review",
         "--thorough",
-        "--brief",
+        "--prompt",
         "nobody",
         says="there is no expert nobody; asked are: ",
     )
@@ -138,11 +138,11 @@ def test_the_blocklist_keeps_experts_away(project: Project) -> None:
 
 def test_a_light_review_asks_by_what_the_wave_touched(project: Project) -> None:
     project.worked(task("Describe the limit in the manual", files=["docs/manual.md"]))
-    brief = project.ok("review", "--wave", "1")
-    assert "technical-writer" in brief.out and brief.steps[0].startswith(
+    prompt = project.ok("review", "--wave", "1")
+    assert "technical-writer" in prompt.out and prompt.steps[0].startswith(
         "loopkit review --wave 1 --score"
     )
-    assert len(re.findall(r"^  [a-z-]+ \(", brief.out, re.M)) in (2, 3)
+    assert len(re.findall(r"^  [a-z-]+ \(", prompt.out, re.M)) in (2, 3)
 
 
 # -- findings
@@ -231,8 +231,8 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     tabs = {**BLOCKER, "issue": "tabs at a.py:3", "verify": "test -f a.py", "category": "style"}
     project.review([tabs])
     fixed(project, "T-002", "a.py")
-    brief = project.ok("review", "--thorough", "--brief", "simplifier").out
-    settled = brief.partition("## Settled earlier, not raised again")[2]
+    prompt = project.ok("review", "--thorough", "--prompt", "simplifier").out
+    settled = prompt.partition("## Settled earlier, not raised again")[2]
     assert "- F-001 (style) a.py:3 tabs at a.py:3 (fixed)" in settled
     spaces = {**tabs, "issue": "spaces at a.py:3", "verify": "test -f b.py"}
     given = {"experts": ["a", "b", "c"], "findings": [spaces]}
@@ -263,7 +263,7 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     assert "decided, not raised again: decision 002" in project.ok("review", "--thorough").out
     assert (
         "decided, not raised again: decision 002"
-        in project.ok("review", "--thorough", "--brief", "simplifier").out
+        in project.ok("review", "--thorough", "--prompt", "simplifier").out
     )
 
 
@@ -324,7 +324,7 @@ def test_a_long_report_is_kept(project: Project) -> None:
 
 
 def test_without_a_loop(project: Project, tmp_path: Path) -> None:
-    project.refused(1, "review", "--thorough", "--brief", "simplifier", says="there is no loop")
+    project.refused(1, "review", "--thorough", "--prompt", "simplifier", says="there is no loop")
     project.refused(1, "report", "x", "--file", "-", given="y", says="there is no loop")
 
 

@@ -208,7 +208,7 @@ def reviewed(project: Project) -> list[Answer]:
         project.lk("review", "resolve", "F-003", "--discuss", EVIL),
         project.lk("review", "resolve", EVIL),
     ]
-    return [*answers, project.lk("review", "--thorough", "--brief", "test-first-developer")]
+    return [*answers, project.lk("review", "--thorough", "--prompt", "test-first-developer")]
 
 
 def completed(project: Project) -> list[Answer]:

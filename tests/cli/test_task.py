@@ -172,8 +172,8 @@ def test_start_fail_panel_and_the_changed_approach(project: Project) -> None:
         1, "task", "start", "T-001", says="no panel has looked at it; next: loopkit panel T-001"
     )
     project.ok("wave", "close")
-    brief = project.ok("panel", "T-001")
-    assert "it says no" in brief.out and brief.steps == ["loopkit panel T-001 --file -"]
+    prompt = project.ok("panel", "T-001")
+    assert "it says no" in prompt.out and prompt.steps == ["loopkit panel T-001 --file -"]
     assert "use the other path" in project.ok("panel", "T-001", "--file", "-", given=PANEL).out
     project.ok("wave", "next")
     shown = project.ok("task", "show", "T-001").out

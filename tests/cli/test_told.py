@@ -8,7 +8,7 @@ import re
 import pytest
 
 from loopkit.ops import verify
-from loopkit.render import briefs
+from loopkit.render import prompts
 from loopkit.store import answers
 from tests.cli.kit import GATE, PANEL, S1, Project, task
 
@@ -95,7 +95,7 @@ def test_a_vague_request_needs_its_scores_alone(project: Project) -> None:
 def test_a_long_request_is_a_file_for_the_session_and_for_each_agent(project: Project) -> None:
     text = "add a limiter. " + "It holds. " * 500 + "The end"
     project.start(text)
-    path = f".loop/{project.name}/{briefs.REQUEST}"
+    path = f".loop/{project.name}/{prompts.REQUEST}"
     printed = project.ok("next").out
     assert f"`{path}`" in printed and "The end" not in printed
     assert (project.folder / path).read_text() == text
@@ -107,10 +107,10 @@ def test_a_long_request_is_a_file_for_the_session_and_for_each_agent(project: Pr
 
 def test_a_request_of_four_thousand_characters_is_never_cut(project: Project) -> None:
     text = ("x" * 79 + "\n") * 49 + "y" * 79
-    assert len(text) <= briefs.LONGEST_REQUEST
+    assert len(text) <= prompts.LONGEST_REQUEST
     begun(project, text)
     assert "> " + "y" * 79 in told(project, "implementation-T-001-1")
-    assert not (project.root / project.name / briefs.REQUEST).exists()
+    assert not (project.root / project.name / prompts.REQUEST).exists()
 
 
 def test_a_coder_is_told_the_proofs_and_how_to_answer(project: Project) -> None:

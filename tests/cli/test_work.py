@@ -203,8 +203,8 @@ def test_a_light_review_is_stored_and_shown(working: Project) -> None:
     working.verify("T-001")
     working.refused(1, "review", "--wave", "1", *LIGHT, says="wave 1 is not closed")
     working.ok("wave", "close")
-    brief = working.ok("review", "--wave", "1")
-    assert "ask 2 to 3 experts" in brief.out and brief.steps[0].startswith(
+    prompt = working.ok("review", "--wave", "1")
+    assert "ask 2 to 3 experts" in prompt.out and prompt.steps[0].startswith(
         "loopkit review --wave 1"
     )
     working.ok("review", "--wave", "1", *LIGHT)
@@ -241,11 +241,11 @@ def test_blockers_of_light_reviews_are_handed_to_the_thorough_one(project: Proje
         "-",
         given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]},
     )
-    brief = project.ok("review", "--thorough").out
+    prompt = project.ok("review", "--thorough").out
     assert (
-        "no doc" in brief
-        and "M2 A runtime dependency is added" in brief
-        and "ask 3 to 4 experts" in brief
+        "no doc" in prompt
+        and "M2 A runtime dependency is added" in prompt
+        and "ask 3 to 4 experts" in prompt
     )
 
 

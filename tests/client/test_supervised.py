@@ -127,7 +127,7 @@ def supervised(place: Any, **settings: str) -> Sandbox:
 
 
 def told(here: Sandbox, name: str) -> str:
-    """The text of a brief, `test-T-001-1`."""
+    """The text of a prompt, `test-T-001-1`."""
     return next((here.project / ".loop").glob(f"0*/prompts/{name}.md")).read_text(encoding="utf-8")
 
 
@@ -276,12 +276,14 @@ def test_a_reviewed_loop_in_the_real_client(place: Any) -> None:
     assert done.index("task_completed") > done.index(
         "review_light"
     )  # never before the review's yes
-    briefed = [
+    prompted = [
         turn
         for turn in (record.turn for record in here.model.records)
         if turn.kind == "loop:plan-review"
     ]
     assert (
-        briefed and "Bash" not in briefed[0].tools and REQUEST in told(here, "verification-plan-1")
+        prompted
+        and "Bash" not in prompted[0].tools
+        and REQUEST in told(here, "verification-plan-1")
     )
     assert here.model.unanswered == []

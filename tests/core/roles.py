@@ -10,7 +10,7 @@ from typing import Any
 from loopkit import replies
 from loopkit.core.plan import events, work
 from loopkit.core.review import review
-from loopkit.core.steps import answers, attempts, briefing, due, kinds, resumption, waves
+from loopkit.core.steps import answers, attempts, context, due, kinds, resumption, waves
 from loopkit.core.steps.kinds import Step
 from tests.core.kit import Book, outcome
 
@@ -74,7 +74,7 @@ Asked = namedtuple("Asked", "kind task role")
 
 
 def asked(one: Step) -> Asked:
-    return Asked(briefing.asked_as(one), one.subject, one.agent)
+    return Asked(context.asked_as(one), one.subject, one.agent)
 
 
 def named(kind: str, target: str | None) -> Step:
@@ -117,13 +117,13 @@ class Roles(Book):
         """Dispatch whatever is due."""
         steps = due.undispatched(self.state)
         for one in steps:
-            kind, data = briefing.asked(self.state, one)
+            kind, data = context.asked(self.state, one)
             self.line(kind, **data)
         return [asked(one) for one in steps]
 
     @property
     def wanted(self) -> list[str]:
-        return [kinds.key(one) for one in due.briefed(self.state)]
+        return [kinds.key(one) for one in due.prompted(self.state)]
 
     # -- the way through
 

@@ -388,17 +388,17 @@ def plan(words: str) -> dict:
     }
 
 
-def test_a_dispatch_and_its_brief(listed: Project, tally: Counter) -> None:
+def test_a_dispatch_and_its_prompt(listed: Project, tally: Counter) -> None:
     supervised(listed)
 
     def after(done: bool) -> None:
         steps = listed.ok("wave", "next").steps
         assert steps[-1] == "loopkit reply plan --file -"
         for row in listed.of("role_asked"):
-            brief = "-".join(filter(None, (row["kind"], row["task"], str(row["number"])))) + ".md"
+            prompt = "-".join(filter(None, (row["kind"], row["task"], str(row["number"])))) + ".md"
             assert (
-                (listed.root / listed.name / "prompts" / brief).read_text().startswith("loop:")
-            ), brief
+                (listed.root / listed.name / "prompts" / prompt).read_text().startswith("loop:")
+            ), prompt
         kit.whole(listed)
 
     killed(listed, tally, lambda: listed.lk("wave", "next"), after)

@@ -39,7 +39,7 @@ SAFE = {
     "reply": "* * --file=",
     "report": "* --file=",
     "resume --ask": "",
-    "review": "--wave= --thorough --plan --scaffold --file= --brief= --score= --issues= "
+    "review": "--wave= --thorough --plan --scaffold --file= --prompt= --score= --issues= "
     "--blockers= --experts=",
     "score": "--outcome= --scope= --constraints= --success= --done= --kind= --topics=",
     "shape": "--accept=",

@@ -8,7 +8,7 @@ from ..journal.events import Change
 from ..journal.state import LoopState
 from ..plan import events, work
 from ..plan.events import DIAGNOSIS, FIX, IMPLEMENTATION, PLAN, REPLAN, TEST, VERIFICATION
-from . import briefing, due, kinds, policies
+from . import context, due, kinds, policies
 from .kinds import Step
 from .policies.attempt import Misfit
 
@@ -26,7 +26,7 @@ def find(state: LoopState, kind: str, target: str | None) -> Step:
         if kinds.key(step) == name:
             return step
     for step in steps:  # it has to be dispatched first
-        todo = briefing.reply(step) if due.is_out(state, step) else kinds.WAVE_NEXT
+        todo = context.reply(step) if due.is_out(state, step) else kinds.WAVE_NEXT
         raise Refused(f"no {name} is awaited, but {kinds.key(step)}", f"next: {todo}")
     raise NotYet(f"no {name} is awaited")
 

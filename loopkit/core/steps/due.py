@@ -34,12 +34,12 @@ def due(state: LoopState) -> list[Step]:
     return [step(kinds.LOOK)]
 
 
-def briefed(state: LoopState) -> list[Step]:
+def prompted(state: LoopState) -> list[Step]:
     """The steps whose agents have a prompt of their own, dispatched or not, later ones included."""
     session = state.session
     if session.status != verdict.RUNNING or session.question is not None:
         return []
-    return [] if stage.confirmation(state) else policies.of(state).briefed(state)
+    return [] if stage.confirmation(state) else policies.of(state).prompted(state)
 
 
 def is_out(state: LoopState, one: Step) -> bool:
@@ -49,19 +49,19 @@ def is_out(state: LoopState, one: Step) -> bool:
 
 def awaited(state: LoopState) -> list[Step]:
     """The steps whose agents' answers are taken now."""
-    steps = briefed(state)
+    steps = prompted(state)
     agents = [each for each in due(state) if kinds.KINDS[each.kind].who == kinds.AGENT]
     return [*steps, *(each for each in agents if each not in steps)]
 
 
 def undispatched(state: LoopState) -> list[Step]:
     """What can be dispatched now."""
-    return [each for each in briefed(state) if not is_out(state, each)]
+    return [each for each in prompted(state) if not is_out(state, each)]
 
 
 def outstanding(state: LoopState) -> list[Step]:
     """What was dispatched and has no reply yet."""
-    return [each for each in briefed(state) if is_out(state, each)]
+    return [each for each in prompted(state) if is_out(state, each)]
 
 
 # -- the rules, in the order of precedence
@@ -272,6 +272,6 @@ def reviewers(state: LoopState, asked: list[tuple[str, str]]) -> list[str]:
     """The lines that give the thorough review to agents, [(expert, question)]; what follows."""
     head = f"agent loop:review: Review loop {state.name}, "
     head += f"round {1 + (state.thorough or {}).get('round', 0)}, as"
-    brief = "loopkit review --thorough --brief"
-    lines = [f"{head} {name}: {question} Run `{brief} {name}` first." for name, question in asked]
+    prompt = "loopkit review --thorough --prompt"
+    lines = [f"{head} {name}: {question} Run `{prompt} {name}` first." for name, question in asked]
     return [*lines, "loopkit review --thorough --file -"]

@@ -31,7 +31,7 @@ def fingerprint(state: LoopState) -> str:
     return f"{state.stage}|{counts}|e{state.evidence_count}|a{state.attempts}|r{state.records}"
 
 
-def _brief(state: LoopState, task_id: str) -> dict:
+def _short(state: LoopState, task_id: str) -> dict:
     task = state.tasks[task_id]
     row = {"id": task.id, "subject": _cut(task.subject)}
     if task.block_kind:
@@ -125,8 +125,8 @@ def build(state: LoopState, offset: int) -> dict:
             "total": len(state.tasks),
             **state.counts,
             "workable": state.workable,
-            "open": [_brief(state, name) for name in _open_ids(state)],
-            "blocked_on": [_brief(state, name) for name in _blocked_ids(state)],
+            "open": [_short(state, name) for name in _open_ids(state)],
+            "blocked_on": [_short(state, name) for name in _blocked_ids(state)],
             "fingerprint": fingerprint(state),
         },
         "wave": {"number": len(state.waves), "open": state.wave is not None},
@@ -200,7 +200,7 @@ def _figures(value: object) -> bool:
     return _record(value, lambda row: _list(row, _number) and len(row) >= 4)
 
 
-def _briefs(value: object) -> bool:
+def _short_ones(value: object) -> bool:
     return _list(value, lambda row: _fit(row, _BRIEF, False))
 
 
@@ -240,7 +240,7 @@ _KINDS = {
     "out": lambda value: _list(value, lambda text: type(text) is str),
     "tasks": {
         **dict.fromkeys(("total", "completed", "workable"), _number),
-        **dict.fromkeys(("open", "blocked_on"), _briefs),
+        **dict.fromkeys(("open", "blocked_on"), _short_ones),
         "fingerprint": (str,),
     },
     "wave": {"number": _number},

@@ -17,7 +17,7 @@ from loopkit.core.review import gate, panel, review
 from loopkit.core.steps import attempts, due, kinds, policies, stop, waves
 from loopkit.core.steps import snapshot as snapshots
 from loopkit.core.steps.events import LOOP
-from loopkit.render import briefs
+from loopkit.render import prompts
 from tests.core.kit import PANEL, Book, outcome, task
 from tests.core.roles import named
 
@@ -185,11 +185,11 @@ def test_an_answer_sets_the_counts_to_zero(book: Book) -> None:
 
 
 @pytest.mark.parametrize("kind", ["implementation", "fix", "replan"])
-def test_the_answer_stands_in_the_briefs_of_who_tries_next(book: Book, kind: str) -> None:
-    assert "What the person answered" not in briefs.render(book.state, named(kind, "T-001"), "f")
+def test_the_answer_stands_in_the_prompts_of_who_tries_next(book: Book, kind: str) -> None:
+    assert "What the person answered" not in prompts.render(book.state, named(kind, "T-001"), "f")
     book.state.history.answer = "use the other parser"
-    assert "use the other parser" in briefs.render(book.state, named(kind, "T-001"), "f")
-    assert "use the other parser" not in briefs.render(book.state, named("test", "T-001"), "f")
+    assert "use the other parser" in prompts.render(book.state, named(kind, "T-001"), "f")
+    assert "use the other parser" not in prompts.render(book.state, named("test", "T-001"), "f")
 
 
 def test_a_failed_loop_that_is_resumed_starts_anew(book: Book) -> None:

@@ -86,7 +86,7 @@ class Policy:
         """What is done beside the next wave and keeps nothing waiting."""
         return []
 
-    def briefed(self, state: LoopState) -> list[Step]:
+    def prompted(self, state: LoopState) -> list[Step]:
         """Those of its steps whose agents are asked with a prompt of their own."""
         asked = self.planning(state) if state.stage == stage.DECOMPOSE else []
         return [planned for planned in asked if planned.kind == kinds.PLAN]

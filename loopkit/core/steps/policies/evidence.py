@@ -34,7 +34,7 @@ class Evidence(Policy):
             return []
         return [step(kinds.WAVE_REVIEW, number)]
 
-    def briefed(self, state: LoopState) -> list[Step]:
+    def prompted(self, state: LoopState) -> list[Step]:
         return []
 
     def completes(self, task: Task) -> bool:

@@ -38,7 +38,7 @@ class Supervisor(Policy):
     def between_waves(self, state: LoopState) -> list[Step]:
         return self.checks(state) or self._judging(state)
 
-    def briefed(self, state: LoopState) -> list[Step]:
+    def prompted(self, state: LoopState) -> list[Step]:
         if state.stage in (stage.INTENT, stage.SHAPE, stage.COMPLETE):
             return []
         if state.stage == stage.DECOMPOSE:

@@ -22,7 +22,7 @@ SUBTASK, TASK, PLAN, GOAL = "subtask", "task", "plan", "goal"
 
 #: What everybody is told.
 _COMMON = "goal success must_nots reasons"
-#: The further facts of each brief; of a verification by what is judged (rule: Scope of a
+#: The further facts of each prompt; of a verification by what is judged (rule: Scope of a
 #: verification): a subtask against its parent, a task by its own criteria, a plan without evidence,
 #: the goal by what was completed.
 FACTS: dict[str, list[str]] = {
@@ -57,7 +57,7 @@ def scope(state: LoopState, step: Step) -> str:
 
 
 def values(state: LoopState, step: Step, **extra: Any) -> dict:
-    """All that a brief of this step may hold, by name; what is out of its scope has no name here.
+    """All that a prompt of this step may hold, by name; what is out of its scope has no name here.
 
     Always: loop, approval, role, kind, scope, target (task id, "plan", "goal" or None), invalid
     (what was wrong with the last reply, or ""), check (the line that verifies the task, or ""),
@@ -115,13 +115,13 @@ def reply(step: Step) -> str:
     return f"loopkit reply {kinds.key(step)} --file -"
 
 
-def agent(state: LoopState, step: Step, brief: str) -> str:
-    """The line that gives a step to a subagent. brief: the path of what it reads."""
+def agent(state: LoopState, step: Step, prompt: str) -> str:
+    """The line that gives a step to a subagent. prompt: the path of what it reads."""
     task = state.tasks.get(step.subject or "")
     what = _DOING[step.kind]
     if task is not None:
         what = f"{what} {task.id} ({prose.subject(task.subject, LONGEST_SUBJECT)})"
-    return f"agent loop:{step.agent}: {what}. Read `{brief}` first."
+    return f"agent loop:{step.agent}: {what}. Read `{prompt}` first."
 
 
 _DOING = {

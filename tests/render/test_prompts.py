@@ -13,7 +13,7 @@ from loopkit.core.plan import drafts
 from loopkit.core.steps import answers, attempts, due, kinds, waves
 from loopkit.core.steps.kinds import Step
 from loopkit.core.steps.policies import supervisor
-from loopkit.render import briefs
+from loopkit.render import prompts
 from tests.core.kit import Book, outcome, task
 from tests.core.roles import asked, named
 
@@ -82,10 +82,10 @@ def diagnose(one: Book, task_id: str, reasoning: str, *blockers: str) -> None:
     one.line("task_diagnosed", id=task_id, attempt=one.state.tasks[task_id].attempts, **said)
 
 
-def brief(one: Book, kind: str, target: str | None = None, **extra) -> str:
+def prompt(one: Book, kind: str, target: str | None = None, **extra) -> str:
     step = named(kind, target)
     extra = {"form": replies.asked(kinds.KINDS[step.kind].reply), **extra}
-    return briefs.render(one.state, step, FOLDER, **extra)
+    return prompts.render(one.state, step, FOLDER, **extra)
 
 
 def headings(text: str) -> list[str]:
@@ -103,7 +103,7 @@ def split() -> Book:
 
 
 def test_for_a_subtask_the_request_is_context_only_and_the_parent_is_there():
-    text = brief(split(), "verification", "T-004")
+    text = prompt(split(), "verification", "T-004")
     assert f"It says what the subtask is for; the subtask alone is yours.\n\n> {GOAL}" in text
     assert "First half" in text and "Alpha is the whole" in text
     assert "Second half" not in text and "Beta" not in text
@@ -111,7 +111,7 @@ def test_for_a_subtask_the_request_is_context_only_and_the_parent_is_there():
 
 
 def test_for_a_task_the_goal_is_context_only_and_other_tasks_are_absent():
-    text = brief(split(), "verification", "T-002")
+    text = prompt(split(), "verification", "T-002")
     assert f"It says what the task is for; the task alone is yours.\n\n> {GOAL}" in text
     assert text.count(GOAL) == 1
     assert "Beta stands beside it" in text and "Gamma" not in text and "Alpha" not in text
@@ -125,7 +125,7 @@ def test_for_the_plan_goal_and_list_are_there_and_no_evidence():
     )
     one.wave()
     attempt(one, "T-001", 90)
-    text = brief(one, "verification", "plan")
+    text = prompt(one, "verification", "plan")
     assert f"## The whole request\n\n> {GOAL}" in text
     assert all(
         name in text for name in ("T-001", "Alpha", "T-002", "Beta", "T-003", "Gamma", "`ls`")
@@ -138,7 +138,7 @@ def test_for_the_goal_its_criteria_and_completed_tasks_with_evidence_are_there()
     one = book()
     one.wave()
     attempt(one, "T-001", 90)
-    text = brief(one, "verification", "goal")
+    text = prompt(one, "verification", "goal")
     assert f"> {GOAL}" in text and "C1: The 101st request of a minute" in text
     assert "T-001: Alpha" in text and "exit 0" in text and f"`{FOLDER}/evidence/x.log`" in text
     assert "Beta" not in text
@@ -146,14 +146,14 @@ def test_for_the_goal_its_criteria_and_completed_tasks_with_evidence_are_there()
 
 def test_a_diagnosis_has_goal_item_parent_history_counts_depth_and_advice_against_retry():
     one = split()
-    text = brief(one, "diagnosis", "T-004")
+    text = prompt(one, "diagnosis", "T-004")
     assert "do not advise `retry`" not in text and "Earlier attempts" not in text
     attempt(one, "T-004", 20)
-    assert "do not advise `retry`" not in brief(one, "diagnosis", "T-004")
+    assert "do not advise `retry`" not in prompt(one, "diagnosis", "T-004")
     diagnose(one, "T-004", "the clock")
     one.line("task_started", id="T-004", wave=1)
     attempt(one, "T-004", 30)
-    text = brief(one, "diagnosis", "T-004")
+    text = prompt(one, "diagnosis", "T-004")
     assert f"> {GOAL}" in text and "First half" in text and "## Its parent T-001" in text
     assert "Attempt 1: rejected with 20" in text and "Attempt 2: rejected with 30" in text
     assert "judged with 20" in text and "score: 30 of 100" in text
@@ -181,12 +181,12 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
         {"what": "trusted a header", "why": "forged", "avoid": "headers", "files": ["app"]},
     )
     one.wave()
-    first = brief(one, "implementation", "T-001")
+    first = prompt(one, "implementation", "T-001")
     assert "Earlier attempts" not in first and "Say what can be looked up" in first
     attempt(one, "T-001", 20)
     diagnose(one, "T-001", "count per window", "no clock")
     one.panel("T-001")
-    text = brief(one, "implementation", "T-001")
+    text = prompt(one, "implementation", "T-001")
     for words in (
         "Attempt 1: rejected with 20",
         "judged with 20",
@@ -200,10 +200,10 @@ def test_a_coder_reads_earlier_attempts_feedback_diagnosis_panel_and_what_was_de
         and "anti-pattern 002: avoid: trusted a header; instead: headers" in text
     )
     assert "Do not repeat what failed above." in text and "      loopkit verify T-001\n" in text
-    other = brief(one, "implementation", "T-002")
+    other = prompt(one, "implementation", "T-002")
     assert "decision 001" in other, "a decision is everybody's"
     assert "anti-pattern 002" not in other, "an anti-pattern is for who touches its files"
-    assert "anti-pattern 002" in brief(one, "implementation", "T-003"), (
+    assert "anti-pattern 002" in prompt(one, "implementation", "T-003"), (
         "who names no file may touch any"
     )
 
@@ -212,7 +212,7 @@ def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
     one = book()
     one.wave()
     attempt(one, "T-001", 65)
-    text = brief(one, "implementation", "T-001")
+    text = prompt(one, "implementation", "T-001")
     assert (
         text.startswith("# Improve T-001\n")
         and "Score: 65 of 100" in text
@@ -221,7 +221,7 @@ def test_a_revision_shows_the_judgement_and_a_fix_what_the_tester_saw():
     assert "Issue: no test" in text and "Missing: an expiry" in text
     answer(one, "implementation", "T-001", CODED)
     answer(one, "test", "T-001", BROKEN)
-    text = brief(one, "fix", "T-001")
+    text = prompt(one, "fix", "T-001")
     assert (
         "The newest check, which ran before the coder's report" in text
         and "saw before that" not in text
@@ -237,7 +237,7 @@ def test_a_tester_reads_what_the_coder_claims_and_the_check():
     one = book()
     one.wave()
     answer(one, "implementation", "T-001", {**CODED, "filesModified": ["app/a.py"]})
-    text = brief(one, "test", "T-001")
+    text = prompt(one, "test", "T-001")
     assert (
         "> app/a.py:12 counts" in text
         and "Files: app/a.py" in text
@@ -247,16 +247,16 @@ def test_a_tester_reads_what_the_coder_claims_and_the_check():
 
 def test_a_planner_reads_feedback_issues_missing_elements_answers_and_the_reasoning_of_a_diagnosis():
     one = Book(approval="supervisor", task=GOAL).shaped()
-    assert brief(one, "plan").startswith("# Plan the work\n")
+    assert prompt(one, "plan").startswith("# Plan the work\n")
     answer(one, "plan", None, {"tasks": [], "questions": ["per key or per address?"]})
     one.line("question_answered", text="per address")
-    text = brief(one, "plan")
+    text = prompt(one, "plan")
     assert "Asked: per key or per address?" in text and "Answered: per address" in text
     answer(one, "plan", None, {"tasks": [piece("Alpha"), piece("Beta"), piece("Gamma")]})
     answer(
         one, "verification", "plan", judged(55, issues=["no test"], missingElements=["an expiry"])
     )
-    text = brief(one, "plan")
+    text = prompt(one, "plan")
     assert (
         text.startswith("# Revise the plan\n") and "55 of 100" in text and "judged with 55" in text
     )
@@ -272,7 +272,7 @@ def test_a_planner_reads_feedback_issues_missing_elements_answers_and_the_reason
         attempt(again, "T-001", 20)
         diagnose(again, "T-001", "it is two things", "no clock")
         again.line("task_started", id="T-001", wave=1)
-    text = brief(again, "replan", "T-001")
+    text = prompt(again, "replan", "T-001")
     assert (
         "it is two things" in text
         and "no clock" in text
@@ -289,7 +289,7 @@ def test_a_goal_that_is_not_reached_asks_for_more_tasks():
             attempt(one, task_id, 90)
         one.do(waves.closed)
     answer(one, "verification", "goal", judged(40, missingElements=["an expiry"]))
-    text = brief(one, "plan")
+    text = prompt(one, "plan")
     assert (
         text.startswith("# Add tasks to the plan\n")
         and "Missing: an expiry" in text
@@ -300,19 +300,19 @@ def test_a_goal_that_is_not_reached_asks_for_more_tasks():
 
 def test_scaffold_has_a_text_of_its_own():
     one = book(piece("Lay it out", scaffold=True), piece("Beta"))
-    assert "This is scaffold" in brief(one, "scaffold", "T-001")
-    assert "This is scaffold" not in brief(one, "implementation", "T-002")
+    assert "This is scaffold" in prompt(one, "scaffold", "T-001")
+    assert "This is scaffold" not in prompt(one, "implementation", "T-002")
 
 
 def test_an_invalid_reply_is_told_with_its_fault():
     one = Book(approval="supervisor").shaped()
     one.do(answers.answered, "plan", None, None, "tasks: is missing", "no idea")
-    assert "## Your last answer could not be used\n\n> tasks: is missing" in brief(one, "plan")
+    assert "## Your last answer could not be used\n\n> tasks: is missing" in prompt(one, "plan")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "plan"])
-def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
-    text = brief(
+def test_each_prompt_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
+    text = prompt(
         book(),
         kind,
         None if kind == "plan" else "T-001",
@@ -327,7 +327,7 @@ def test_each_brief_ends_with_the_form_of_its_reply_and_who_hands_it_over(kind):
 def test_where_a_review_decides_its_own_form_is_shown_and_no_score():
     one = Book(approval="review", task=GOAL).shaped()
     one.do(drafts.submit, [task("Alpha")])
-    text = brief(
+    text = prompt(
         one, "verification", "plan", form="findings: []", reply="loopkit review --plan --file -"
     )
     assert (
@@ -355,8 +355,8 @@ def test_every_template_renders_in_every_state(seed):
     one = Book(approval="supervisor", task=GOAL, settings={"max_plan_revisions": 9}).shaped()
     for _ in range(45):
         for step in steps(one):
-            text = briefs.render(one.state, step, FOLDER)
-            assert text.startswith("# ") and len(text.encode()) <= briefs.LARGEST
+            text = prompts.render(one.state, step, FOLDER)
+            assert text.startswith("# ") and len(text.encode()) <= prompts.LARGEST
         waiting = due.undispatched(one.state)
         if not waiting:
             if one.state.session.status not in (
@@ -453,7 +453,7 @@ def plain() -> Book:
 @pytest.mark.parametrize("kind", [*KINDS, "plan"])
 def test_nobodys_words_can_pass_for_a_heading_a_fence_or_a_line_of_ours(kind):
     target = None if kind == "plan" else "T-001"
-    theirs, ours = brief(evil(), kind, target), brief(plain(), kind, target)
+    theirs, ours = prompt(evil(), kind, target), prompt(plain(), kind, target)
     assert headings(theirs) == headings(ours)
     assert theirs.count("\n```") == ours.count("\n```")
     assert not any(row.lstrip().startswith("loopkit cancel") for row in theirs.splitlines())
@@ -461,7 +461,7 @@ def test_nobodys_words_can_pass_for_a_heading_a_fence_or_a_line_of_ours(kind):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "plan"])
-def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
+def test_a_prompt_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
     huge = "\N{GREEK SMALL LETTER ALPHA}" * 90_000
     one = Book(approval="supervisor", task=huge).shaped()
     rows = [piece(huge, subject="Alpha"), *(piece(f"Piece {n} " + huge[:500]) for n in range(14))]
@@ -479,8 +479,8 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
         }
         one.line("task_failed", id="T-001", attempt=number, score=10, feedback=huge[:2000], **said)
     target = None if kind == "plan" else "T-001"
-    text = brief(one, kind, target)
-    assert len(text.encode()) <= briefs.LARGEST
+    text = prompt(one, kind, target)
+    assert len(text.encode()) <= prompts.LARGEST
     assert "more characters left out" in text and replies.asked(kind) in text
     if target and kind != "plan":
         assert "loopkit verify T-001\n" in text or kind in (
@@ -493,7 +493,7 @@ def test_a_brief_is_bounded_and_its_longest_parts_are_cut_with_a_note(kind):
         assert re.search(r"\nThe lists above leave out \d+ entries\.\n", text)
 
 
-def test_lines_of_a_journal_that_say_little_make_briefs_all_the_same():
+def test_lines_of_a_journal_that_say_little_make_prompts_all_the_same():
     """A field that a line does not have has its default, whoever wrote the journal."""
     bare = {
         "test": [("task_coded", {})],
@@ -507,8 +507,8 @@ def test_lines_of_a_journal_that_say_little_make_briefs_all_the_same():
         one.wave()
         for name, data in lines:
             one.line(name, id="T-001", **data)
-        assert "T-001" in brief(one, kind, "T-001")
+        assert "T-001" in prompt(one, kind, "T-001")
     one = book()
     for name in ("plan_reviewed", "goal_judged"):
         one.line(name)
-        assert brief(one, "plan")
+        assert prompt(one, "plan")

@@ -5,44 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.journal import prose
-from ..core.steps import briefing, kinds
+from ..core.steps import context, kinds
 from . import text
 
 if TYPE_CHECKING:
     from ..core.journal.state import LoopState
     from ..core.steps.kinds import Step
 
-#: Most bytes of a brief.
+#: Most bytes of a prompt.
 LARGEST = 24_000
 #: Characters up to which a request stands in a prompt; a longer one is a file, of which the
 #: beginning is quoted.
 LONGEST_REQUEST, BEGINNING = 4000, 600
 #: That file, in the loop's folder.
 REQUEST = "request.md"
-#: (characters of a quoted text, entries of a list), tried until a brief is small enough.
+#: (characters of a quoted text, entries of a list), tried until a prompt is small enough.
 _ROOM = ((8000, 200), (3000, 100), (1500, 60), (800, 40), (400, 30), (200, 20), (100, 10), (60, 5))
 
 
 def render(state: LoopState, step: Step, folder: str, **extra: Any) -> str:
-    """The brief of a step, at most LARGEST bytes.
+    """The prompt of a step, at most LARGEST bytes.
 
     folder: the loop's folder as it is shown · extra: `form` (of the answer, "" for none), `reply`
     (the line that submits it), `cut` (an agent before was interrupted) and whatever else its
     template knows.
     """
     extra = {"folder": folder, "form": "", "reply": "", "cut": False, **extra}
-    return filled(kinds.KINDS[step.kind].prompt, briefing.values(state, step, **extra))
+    return filled(kinds.KINDS[step.kind].prompt, context.values(state, step, **extra))
 
 
 def filled(template: str, values: dict) -> str:
     """A template of prompts with its values, at most LARGEST bytes."""
-    brief = ""
+    prompt = ""
     for room in _ROOM:
         helpers = _Quotes(*room, str(values["folder"])).helpers()
-        brief = _squeezed(text(f"prompts/{template}", **values, **helpers))
-        if len(brief.encode("utf-8", "replace")) <= LARGEST:
-            return brief
-    return brief.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore")
+        prompt = _squeezed(text(f"prompts/{template}", **values, **helpers))
+        if len(prompt.encode("utf-8", "replace")) <= LARGEST:
+            return prompt
+    return prompt.encode("utf-8", "replace")[:LARGEST].decode("utf-8", "ignore")
 
 
 def whole(request: str, folder: str) -> str:
@@ -111,10 +111,10 @@ class _Quotes:
         return f"The lists above leave out {count}." if self.dropped else ""
 
 
-def _squeezed(brief: str) -> str:
+def _squeezed(prompt: str) -> str:
     """No more than one empty line in a row."""
     rows: list[str] = []
-    for row in brief.splitlines():
+    for row in prompt.splitlines():
         if row.strip() or (rows and rows[-1]):
             rows.append(row.rstrip())
     return "\n".join(rows).strip("\n") + "\n"
