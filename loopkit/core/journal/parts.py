@@ -27,7 +27,11 @@ else:
 # -- request
 
 
-Criterion = namedtuple("Criterion", "id text type command must_not")
+#: What has to be seen, or must not happen. keeps: it holds before the work too and has to stay so
+#: · paths: files (with `*` and `**`) that a mustNot names.
+Criterion = namedtuple(
+    "Criterion", "id text type command must_not keeps paths", defaults=(False, ())
+)
 
 # -- plan
 

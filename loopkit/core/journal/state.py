@@ -371,6 +371,8 @@ class CriterionRow(Fields):
     type: Text | None = None
     command: Text | None = None
     must_not: Flag = False
+    keeps: Flag = False
+    paths: list[Text] = []
 
 
 class ShapeSaved(EventType):
@@ -383,7 +385,7 @@ class ShapeSaved(EventType):
     def fold(self, state: LoopState) -> None:
         known = {name: one.command for name, one in state.criteria.items()}
         state.criteria = {
-            row.id: Criterion(row.id, row.text, row.type, row.command, row.must_not)
+            row.id: Criterion(**{name: getattr(row, name) for name in Criterion._fields})
             for row in self.criteria
         }
         for name in [one for one in state.criterion_evidence if one in known]:

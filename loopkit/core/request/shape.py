@@ -121,23 +121,25 @@ class _Reader:
 
     def _take_row(self, number: int, line: str) -> None:
         letter = "C" if self.section == "criteria" else "M"
-        found = re.fullmatch(rf"[-*]\s*({letter}[0-9]{{1,4}})\s*:\s*(.+)", line)
+        keeps = r"(\s*\(keeps\))?" if letter == "C" else "()"
+        found = re.fullmatch(rf"[-*]\s*({letter}[0-9]{{1,4}}){keeps}\s*:\s*(.+)", line)
         if not found:
             self.fault(number, f"not `- {letter}1: …`: {line[:40]!r}")
         elif found[1] in self.rows:
             self.fault(number, f"{found[1]} stands twice, first in line {self.lines[found[1]]}")
-        elif len(found[2]) > MOST_TEXT:
+        elif len(found[3]) > MOST_TEXT:
             self.fault(
                 number,
-                f"{found[1]} has {len(found[2])} characters, at most {MOST_TEXT}: one fact each",
+                f"{found[1]} has {len(found[3])} characters, at most {MOST_TEXT}: one fact each",
             )
         else:
             self.rows[found[1]] = {
                 "id": found[1],
-                "text": found[2].strip(),
+                "text": found[3].strip(),
                 "type": None,
                 "command": None,
                 "must_not": letter == "M",
+                "keeps": bool(found[2]),
             }
             self.lines[found[1]] = number
 
@@ -218,8 +220,10 @@ def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
     named = {letter: [f"{letter}{n}" for n in range(1, len(rows[letter]) + 1)] for letter in rows}
     lines = [f"# Shape: {title or 'the request'}"]
     for letter, head in (("C", "criteria:"), ("M", "mustNot:")):
-        facts = zip(named[letter], rows[letter], strict=True)
-        lines += [head, *[f"- {name}: {' '.join(row['text'].split())}" for name, row in facts]]
+        lines.append(head)
+        for name, row in zip(named[letter], rows[letter], strict=True):
+            kept = " (keeps)" if row.get("keeps") else ""
+            lines.append(f"- {name}{kept}: {' '.join(row['text'].split())}")
     lines += ["verification:", "| criterion | type | command |", "|---|---|---|"]
     for name, row in zip((*named["C"], *named["M"]), (*criteria, *must_nots), strict=True):
         if name[0] == "C" or row["proof"]:
@@ -238,7 +242,7 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
     found = []
     for name in dict.fromkeys([*known, *given]):
         old, new = known.get(name), given.get(name)
-        if old is None or new is None or old.text != new["text"] or old.must_not != new["must_not"]:
+        if old is None or new is None or _fact(old._asdict()) != _fact(new):
             raise Refused(
                 f"{name} is {'new' if old is None else 'gone' if new is None else 'another'}",
                 "once there are tasks only a proof may grow stronger; start fresh to change the "
@@ -257,3 +261,7 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
     if not found:
         raise Refused("nothing is stronger than before", "the shape stands; see loopkit status")
     return found
+
+
+def _fact(row: dict) -> tuple:
+    return row["text"], row["must_not"], row["keeps"]

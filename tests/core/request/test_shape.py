@@ -32,6 +32,7 @@ def test_the_documented_example() -> None:
             "type": "execution output",
             "command": "pytest tests/test_limits.py -q",
             "must_not": False,
+            "keeps": False,
         },
         {
             "id": "M1",
@@ -39,6 +40,7 @@ def test_the_documented_example() -> None:
             "type": None,
             "command": None,
             "must_not": True,
+            "keeps": False,
         },
         {
             "id": "M2",
@@ -46,6 +48,7 @@ def test_the_documented_example() -> None:
             "type": "execution output",
             "command": "git diff --exit-code requirements.txt",
             "must_not": True,
+            "keeps": False,
         },
     ]
 
@@ -296,3 +299,24 @@ def test_a_written_proof_keeps_its_words(proof: str) -> None:
     parsed = shape.parse(text)
     assert parsed["title"] == "the request"
     assert parsed["criteria"][0]["text"] == "a b" and parsed["criteria"][0]["command"] == proof
+
+
+def test_what_is_kept_is_marked_and_stays_marked() -> None:
+    text = shape.written(
+        "x",
+        [
+            {"text": "a is new", "proof": "pytest -q", "type": "execution output"},
+            {"text": "b stays", "proof": "pytest b", "type": "execution output", "keeps": True},
+        ],
+        [{"text": "y", "proof": ""}, {"text": "z", "proof": ""}],
+    )
+    assert "- C2 (keeps): b stays\n" in text
+    rows = shape.parse(text)["criteria"]
+    assert [row["keeps"] for row in rows] == [False, True, False, False]
+    with pytest.raises(shape.ShapeFaults):
+        shape.parse(text.replace("- M1: y", "- M1 (keeps): y"))
+    with pytest.raises(Refused):
+        shape.stronger(
+            {row["id"]: Criterion(**row) for row in rows},
+            shape.parse(text.replace("- C1:", "- C1 (keeps):"))["criteria"],
+        )
