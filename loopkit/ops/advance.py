@@ -104,7 +104,7 @@ class _Run:
             if not programs or programs[0].kind == kinds.LOOK:
                 return self._ask(loop, steps)
             waiting = []
-            if programs[0].kind in (kinds.OPEN_WAVE, kinds.CHECK):
+            if programs[0].kind in (kinds.OPEN_WAVE, kinds.CHECK, kinds.RED_FIRST):
                 waiting = consent.missing(self.workspace, loop)
             if waiting:
                 return self._wait_for_leave(loop, waiting)

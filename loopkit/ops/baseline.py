@@ -21,7 +21,7 @@ def record(workspace: Workspace, words: list[str], replace: bool = False) -> Res
     line = commands.quote(words)
     loop = workspace.own_loop()
     baseline.check_new(loop.state, line, replace)
-    outcome, failing = _run(workspace, loop, "baseline", line)
+    outcome, failing = run_named(workspace, loop, "baseline", line)
     workspace.change(loop, baseline.recorded, line, outcome, failing, replace)
     shown = prose.clean(", ".join(failing[:LISTED]), 2000)
     names = f"{len(failing)} failing: {shown}{_more(failing)}" if failing else "no failing name"
@@ -42,7 +42,7 @@ def check(workspace: Workspace, words: list[str]) -> Result:
     line = commands.quote(words)
     loop = workspace.loop()
     before = baseline.known(loop.state, line)
-    outcome, failing = _run(workspace, loop, "check", line)
+    outcome, failing = run_named(workspace, loop, "check", line)
     result = baseline.compare(before, outcome["exit"], failing)
     told, new = result.said, result.new
     if len(new) > LISTED:
@@ -58,16 +58,21 @@ def _more(names: list[str]) -> str:
     return f", and {len(names) - LISTED} more" if len(names) > LISTED else ""
 
 
-def _run(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
+def run_named(workspace: Workspace, loop: Loop, name: str, line: str) -> tuple[dict, list[str]]:
     """(outcome, failing names), run where we stand, in a worktree of a task too."""
-    tree = workspace.project_in_tree
-    outcome = run(workspace, loop, name, line, [], tree)
+    outcome = run(workspace, loop, name, line, [], workspace.project_in_tree)
+    return outcome, names_of(workspace, loop, outcome)
+
+
+def names_of(workspace: Workspace, loop: Loop, outcome: dict) -> list[str]:
+    """The names that a run has printed as failing. Raises Damaged."""
     log = os.path.join(loop.folder, outcome["log"])
     try:
         text = atomic.read(log, process.MOST_OUTPUT * 2).decode("utf-8", "replace")
     except OSError as error:
         what = f"cannot read {error.filename}: {error.strerror}"
         raise Damaged(what, "give read access") from None
+    tree = workspace.project_in_tree
     for top in dict.fromkeys((os.path.realpath(tree), tree)):  # another worktree has another
         text = text.replace(top + os.sep, "")
-    return outcome, baseline.names(text.partition("\n")[2], tables.runners())
+    return baseline.names(text.partition("\n")[2], tables.runners())

@@ -23,6 +23,7 @@ from . import (
     dispatch,
     gate,
     panel,
+    proof,
     reply,
     request,
     review,
@@ -48,9 +49,10 @@ class Driver:
         return workspace, workspace.own_loop()
 
     def due(self) -> list[Step]:
-        """What the loop waits for; before the gate, the checks that it waits for itself."""
+        """What the loop waits for; before the first wave and the gate, trials of proofs and the
+        checks that the gate waits for."""
         workspace, loop = self._open()
-        return gate.due(workspace, loop)
+        return proof.due(loop, gate.due(workspace, loop))
 
     def do(self, step: Step) -> Iterator[Recorded]:
         """Do what needs neither an agent nor a person. Raises Refused for what nobody can do."""
@@ -159,6 +161,7 @@ _DO: dict[str, Callable[[Workspace, Loop, Step], Result]] = {
     kinds.BELATED: _next_wave,
     kinds.CLOSE_WAVE: lambda workspace, loop, step: wave.close(workspace),
     kinds.CHECK: _check,
+    kinds.RED_FIRST: lambda workspace, loop, step: proof.try_before(workspace, step.subject),
     kinds.MERGE: lambda workspace, loop, step: worktree.merge(workspace, step.subject),
     kinds.COMPLETE: lambda workspace, loop, step: control.complete(workspace),
 }
@@ -253,6 +256,7 @@ FORMS = {
         (kinds.SCORE, kinds.SHAPE, kinds.TASKS),
         _Form(request.ask_request, request.record_request),
     ),
+    kinds.PROOFS: _Form(proof.ask, proof.record),
     kinds.SPLIT: _Form(_ask_split, tasks.split),
     kinds.SET_CHECK: _Form(_ask_check, _set_check),
     kinds.PANEL: _Form(panel.on_task, panel.on_task),

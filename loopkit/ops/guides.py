@@ -19,6 +19,7 @@ _SKILLS = {
     kinds.SCORE: (_SHAPE, _TASKS),
     kinds.SHAPE: (_SHAPE, _TASKS),
     kinds.TASKS: (_TASKS,),
+    kinds.PROOFS: (_SHAPE,),
     kinds.SPLIT: (_TASKS,),
     kinds.CLARIFY: ("plugins/hope/skills/intent",),
     kinds.PANEL: ("plugins/counsel/skills/panel",),

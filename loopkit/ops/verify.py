@@ -215,14 +215,16 @@ def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
 
 def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:
     from ..core.review import gate
+    from . import proof
 
     line = gate.check_criterion(loop.state, name, words)
     files = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    outcome = run(workspace, loop, name, line, files)
+    outcome = proof.compared(workspace, loop, name, line, run(workspace, loop, name, line, files))
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        text = f"{name} holds: {outcome['shown']}{_slow(command.THOROUGH, outcome)}"
+        said = f" ({outcome['said']})" if outcome.get("said") else ""
+        text = f"{name} holds: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not
     how = "has come true, the loop is paused" if must_not else "does not hold"

@@ -20,6 +20,7 @@ _TEMPLATES = os.path.join(_ROOT, "templates")
 #: {name: (module and class, what it is)}. pydantic is imported with the first of them.
 REGISTRY = {
     "request": ("requests.Request", "a clear request: scores, criteria, mustNots, tasks"),
+    "proofs": ("requests.Proofs", "other proofs in place of those that prove nothing"),
     "tasks": ("tasks.Tasks", "tasks of a loop, or what a task is split into"),
     "plan": ("tasks.Plan", "a planner's tasks, or its questions"),
     "replan": ("tasks.Replan", "subtasks in place of a failed or complex task"),

@@ -121,6 +121,23 @@ class MustNot(Reply):
     proof: OptionalCheck = Field("", description="command that exits 0 while it has not happened")
 
 
+class Proof(Reply):
+    """Another proof, or the word that it keeps what holds already."""
+
+    id: Annotated[_Needed, AfterValidator(str.upper)] = Field(description="C1, M2 or T-003")
+    proof: OptionalCheck = Field("", description="command that fails before the work")
+    keeps: Flag = Field(False, description="<true where it holds already and has to stay so>")
+    why: Line = Field("", description="what it shows")
+
+
+class Proofs(Reply):
+    """Other proofs in place of those that prove nothing."""
+
+    bare = "proofs"
+
+    proofs: Annotated[list[Proof], Field(min_length=1, max_length=MOST)]
+
+
 class Request(Reply):
     """A request that is clear enough to be worked on: how clear, what shows that it is done, the
     tasks. Fields that the loop has already are left out."""

@@ -16,10 +16,12 @@ from loopkit.ops import drive, start
 from loopkit.ops.workspace import Workspace
 from tests.cli.kit import GATE, PANEL, REQUEST, Project, task
 
+#: What is wanted, shown by the part that is written in every loop.
+WANTED = {**REQUEST, "criteria": [{"text": "there is a limit", "proof": "grep -qx good a.txt"}]}
 PASSED = {"reply": {"experts": ["a", "b", "c"], "findings": []}}
 #: What is answered in every loop.
 ALWAYS: dict[str, Any] = {
-    "score": {"reply": REQUEST},
+    "score": {"reply": WANTED},
     "panel": [{"reply": {**PANEL, "consensus": f"way {number}"}} for number in range(9)],
     "wave_review": {"reply": {"score": 8, "issues": 0, "blockers": 0, "experts": ["a", "b"]}},
     "thorough_review": PASSED,
@@ -34,7 +36,7 @@ def planned(*rows: dict) -> dict:
 
 def asked(*rows: dict) -> dict:
     """The request in one form, with its tasks."""
-    return {"reply": {**REQUEST, "tasks": list(rows)}}
+    return {"reply": {**WANTED, "tasks": list(rows)}}
 
 
 class Case:
@@ -42,7 +44,7 @@ class Case:
 
     def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch, **steps: Any) -> None:
         self.project = project
-        project.write("limiter.txt", "there from the start\n")
+        project.write("README.txt", "there from the start\n")
         for words in (["add", "-A"], ["commit", "-qm", "begin"]):
             subprocess.run(["git", *words], cwd=project.folder, check=True)
         self.steps = {**ALWAYS, **steps}

@@ -50,7 +50,9 @@ class Going:
         """Up to the first agents of a request with these tasks."""
         self.project.start("add rate limiting to the API", *words, **env)
         self.next(**env)
-        return self.submit(REQUEST | {"tasks": list(rows) or [part("limiter")]}, **env)
+        tasks = list(rows) or [part("limiter")]
+        shown = [{"text": "there is a limit", "proof": tasks[0]["verify"]}]
+        return self.submit(REQUEST | {"criteria": shown, "tasks": tasks}, **env)
 
     @property
     def folder(self) -> str:
@@ -88,7 +90,6 @@ def going(project: Project, tmp_path: Path) -> Going:
     project.environment["LOOPKIT_CONFIG_DIR"] = str(tmp_path / "config")
     project.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
     (tmp_path / "config").mkdir()
-    project.write("limiter.txt", "good\n")
     loop = Going(project, tmp_path / "config" / "config.toml")
     loop.allow("*")
     return loop

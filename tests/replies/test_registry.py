@@ -151,7 +151,7 @@ def test_a_missing_required_field_is_named(name: str) -> None:
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     for call in (replies.form, replies.schema, replies.example):
-        with pytest.raises(UsageFault, match="use request, tasks, plan"):
+        with pytest.raises(UsageFault, match="use request, proofs, tasks, plan"):
             call("poem")
 
 

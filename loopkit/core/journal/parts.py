@@ -33,6 +33,17 @@ Criterion = namedtuple(
     "Criterion", "id text type command must_not keeps paths", defaults=(False, ())
 )
 
+#: When a proof is put to the trial: on the untouched tree; with the loop's changes taken away.
+BEFORE_WORK, WITHOUT_WORK = "before", "without"
+#: What it comes to: it fails, as it must; it passes; nobody knows.
+RED, GREEN, NOT_TRIED = "red", "green", "not tried"
+#: command: what was tried · result: one of these three · why: of what was not tried · exit, log: of
+#: the run, where there was one · line: of the journal.
+Trial = namedtuple("Trial", "command result why exit log line")
+#: A criterion's, mustNot's or task's proof that another took the place of. `failed`: it had failed
+#: on the work.
+Replaced = namedtuple("Replaced", "id old new why failed")
+
 # -- plan
 
 #: A wave of tasks.

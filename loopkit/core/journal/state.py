@@ -12,7 +12,9 @@ from .parts import (
     DecisionLog,
     Finding,
     History,
+    Replaced,
     Supervision,
+    Trial,
     Wave,
     Worktrees,
 )
@@ -97,6 +99,8 @@ class LoopState:
         self.decisions: list[dict] = []
         self.panels: list = []
         self.criterion_evidence: dict[str, Evidence] = {}
+        self.trials: dict[str, dict[str, Trial]] = {}  # of proofs: {whose: {when: its result}}
+        self.replaced: list[Replaced] = []
         self.gate: dict | None = None
         self.baselines: dict[str, dict] = {}  # command → how it stood: exit, failures, log
         self.supervision = Supervision()

@@ -57,6 +57,7 @@ class Evidence(Record):
     files: dict = {}
     line: int = 0
     tier: str = ""  # of core/evidence/command; "" in journals older than that
+    said: str = ""  # how it compares with how it stood before the work
 
 
 class Check(Fields):
@@ -69,6 +70,7 @@ class Check(Fields):
     head: Text | None = None
     files: dict[str, Text] = {}
     tier: Text | None = None
+    said: Text = ""
 
     def evidence(self, at: str, line: int) -> Evidence:
         """The same as a record of the state."""
@@ -84,6 +86,7 @@ class Task(Record):
     subject: str
     verify: str = ""
     checks_before: tuple = ()  # commands that `verify` has taken the place of
+    keeps: bool = False  # its check passes before the work too, and has to stay so
     active_form: str = ""
     description: str = ""
     blocked_by: tuple = ()

@@ -97,6 +97,7 @@ class TaskChanged(OfTask, EventType):
     files: list[Text] = []
     criteria: list[Text] = []
     complexity: Text = ""
+    keeps: Flag = False
     blockedBy: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
@@ -115,7 +116,7 @@ class TaskChanged(OfTask, EventType):
 
 
 _LISTS = ("files", "criteria")
-_CHANGEABLE = ("subject", "verify", "description", "complexity", *_LISTS)
+_CHANGEABLE = ("subject", "verify", "description", "complexity", "keeps", *_LISTS)
 
 
 class TaskStarted(OfTask, EventType):

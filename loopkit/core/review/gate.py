@@ -64,6 +64,7 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows a criterion's check; a mustNot that has come true pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in command.OUTCOME}
+    data |= {"said": outcome["said"]} if outcome.get("said") else {}
     changes: list = [("criterion_verified", {"id": name, "tier": command.THOROUGH, **data})]
     row = state.criteria[name]
     if row.must_not and not outcome["passed"]:

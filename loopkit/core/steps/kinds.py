@@ -35,6 +35,7 @@ WAVE_REVIEW, BATCH_REVIEW, THOROUGH_REVIEW = "wave_review", "batch_review", "tho
 PANEL, SPLIT, SET_CHECK, UNBLOCK = "panel", "split", "set_check", "unblock"
 RECOVER, ROLLBACK, BELATED = "recover", "rollback", "belated"
 RESOLVE, GATE, GATE_AGAIN, COMPLETE, LOOK = "resolve", "gate", "gate_again", "complete", "look"
+RED_FIRST, PROOFS = "red_first", "proofs"
 
 #: Dispatches whatever agents have to do, and does what loopkit does by itself between waves.
 WAVE_NEXT = "loopkit wave next"
@@ -67,6 +68,8 @@ KINDS: dict[str, Kind] = {
         *(AGENT, "plan_review", "plan-review", "plan-review/review.md", events.VERIFICATION),
         "loopkit review --plan",
     ),
+    RED_FIRST: Kind(PROGRAM, command="loopkit next"),
+    PROOFS: Kind(FORM, "proofs", command="loopkit next"),
     # tasks
     IMPLEMENTATION: _agent(events.IMPLEMENTATION, "coder", "coder/implement.md"),
     SCAFFOLD: _agent(events.IMPLEMENTATION, "scaffold", "scaffold/implement.md"),

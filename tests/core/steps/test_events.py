@@ -156,6 +156,10 @@ def whole() -> Book:
     book.line("task_verified", id="T-001", run=1, tier="quick", **outcome())
     book.line("criterion_verified", id="C1", **outcome())
     book.line(
+        "proof_tried", id="C1", when="before", result="red", command="ls", why="", exit=1, log="l"
+    )
+    book.line("proof_replaced", id="C1", command="ls x", keeps=False, why="w", failed=True)
+    book.line(
         "gate_result",
         passed=False,
         failed=["x"],

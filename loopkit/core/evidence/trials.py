@@ -1,0 +1,205 @@
+"""Proofs put to the trial: one that proves the work fails before it, and without it again.
+
+Before the work each proof runs on the untouched tree; at the end each criterion's once more with
+the loop's changes taken away. What passes there proves nothing, unless it is to keep what holds
+already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..journal import stage, verdict
+from ..journal.errors import Refused
+from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from . import baseline, command
+
+if TYPE_CHECKING:
+    from ..journal.events import Change
+    from ..journal.parts import Trial
+    from ..journal.state import LoopState
+
+#: Exit codes of what cannot be started: it says nothing of the work.
+UNSTARTABLE = (126, 127)
+#: How often another proof is asked for in place of one that proves nothing.
+MOST_REPLACED = 3
+
+
+def checks(state: LoopState) -> dict[str, str]:
+    """{whose: command} of the proofs that are tried: of criteria, mustNots and tasks of the plan,
+    those of criteria first."""
+    rows = {one.id: one.command or "" for one in state.criteria.values()}
+    rows |= {one.id: one.verify for one in state.tasks.values() if one.kind == "work"}
+    return {name: line for name, line in rows.items() if line}
+
+
+def keeps(state: LoopState, name: str) -> bool:
+    """Whether a proof shows what holds already and has to stay so."""
+    if name in state.tasks:
+        return state.tasks[name].keeps
+    row = state.criteria[name]
+    return row.keeps or row.must_not
+
+
+def untried(state: LoopState) -> list[str]:
+    """Whose proofs are still to be tried before the work; none once a wave was opened."""
+    if state.waves:
+        return []
+    rows = checks(state)
+    return [name for name, line in rows.items() if of(state, name, BEFORE_WORK, line) is None]
+
+
+def of(state: LoopState, name: str, when: str, line: str | None = None) -> Trial | None:
+    """What the present proof came to when it was tried; None where it was not."""
+    trial = state.trials.get(name, {}).get(when)
+    wanted = checks(state).get(name) if line is None else line
+    return trial if trial is not None and trial.command == wanted else None
+
+
+def passed_before(state: LoopState, line: str) -> Trial | None:
+    """What the same command came to before the work, whoever it was tried for."""
+    rows = [when.get(BEFORE_WORK) for when in state.trials.values()]
+    return next((row for row in rows if row is not None and row.command == line), None)
+
+
+def tried_before(state: LoopState, name: str, outcome: dict, failing: list[str]) -> list[Change]:
+    """What a proof comes to on the untouched tree; where it keeps something and fails, that is its
+    baseline. failing: the names that it printed."""
+    line = checks(state).get(name, "")
+    exit_code = outcome["exit"]
+    if exit_code in UNSTARTABLE:
+        result, why = NOT_TRIED, f"it cannot be started: {outcome['note'] or f'exit {exit_code}'}"
+    elif exit_code == baseline.CUT_SHORT:
+        result, why = NOT_TRIED, outcome["note"]
+    else:
+        result, why = (GREEN if outcome["passed"] else RED), ""
+    tried = _tried(name, BEFORE_WORK, result, line, why, outcome)
+    if result != RED or not keeps(state, name) or line in state.baselines:
+        return [tried]
+    row = {"command": line, "exit": exit_code, "failures": failing, "log": outcome["log"]}
+    return [tried, ("baseline_recorded", row)]
+
+
+def tried_without(
+    state: LoopState, name: str, result: str, why: str, outcome: dict | None
+) -> list[Change]:
+    """What a criterion's proof comes to without the work."""
+    return [_tried(name, WITHOUT_WORK, result, state.criteria[name].command, why, outcome or {})]
+
+
+def _tried(name: str, when: str, result: str, line: str, why: str, outcome: dict) -> Change:
+    row = {"id": name, "when": when, "result": result, "command": line, "why": why}
+    return ("proof_tried", {**row, "exit": outcome.get("exit"), "log": outcome.get("log", "")})
+
+
+# -- what proves nothing
+
+
+def vain(state: LoopState) -> dict[str, str]:
+    """{whose: why} of proofs that prove nothing: another is to be given."""
+    found = {}
+    for name, line in checks(state).items():
+        why = _vain(state, name, line)
+        if why:
+            found[name] = why
+    if not found and not state.waves and _nothing_new(state):
+        why = "no criterion fails before the work, so nothing would be shown"
+        found = {row.id: why for row in state.criteria.values() if row.command and not row.must_not}
+    return found
+
+
+def _vain(state: LoopState, name: str, line: str) -> str:
+    before = None if state.waves else of(state, name, BEFORE_WORK, line)
+    if before is not None and before.exit in UNSTARTABLE:
+        return before.why
+    if keeps(state, name):
+        return ""
+    if before is not None and before.result == GREEN:
+        return "passes before the work: proves nothing"
+    without = of(state, name, WITHOUT_WORK, line)
+    if without is not None and without.result == GREEN:
+        return "passes without the work too: proves nothing"
+    return ""
+
+
+def _nothing_new(state: LoopState) -> bool:
+    shown = [row for row in state.criteria.values() if row.command and not row.must_not]
+    return bool(shown) and all(row.keeps for row in shown)
+
+
+def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
+    """Other proofs, or `keeps`, for those that prove nothing.
+
+    rows: {id, proof, keeps, why}. Raises Refused where one of these is missing, is the same again,
+    or says after the work that nothing had to change.
+    """
+    stage.running(state)
+    wanted, given = vain(state), {row["id"]: row for row in rows}
+    for name in given:
+        if name not in wanted:
+            raise Refused(
+                f"the proof of {name} stands", f"asked for: {', '.join(wanted) or 'none'}"
+            )
+    changes: list[Change] = []
+    for name, why in wanted.items():
+        row = given.get(name)
+        if row is None:
+            if why.startswith("no criterion") and given:
+                continue
+            raise Refused(f"nothing is said of {name}: {why}", "give another proof for it")
+        changes += _replaced(state, name, row, why)
+    return changes
+
+
+def _replaced(state: LoopState, name: str, row: dict, why: str) -> list[Change]:
+    line, old = row["proof"].strip(), checks(state)[name]
+    must_not = name in state.criteria and state.criteria[name].must_not
+    kept = row["keeps"] and not must_not
+    if kept and state.waves:
+        what = f"{name} was to be new, and its proof {why}"
+        raise Refused(what, "give a proof that fails without the work")
+    if not must_not:  # that one may do without
+        line = line or old
+        if not kept and command.same(old, command.split(line)):
+            todo = "another one" + ("" if state.waves else ", or keeps: true for what stays so")
+            raise Refused(f"{name}: `{old}` {why}", f"give {todo}")
+    if name in state.tasks:
+        return [("task_changed", {"id": name, "verify": line, "keeps": kept})]
+    data = {"id": name, "command": line, "keeps": kept, "why": row["why"] or why, "failed": False}
+    changes: list[Change] = [("proof_replaced", data)]
+    count = sum(one.id == name for one in state.replaced) + 1
+    if count >= MOST_REPLACED:
+        reason = f"{count} proofs of {name} have proved nothing ({why}): a person has to look"
+        changes.append(("paused", {"verdict": verdict.WAITING, "reason": reason}))
+    return changes
+
+
+# -- what the verdict rests on
+
+
+def gaps(state: LoopState) -> list[str]:
+    """What was not tried of the criteria, one line each: why the work is not shown whole."""
+    lines = []
+    for row in state.criteria.values():
+        if not row.command or row.must_not or row.keeps:
+            continue
+        for when, what in ((BEFORE_WORK, "before the work"), (WITHOUT_WORK, "without the work")):
+            trial = of(state, row.id, when)
+            if trial is None or trial.result != RED:
+                why = (trial.why if trial else "") or "nobody has run it there"
+                lines.append(f"{row.id} not tried {what}: {why}")
+    return lines
+
+
+def untold(state: LoopState) -> list[str]:
+    """Of what must not happen or has to stay: whose check failed before the work and names nothing,
+    so that nobody can compare."""
+    lines = []
+    for name, line in checks(state).items():
+        before = of(state, name, BEFORE_WORK, line)
+        known = state.baselines.get(line)
+        if before is None or before.result != RED or not keeps(state, name) or known is None:
+            continue
+        if not known["failures"]:
+            lines.append(f"{name} failed before the work too and names nothing to compare")
+    return lines

@@ -1,0 +1,178 @@
+"""Which proofs prove nothing, what is given in their place, what the verdict rests on."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopkit.core.evidence import trials
+from loopkit.core.journal.errors import Refused
+from loopkit.core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from loopkit.core.plan import drafts
+from tests.core.kit import Book, outcome, task
+
+SHAPE = """\
+# Shape: Limits
+criteria:
+- C1: what is new
+- C2 (keeps): what stays
+mustNot:
+- M1: a test fails
+- M2: a dependency is added
+verification:
+| criterion | type | command |
+|---|---|---|
+| C1 | execution output | pytest new |
+| C2 | execution output | pytest old |
+| M1 | execution output | pytest -q |
+"""
+
+
+@pytest.fixture
+def book() -> Book:
+    """C1 is new, C2 is kept, M1 has a check and M2 none; T-001's check is its own."""
+    made = Book().shaped(2, 2, 2, 2, 2, text=SHAPE)
+    made.do(drafts.submit, [task("write it", "pytest part")])
+    return made
+
+
+def tried(book: Book, *failing: str, **exits: int) -> None:
+    for name, code in exits.items():
+        ran = {**outcome(code == 0), "exit": code, "note": ""}
+        book.do(trials.tried_before, name.replace("_", "-"), ran, list(failing))
+
+
+def without(book: Book, result: str = RED, why: str = "") -> None:
+    book.do(trials.tried_without, "C1", result, why, None)
+
+
+def given(name: str, proof: str = "", keeps: bool = False) -> list[dict]:
+    return [{"id": name, "proof": proof, "keeps": keeps, "why": "it looks"}]
+
+
+def no(book: Book, rows: list[dict], says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        trials.replaced(book.state, rows)
+
+
+GOOD = {"C1": 1, "C2": 0, "M1": 0, "T_001": 1}
+
+
+def test_each_proof_is_tried_once_before_the_first_wave(book: Book) -> None:
+    assert trials.untried(book.state) == ["C1", "C2", "M1", "T-001"]
+    tried(book, **GOOD)
+    assert trials.untried(book.state) == [] and trials.vain(book.state) == {}
+    book.wave()
+    assert trials.untried(book.state) == []
+
+
+def test_another_proof_is_tried_again(book: Book) -> None:
+    tried(book, **GOOD)
+    book.line("task_changed", id="T-001", verify="pytest other")
+    assert trials.untried(book.state) == ["T-001"]
+
+
+@pytest.mark.parametrize("name", ["C1", "T_001"])
+def test_what_passes_before_the_work_proves_nothing(book: Book, name: str) -> None:
+    tried(book, **{**GOOD, name: 0})
+    asked = name.replace("_", "-")
+    assert trials.vain(book.state) == {asked: "passes before the work: proves nothing"}
+    no(book, [], f"nothing is said of {asked}")
+    no(book, given("M1", "ls"), "the proof of M1 stands")
+    no(book, given(asked), "give another one, or keeps: true")
+
+
+@pytest.mark.parametrize("code", [126, 127])
+@pytest.mark.parametrize("name", ["C1", "C2", "M1", "T_001"])
+def test_what_cannot_be_started_shows_nothing_at_all(book: Book, name: str, code: int) -> None:
+    tried(book, **{**GOOD, name: code})
+    (why,) = trials.vain(book.state).values()
+    assert why.startswith("it cannot be started")
+    assert book.state.baselines == {}
+
+
+def test_another_proof_takes_its_place_and_is_tried(book: Book) -> None:
+    tried(book, **{**GOOD, "C1": 0})
+    book.do(trials.replaced, given("C1", "pytest newer"))
+    assert book.state.criteria["C1"].command == "pytest newer"
+    assert trials.untried(book.state) == ["C1"]
+    (row,) = book.state.replaced
+    assert (row.id, row.old, row.new, row.failed) == ("C1", "pytest new", "pytest newer", False)
+
+
+def test_a_task_may_keep_what_passes(book: Book) -> None:
+    tried(book, **{**GOOD, "T_001": 0})
+    book.do(trials.replaced, given("T-001", keeps=True))
+    assert book.state.tasks["T-001"].keeps and trials.vain(book.state) == {}
+
+
+def test_one_criterion_at_least_is_new(book: Book) -> None:
+    tried(book, **{**GOOD, "C1": 0})
+    book.do(trials.replaced, given("C1", keeps=True))
+    vain = trials.vain(book.state)
+    assert set(vain) == {"C1", "C2"} and "no criterion fails before" in vain["C1"]
+    book.do(trials.replaced, given("C1", "pytest newer"))
+    assert not book.state.criteria["C1"].keeps
+    tried(book, C1=1)
+    assert trials.vain(book.state) == {}
+
+
+def test_a_must_not_may_do_without_a_check_that_cannot_start(book: Book) -> None:
+    tried(book, **{**GOOD, "M1": 127})
+    book.do(trials.replaced, given("M1"))
+    assert not book.state.criteria["M1"].command and trials.vain(book.state) == {}
+
+
+def test_what_fails_before_and_is_kept_has_a_baseline_by_itself(book: Book) -> None:
+    tried(book, "t::a", **{**GOOD, "M1": 1})
+    assert book.state.baselines["pytest -q"]["failures"] == ["t::a"]
+    assert trials.vain(book.state) == {} and trials.untold(book.state) == []
+
+
+def test_what_names_nothing_cannot_be_compared(book: Book) -> None:
+    tried(book, **{**GOOD, "C2": 1})
+    assert trials.untold(book.state) == [
+        "C2 failed before the work too and names nothing to compare"
+    ]
+
+
+def test_what_passes_without_the_work_needs_another_proof(book: Book) -> None:
+    tried(book, **GOOD)
+    book.wave()
+    without(book, GREEN)
+    assert trials.vain(book.state) == {"C1": "passes without the work too: proves nothing"}
+    no(book, given("C1", keeps=True), "C1 was to be new")
+    no(book, given("C1"), "give another one")
+    book.do(trials.replaced, given("C1", "pytest newer"))
+    assert trials.vain(book.state) == {}
+    assert trials.gaps(book.state) == [
+        "C1 not tried before the work: nobody has run it there",
+        "C1 not tried without the work: nobody has run it there",
+    ]
+
+
+def test_the_third_proof_that_proves_nothing_is_a_persons(book: Book) -> None:
+    tried(book, **GOOD)
+    book.wave()
+    for number in range(trials.MOST_REPLACED):
+        assert book.state.session.status == "running"
+        without(book, GREEN)
+        book.do(trials.replaced, given("C1", f"pytest newer {number}"))
+    assert (book.state.session.status, book.state.session.verdict) == ("paused", "waiting")
+
+
+def test_the_verdict_rests_on_red_before_and_red_without(book: Book) -> None:
+    assert len(trials.gaps(book.state)) == 2
+    tried(book, **GOOD)
+    assert len(trials.gaps(book.state)) == 1
+    without(book, NOT_TRIED, "no overlay can be made")
+    assert trials.gaps(book.state) == ["C1 not tried without the work: no overlay can be made"]
+    without(book)
+    assert trials.gaps(book.state) == []
+    assert trials.of(book.state, "C1", BEFORE_WORK).result == RED
+    assert trials.of(book.state, "C1", WITHOUT_WORK).result == RED
+
+
+def test_a_time_out_before_the_work_is_not_tried(book: Book) -> None:
+    tried(book, **{**GOOD, "C1": 124})
+    assert trials.of(book.state, "C1", BEFORE_WORK).result == NOT_TRIED
+    assert trials.vain(book.state) == {} and len(trials.gaps(book.state)) == 2
