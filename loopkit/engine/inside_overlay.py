@@ -18,7 +18,6 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Iterable
 from typing import IO, BinaryIO
 
 #: What becomes of a changed path: as before the work, an empty file.
@@ -37,133 +36,158 @@ _MNT_DETACH, _CLONE_NEWUSER = 2, 0x10000000
 # -- files
 
 
-def change(top: str, rows: Iterable[list], what: str, heap: BinaryIO, modes: bool) -> None:
-    """Bring files below `top` to how they were before the work, or empty them, with a new time and
-    without what Python compiled of them.
+def change(top: str, rows: list[list[str]], what: str, heap: BinaryIO, modes: bool) -> None:
+    """Bring files below `top` to how they were before the work, or empty them; they get a new time,
+    and what Python has compiled of them goes. Nothing behind a link is touched.
 
     rows: [path, git's mode before the work or "" where there was no such file] · heap: the answers
     of `git cat-file --batch` for those with a mode, in their order · modes: whether git's mode says
     who may run a file. Raises OSError.
     """
-    before = {path: _removed(top, path) for path, _ in rows}
-    _without_compiled(top, [path for path, _ in rows])
+    files = _Files(top)
+    states = [files.cleared(path, what == START and not mode) for path, mode in rows]
+    files.drop_compiled([path for path, _ in rows])
     if what == START:
-        _without_empty(top, [path for path, mode in rows if not mode])
-    for path, mode in rows:
-        full, was = os.path.join(top, path), before[path]
+        files.drop_empty({os.path.dirname(path) for path, mode in rows if not mode})
+    for (path, mode), was in zip(rows, states, strict=True):
         rights = _rights(was, mode if modes else "")
         if what == EMPTY:
-            if not _blocked(top, path) and not os.path.isdir(full):
-                _make_folders(top, path)
-                _write(full, b"", rights, was)
+            if files.kind(os.path.dirname(path)) != _BLOCKED and not files.is_folder(path):
+                files.write(path, b"", rights, was)
         elif mode:
             content = _next(heap, path)
-            _make_folders(top, path)
             if mode == _LINK:
-                os.symlink(content, os.fsencode(full))
+                files.link(path, content)
             else:
-                _write(full, content, rights, was)
+                files.write(path, content, rights, was)
 
 
-def _removed(top: str, path: str) -> os.stat_result | None:
-    """Remove a file or link; what it was, where it was a file. Nothing behind a link is touched."""
-    full = os.path.join(top, path)
-    if _blocked(top, path):
-        return None
-    try:
-        state = os.lstat(full)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISDIR(state.st_mode):
-        os.unlink(full)
-    return state if stat.S_ISREG(state.st_mode) else None
+#: What is where a folder should be: one, nothing, a link or a file.
+_REAL, _MISSING, _BLOCKED = "real", "missing", "blocked"
 
 
-def _blocked(top: str, path: str) -> str:
-    """The first of the folders above a path that is a link or a file, or ""."""
-    parts = path.split("/")
-    for number in range(1, len(parts)):
-        folder = "/".join(parts[:number])
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            if not stat.S_ISDIR(os.lstat(os.path.join(top, folder)).st_mode):
-                return folder
-    return ""
+class _Files:
+    """Files below a folder, by their paths in it."""
 
+    def __init__(self, top: str) -> None:
+        self.top = top + "/"
+        self.kinds = {"": _REAL}
 
-def _without_compiled(top: str, paths: list[str]) -> None:
-    """Remove what Python has compiled of these modules: its time may agree."""
-    modules: dict[str, set[str]] = {}
-    for path in paths:
-        folder, name = os.path.split(path)
-        if name.endswith(".py") and not _blocked(top, path):
-            modules.setdefault(os.path.join(top, folder), set()).add(name[:-3])
-    for folder, names in modules.items():
-        for place in (folder, os.path.join(folder, "__pycache__")):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                for entry in os.listdir(place):
+    def kind(self, folder: str) -> str:
+        """_REAL, _MISSING or _BLOCKED, which all above it has a say in."""
+        if folder not in self.kinds:
+            kind = self.kind(os.path.dirname(folder))
+            if kind == _REAL:
+                try:
+                    real = stat.S_ISDIR(os.lstat(self.top + folder).st_mode)
+                    kind = _REAL if real else _BLOCKED
+                except FileNotFoundError:
+                    kind = _MISSING
+            self.kinds[folder] = kind
+        return self.kinds[folder]
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(self.top + path) and not os.path.islink(self.top + path)
+
+    def cleared(self, path: str, gone: bool) -> os.stat_result | None:
+        """The state of an ordinary file, removed if it has to go; anything but a folder is removed
+        at once."""
+        if self.kind(os.path.dirname(path)) != _REAL:
+            return None
+        full = self.top + path
+        try:
+            state = os.lstat(full)
+        except FileNotFoundError:
+            return None
+        regular = stat.S_ISREG(state.st_mode)
+        if not stat.S_ISDIR(state.st_mode) and (gone or not regular):
+            os.unlink(full)
+            if path in self.kinds:  # it was in the way
+                self.kinds = {"": _REAL}
+        return state if regular else None
+
+    def drop_compiled(self, paths: list[str]) -> None:
+        """Remove what Python has compiled of these modules: its time may agree."""
+        modules: dict[str, set[str]] = {}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if name.endswith(".py") and self.kind(folder) == _REAL:
+                modules.setdefault(folder, set()).add(name[:-3])
+        for folder, names in modules.items():
+            for place in (folder, f"{folder}/__pycache__".lstrip("/")):
+                for entry in os.listdir(self.top + place) if self.kind(place) == _REAL else ():
                     if entry.endswith(".pyc") and entry.partition(".")[0] in names:
-                        os.unlink(os.path.join(place, entry))
+                        os.unlink(f"{self.top}{place}/{entry}")
 
-
-def _without_empty(top: str, paths: list[str]) -> None:
-    """Remove folders that have become empty with these files."""
-    for folder in {os.path.dirname(path) for path in paths}:
-        while folder:
-            full = os.path.join(top, folder)
-            if _blocked(top, folder) or os.path.islink(full):
-                break
-            try:
+    def drop_empty(self, folders: set[str]) -> None:
+        """Remove folders that hold no file any more, and those above."""
+        for folder in folders:
+            while folder and self.kind(folder) != _BLOCKED:
                 with contextlib.suppress(OSError):
-                    os.rmdir(os.path.join(full, "__pycache__"))
-                os.rmdir(full)
-            except FileNotFoundError:
-                pass
-            except OSError:
-                break
-            folder = os.path.dirname(folder)
+                    os.rmdir(f"{self.top}{folder}/__pycache__")
+                try:
+                    os.rmdir(self.top + folder)
+                except FileNotFoundError:
+                    pass
+                except OSError:
+                    break
+                folder = os.path.dirname(folder)
+        self.kinds = {"": _REAL}
+
+    def write(self, path: str, content: bytes, rights: int, was: os.stat_result | None) -> None:
+        """was: the state of the file that is there."""
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC
+        if was is None:
+            self._make_room(path)
+            flags |= os.O_CREAT | os.O_EXCL
+        file = os.open(self.top + path, flags, rights)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(file, view) :]
+            if was is None or rights != stat.S_IMODE(was.st_mode):
+                os.fchmod(file, rights)
+            if was is not None and was.st_mtime >= int(now := time.time()):
+                os.utime(file, (now, was.st_mtime + 1))  # some compare whole seconds
+        finally:
+            os.close(file)
+
+    def link(self, path: str, target: bytes) -> None:
+        if self.kind(os.path.dirname(path)) == _REAL:
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+                os.unlink(self.top + path)
+        self._make_room(path)
+        os.symlink(target, os.fsencode(self.top + path))
+
+    def _make_room(self, path: str) -> None:
+        """Make the folders above a path, and remove one in its place: git knows nothing in it."""
+        folder = os.path.dirname(path)
+        if self.kind(folder) == _BLOCKED:
+            raise OSError(errno.ENOTDIR, "a link or a file is in its way", path)
+        if self.kind(folder) == _MISSING:
+            os.makedirs(self.top + folder)
+            self.kinds = {"": _REAL}
+        if self.is_folder(path):
+            import shutil
+
+            shutil.rmtree(self.top + path)
 
 
 def _next(heap: BinaryIO, path: str) -> bytes:
     """The next content in the answers of `git cat-file --batch`."""
     words = heap.readline().split()
-    if len(words) != 3:
+    content = heap.read(int(words[2]) + 1)[:-1] if len(words) == 3 else b""
+    if len(words) != 3 or len(content) != int(words[2]):
         raise OSError(errno.ENOENT, "its content before the work is gone", path)
-    content = heap.read(int(words[2]) + 1)
-    if len(content) != int(words[2]) + 1:
-        raise OSError(errno.EIO, "its content before the work is cut short", path)
-    return content[:-1]
-
-
-def _make_folders(top: str, path: str) -> None:
-    if blocked := _blocked(top, path):
-        raise OSError(errno.ENOTDIR, "a link or a file is in its way", f"{path} ({blocked})")
-    os.makedirs(os.path.dirname(os.path.join(top, path)), exist_ok=True)
-    if os.path.isdir(full := os.path.join(top, path)):  # it holds what git does not know
-        import shutil
-
-        shutil.rmtree(full)
+    return content
 
 
 def _rights(was: os.stat_result | None, mode: str) -> int:
-    """The permissions of a new file: those of the one before; who may run it as git says."""
+    """The permissions of a file: those it has; who may run it as git says."""
     rights = stat.S_IMODE(was.st_mode) if was else 0o644
     if not mode:
         return rights
     return rights | (rights & 0o444) >> 2 if mode == _RUN else rights & ~0o111
-
-
-def _write(full: str, content: bytes, rights: int, was: os.stat_result | None) -> None:
-    now = time.time()
-    file = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(file, view) :]
-        os.fchmod(file, rights)
-        if was is not None and was.st_mtime >= int(now):  # some compare whole seconds
-            os.utime(file, (now, was.st_mtime + 1))
-    finally:
-        os.close(file)
 
 
 # -- the namespaces
