@@ -136,11 +136,7 @@ class _Files:
 
     def write(self, path: str, content: bytes, rights: int, was: os.stat_result | None) -> None:
         """was: the state of the file that is there."""
-        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC
-        if was is None:
-            self._make_room(path)
-            flags |= os.O_CREAT | os.O_EXCL
-        file = os.open(self.top + path, flags, rights)
+        file = self._opened(path, was is None)
         try:
             view = memoryview(content)
             while view:
@@ -151,6 +147,16 @@ class _Files:
                 os.utime(file, (now, was.st_mtime + 1))  # some compare whole seconds
         finally:
             os.close(file)
+
+    def _opened(self, path: str, new: bool) -> int:
+        full, flags = self.top + path, os.O_WRONLY | os.O_NOFOLLOW
+        if not new:
+            try:
+                return os.open(full, flags | os.O_TRUNC)
+            except PermissionError:  # another file may take its place
+                os.unlink(full)
+        self._make_room(path)
+        return os.open(full, flags | os.O_CREAT | os.O_EXCL, 0o600)
 
     def link(self, path: str, target: bytes) -> None:
         if self.kind(os.path.dirname(path)) == _REAL:

@@ -211,8 +211,9 @@ class _Place:
             self.fault = said.get(REFUSED) or "no overlay could be made"
         elif FULL in said and outcome.exit:
             self.fault = "the memory for what it writes was full"
-        note = said.get(NOT_STARTED)
-        return outcome._replace(note=note) if note else outcome
+        if why := said.get(NOT_STARTED):
+            return outcome._replace(note=f"cannot start {arguments[0]}: {why}")
+        return outcome
 
     def _facts(self, what: str, arguments: list[str]) -> dict:
         """What inside_overlay.py is told."""
@@ -262,9 +263,9 @@ def _said(report: BinaryIO) -> dict[str, str]:
     return {word: text for word, _, text in (row.partition(": ") for row in rows)}
 
 
-def _mounts(project: str) -> list[str]:
+def _mounts(project: str, table: str = "/proc/self/mountinfo") -> list[str]:
     """What is mounted within a folder: an overlay would hide it."""
-    with open("/proc/self/mountinfo", "rb") as file:
+    with open(table, "rb") as file:
         places = [line.split(b" ")[4] for line in file]
     names = (
         re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), one) for one in places
