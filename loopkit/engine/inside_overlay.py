@@ -35,48 +35,69 @@ _MNT_DETACH, _CLONE_NEWUSER = 2, 0x10000000
 
 # -- files
 
-
-def change(top: str, rows: list[list[str]], what: str, heap: BinaryIO, modes: bool) -> None:
-    """Bring files below `top` to how they were before the work, or empty them; they get a new time,
-    and what Python has compiled of them goes. Nothing behind a link is touched.
-
-    rows: [path, git's mode before the work or "" where there was no such file] · heap: the answers
-    of `git cat-file --batch` for those with a mode, in their order · modes: whether git's mode says
-    who may run a file. Raises OSError.
-    """
-    files = _Files(top)
-    states = [files.cleared(path, what == START and not mode) for path, mode in rows]
-    files.drop_compiled([path for path, _ in rows])
-    if what == START:
-        files.drop_empty({os.path.dirname(path) for path, mode in rows if not mode})
-    for (path, mode), was in zip(rows, states, strict=True):
-        rights = _rights(was, mode if modes else "")
-        if what == EMPTY:
-            if files.kind(os.path.dirname(path)) != _BLOCKED and not files.is_folder(path):
-                files.write(path, b"", rights, was)
-        elif mode:
-            content = _next(heap, path)
-            if mode == _LINK:
-                files.link(path, content)
-            else:
-                files.write(path, content, rights, was)
-
-
 #: What is where a folder should be: one, nothing, a link or a file.
 _REAL, _MISSING, _BLOCKED = "real", "missing", "blocked"
 
 
-class _Files:
-    """Files below a folder, by their paths in it."""
+class Change:
+    """Brings files below a folder to how they were before the work, or empties them; they get a new
+    time, and what Python has compiled of them goes. Nothing behind a link is touched.
 
-    def __init__(self, top: str) -> None:
-        self.top = top + "/"
+    rows: [path, git's mode before the work or "" where there was no such file] · what: START or
+    EMPTY · modes: whether git's mode says who may run a file.
+    """
+
+    def __init__(self, top: str, rows: list[list[str]], what: str, modes: bool) -> None:
+        self.top, self.rows, self.what, self.modes = top + "/", rows, what, modes
         self.kinds = {"": _REAL}
+        self.made = {""}
+        #: (path, mode, content, or None for no file) of what `late` does.
+        self.left: list[tuple[str, str, bytes | None]] = []
 
-    def kind(self, folder: str) -> str:
+    def early(self, heap: BinaryIO, place: str) -> None:
+        """Write to `place` what is a file and stays one; most are. place: the folder itself, or an
+        empty one that covers it from now on · heap: the answers of `git cat-file --batch` for the
+        rows with a mode, in their order. Raises OSError."""
+        for path, mode in self.rows:
+            content: bytes | None = b""
+            if self.what == START:
+                content = _next(heap, path) if mode else None
+            was = self._file(path)
+            if content is None or was is None or self._is_link(mode):
+                self.left.append((path, mode, content))
+                continue
+            full = f"{place}/{path}"
+            if full == self.top + path:
+                os.unlink(full)
+            else:
+                self._make_same(place, os.path.dirname(path))
+            _write(full, content, _rights(was, mode if self.modes else ""), was)
+
+    def late(self) -> None:
+        """Do the rest. Raises OSError."""
+        self.kinds = {"": _REAL}
+        for path, _, _ in self.left:
+            self._clear(path)
+        self._drop_compiled()
+        self._drop_empty(
+            {os.path.dirname(path) for path, _, content in self.left if content is None}
+        )
+        for path, mode, content in self.left:
+            if content is not None and self._has_room(path):
+                full = self.top + path
+                if self._is_link(mode):
+                    os.symlink(content, os.fsencode(full))
+                else:
+                    _write(full, content, _rights(None, mode if self.modes else ""))
+                self._forget(path)
+
+    def _is_link(self, mode: str) -> bool:
+        return mode == _LINK and self.what == START
+
+    def _kind(self, folder: str) -> str:
         """_REAL, _MISSING or _BLOCKED, which all above it has a say in."""
         if folder not in self.kinds:
-            kind = self.kind(os.path.dirname(folder))
+            kind = self._kind(os.path.dirname(folder))
             if kind == _REAL:
                 try:
                     real = stat.S_ISDIR(os.lstat(self.top + folder).st_mode)
@@ -86,43 +107,54 @@ class _Files:
             self.kinds[folder] = kind
         return self.kinds[folder]
 
-    def is_folder(self, path: str) -> bool:
+    def _forget(self, path: str) -> None:
+        """Something else is at this path now."""
+        if path in self.kinds:
+            self.kinds = {"": _REAL}
+
+    def _file(self, path: str) -> os.stat_result | None:
+        """The state of an ordinary file, None where there is none."""
+        if self._kind(os.path.dirname(path)) == _REAL:
+            with contextlib.suppress(FileNotFoundError):
+                state = os.lstat(self.top + path)
+                return state if stat.S_ISREG(state.st_mode) else None
+        return None
+
+    def _make_same(self, place: str, folder: str) -> None:
+        """Make a folder and those above it below `place`, with the permissions that they have."""
+        if folder not in self.made:
+            self._make_same(place, os.path.dirname(folder))
+            os.mkdir(f"{place}/{folder}")
+            os.chmod(f"{place}/{folder}", stat.S_IMODE(os.lstat(self.top + folder).st_mode))
+            self.made.add(folder)
+
+    def _clear(self, path: str) -> None:
+        """Remove what is at a path, except a folder."""
+        if self._kind(os.path.dirname(path)) == _REAL and not self._is_folder(path):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.top + path)
+                self._forget(path)
+
+    def _is_folder(self, path: str) -> bool:
         return os.path.isdir(self.top + path) and not os.path.islink(self.top + path)
 
-    def cleared(self, path: str, gone: bool) -> os.stat_result | None:
-        """The state of an ordinary file, removed if it has to go; anything but a folder is removed
-        at once."""
-        if self.kind(os.path.dirname(path)) != _REAL:
-            return None
-        full = self.top + path
-        try:
-            state = os.lstat(full)
-        except FileNotFoundError:
-            return None
-        regular = stat.S_ISREG(state.st_mode)
-        if not stat.S_ISDIR(state.st_mode) and (gone or not regular):
-            os.unlink(full)
-            if path in self.kinds:  # it was in the way
-                self.kinds = {"": _REAL}
-        return state if regular else None
-
-    def drop_compiled(self, paths: list[str]) -> None:
+    def _drop_compiled(self) -> None:
         """Remove what Python has compiled of these modules: its time may agree."""
         modules: dict[str, set[str]] = {}
-        for path in paths:
+        for path, _ in self.rows:
             folder, _, name = path.rpartition("/")
-            if name.endswith(".py") and self.kind(folder) == _REAL:
+            if name.endswith(".py") and self._kind(folder) == _REAL:
                 modules.setdefault(folder, set()).add(name[:-3])
         for folder, names in modules.items():
             for place in (folder, f"{folder}/__pycache__".lstrip("/")):
-                for entry in os.listdir(self.top + place) if self.kind(place) == _REAL else ():
+                for entry in os.listdir(self.top + place) if self._kind(place) == _REAL else ():
                     if entry.endswith(".pyc") and entry.partition(".")[0] in names:
                         os.unlink(f"{self.top}{place}/{entry}")
 
-    def drop_empty(self, folders: set[str]) -> None:
+    def _drop_empty(self, folders: set[str]) -> None:
         """Remove folders that hold no file any more, and those above."""
         for folder in folders:
-            while folder and self.kind(folder) != _BLOCKED:
+            while folder and self._kind(folder) != _BLOCKED:
                 with contextlib.suppress(OSError):
                     os.rmdir(f"{self.top}{folder}/__pycache__")
                 try:
@@ -134,49 +166,23 @@ class _Files:
                 folder = os.path.dirname(folder)
         self.kinds = {"": _REAL}
 
-    def write(self, path: str, content: bytes, rights: int, was: os.stat_result | None) -> None:
-        """was: the state of the file that is there."""
-        file = self._opened(path, was is None)
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(file, view) :]
-            if was is None or rights != stat.S_IMODE(was.st_mode):
-                os.fchmod(file, rights)
-            if was is not None and was.st_mtime >= int(now := time.time()):
-                os.utime(file, (now, was.st_mtime + 1))  # some compare whole seconds
-        finally:
-            os.close(file)
-
-    def _opened(self, path: str, new: bool) -> int:
-        full, flags = self.top + path, os.O_WRONLY | os.O_NOFOLLOW
-        if not new:
-            try:
-                return os.open(full, flags | os.O_TRUNC)
-            except PermissionError:  # another file may take its place
-                os.unlink(full)
-        self._make_room(path)
-        return os.open(full, flags | os.O_CREAT | os.O_EXCL, 0o600)
-
-    def link(self, path: str, target: bytes) -> None:
-        if self.kind(os.path.dirname(path)) == _REAL:
-            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-                os.unlink(self.top + path)
-        self._make_room(path)
-        os.symlink(target, os.fsencode(self.top + path))
-
-    def _make_room(self, path: str) -> None:
-        """Make the folders above a path, and remove one in its place: git knows nothing in it."""
+    def _has_room(self, path: str) -> bool:
+        """Make the folders above a path, and remove one in its place: git knows nothing in it.
+        Where something is in the way, it is not to be emptied."""
         folder = os.path.dirname(path)
-        if self.kind(folder) == _BLOCKED:
+        kind, taken = self._kind(folder), self._is_folder(path)
+        if self.what == EMPTY and (kind == _BLOCKED or taken):
+            return False
+        if kind == _BLOCKED:
             raise OSError(errno.ENOTDIR, "a link or a file is in its way", path)
-        if self.kind(folder) == _MISSING:
+        if kind == _MISSING:
             os.makedirs(self.top + folder)
             self.kinds = {"": _REAL}
-        if self.is_folder(path):
+        if taken:
             import shutil
 
             shutil.rmtree(self.top + path)
+        return True
 
 
 def _next(heap: BinaryIO, path: str) -> bytes:
@@ -196,6 +202,20 @@ def _rights(was: os.stat_result | None, mode: str) -> int:
     return rights | (rights & 0o444) >> 2 if mode == _RUN else rights & ~0o111
 
 
+def _write(full: str, content: bytes, rights: int, was: os.stat_result | None = None) -> None:
+    """was: the state of the file that was there."""
+    file = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(file, view) :]
+        os.fchmod(file, rights)
+        if was is not None and was.st_mtime >= int(now := time.time()):
+            os.utime(file, (now, was.st_mtime + 1))  # some compare whole seconds
+    finally:
+        os.close(file)
+
+
 # -- the namespaces
 
 
@@ -206,24 +226,29 @@ def _system(function: str, *arguments: object) -> None:
         raise OSError(number, f"{function}: {os.strerror(number)}")
 
 
-def _cover(size: str) -> int:
-    """Mount an overlay over the current folder; gives a descriptor of the memory behind it, which
-    lies nowhere in the tree then."""
-    place = "/proc"  # a folder that is there and will be there again
-    _system("mount", b"tmpfs", place.encode(), b"tmpfs", 0, f"size={size},mode=700".encode())
-    upper, work = f"{place}/upper", f"{place}/work"
-    os.mkdir(upper)
-    os.mkdir(work)
-    os.chmod(upper, stat.S_IMODE(os.stat(".").st_mode))
+#: A folder that is there, and will be there again.
+_PLACE = "/proc"
+_UPPER, _WORK = f"{_PLACE}/upper", f"{_PLACE}/work"
+
+
+def _make_layers(size: str) -> int:
+    """Make in memory what an overlay over the current folder needs; gives a descriptor of it."""
+    _system("mount", b"tmpfs", _PLACE.encode(), b"tmpfs", 0, f"size={size},mode=700".encode())
+    os.mkdir(_UPPER)
+    os.mkdir(_WORK)
+    os.chmod(_UPPER, stat.S_IMODE(os.stat(".").st_mode))
     try:
-        os.setxattr(upper, "user.loopkit", b"")
+        os.setxattr(_UPPER, "user.loopkit", b"")
     except OSError:  # a folder that was deleted could not be made again
         raise OSError(errno.ENOTSUP, "the kernel is older than 6.6") from None
-    options = f"lowerdir=.,upperdir={upper},workdir={work},userxattr".encode()
+    return os.open(_PLACE, os.O_RDONLY)
+
+
+def _cover() -> None:
+    """Mount the overlay over the current folder; its layers lie nowhere in the tree then."""
+    options = f"lowerdir=.,upperdir={_UPPER},workdir={_WORK},userxattr".encode()
     _system("mount", b"overlay", b".", b"overlay", 0, options)
-    memory = os.open(place, os.O_RDONLY)
-    _system("umount2", place.encode(), _MNT_DETACH)
-    return memory
+    _system("umount2", _PLACE.encode(), _MNT_DETACH)
 
 
 def _is_full(memory: int) -> bool:
@@ -296,16 +321,19 @@ def _end(child: int, memory: int, report: IO[bytes]) -> int:
 
 
 def main(path: str) -> int:
-    """path: a file with a line of JSON, and after it the heap of `change`."""
+    """path: a file with a line of JSON, and after it the heap of `Change.early`."""
     with open(path, "rb") as spec:
         facts = json.loads(spec.readline())
         report = open(facts["report"], "wb", buffering=0)  # noqa: SIM115  # until the end
         os.unlink(facts["report"])  # only loopkit, which has it open, reads it
         try:
             os.chdir(facts["project"])
-            memory = _cover(facts["size"])
+            memory = _make_layers(facts["size"])
+            change = Change(".", facts["rows"], facts["what"], facts["modes"])
+            change.early(spec, _UPPER)
+            _cover()
             os.chdir(facts["project"])
-            change(".", facts["rows"], facts["what"], spec, facts["modes"])
+            change.late()
             os.makedirs(facts["folder"], exist_ok=True)
             os.chdir(facts["folder"])
         except OSError as error:

@@ -20,7 +20,7 @@ from ..core.evidence import command
 from . import inside_overlay
 from .checkpoints import snapshot
 from .git import LONG_SECONDS, GitFault, Unavailable, git, repository
-from .inside_overlay import BEGUN, EMPTY, FULL, NOT_STARTED, REFUSED, START
+from .inside_overlay import BEGUN, EMPTY, FULL, NOT_STARTED, REFUSED, START, Change
 from .process import Outcome, logged, run
 from .restoring import obeys_modes
 from .scratch import Scratch, folder_of_ours, scratch, stage
@@ -133,7 +133,7 @@ def _runs(
 
 class _Place:
     """Where the runs are: each in an overlay of its own, or in a copy. refusal: why in a copy ·
-    fault: why the last run says nothing · rows: what is taken away, as `change` has it."""
+    fault: why the last run says nothing · rows: what is taken away, as `Change` has it."""
 
     def __init__(self, own: str, project: str, folder: str, environment: dict) -> None:
         self.own, self.project, self.environment = own, project, environment
@@ -231,7 +231,7 @@ class _Place:
         }
 
     def _pour(self, what: str, file: BinaryIO) -> None:
-        """Append how the changed files were, as `change` reads it."""
+        """Append how the changed files were, as `Change` reads it."""
         if what == START and self.objects:
             feed = "\n".join(self.objects).encode() + b"\n"
             options = {"given": feed, "seconds": LONG_SECONDS, "output": file}
@@ -254,7 +254,9 @@ class _Place:
             with tempfile.TemporaryFile() as heap:
                 self._pour(what, heap)
                 heap.seek(0)
-                inside_overlay.change(top, self.rows, what, heap, self.modes)
+                change = Change(top, self.rows, what, self.modes)
+                change.early(heap, top)
+                change.late()
 
 
 def _said(report: BinaryIO) -> dict[str, str]:

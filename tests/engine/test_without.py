@@ -269,8 +269,12 @@ def test_no_time_left(project: Project) -> None:
 # -- files
 
 
-def brought(folder: Path, rows: list, what: str = inside_overlay.START, heap: bytes = b"") -> None:
-    inside_overlay.change(str(folder), rows, what, io.BytesIO(heap), True)
+def brought(
+    folder: Path, rows: list, what: str = "start", heap: bytes = b"", modes: bool = True
+) -> None:
+    change = inside_overlay.Change(str(folder), rows, what, modes)
+    change.early(io.BytesIO(heap), str(folder))
+    change.late()
 
 
 def test_what_is_taken_back_is_younger_in_whole_seconds(tmp_path: Path) -> None:
@@ -288,9 +292,7 @@ def test_permissions_stay_but_for_the_right_to_run(tmp_path: Path) -> None:
     file.chmod(0o640)
     brought(tmp_path, [["file", "100755"]], heap=b"id blob 3\nold\n")
     assert file.stat().st_mode & 0o777 == 0o750
-    inside_overlay.change(
-        str(tmp_path), [["file", "100644"]], "start", io.BytesIO(b"id blob 0\n\n"), False
-    )
+    brought(tmp_path, [["file", "100644"]], heap=b"id blob 0\n\n", modes=False)
     assert file.stat().st_mode & 0o777 == 0o750
 
 
@@ -309,7 +311,7 @@ def test_nothing_behind_a_link_is_touched(tmp_path: Path) -> None:
     (outside / "file").write_text("mine")
     (top / "folder").symlink_to(outside)
     brought(top, [["folder/file", ""]])
-    brought(top, [["folder/file", "100644"]], inside_overlay.EMPTY)
+    brought(top, [["folder/file", "100644"]], "empty")
     with pytest.raises(OSError, match="in its way"):
         brought(top, [["folder/file", "100644"]], heap=b"id blob 3\nold\n")
     assert (outside / "file").read_text() == "mine"
