@@ -298,14 +298,29 @@ def verify(
     """
     seen = {path: digest.of(project, path) for path in files}
     commit = digest.head(project, environment)
+
+    def begin(arguments: list[str], log: str) -> Outcome:
+        return run(arguments, work, log, seconds, environment)
+
+    return {**logged(folder, target, line, begin), "head": commit, "files": seen}
+
+
+def logged(
+    folder: str, target: str, line: str, begin: Callable[[list[str], str], Outcome], about: str = ""
+) -> dict:
+    """What `verify` gives of a run, without files and commit. begin(arguments, log) runs them and
+    appends what they print to the log · about: what to know of the run, at the log's head."""
     log = os.path.join(folder, "evidence")
     try:
         atomic.check_inside(folder, log)
         os.makedirs(log, exist_ok=True)
         relative, log = _new_log(folder, target)
         with open(log, "wb") as file:
-            file.write(f"$ {tables.masks().masked(line)}\n".encode("utf-8", "surrogateescape"))
-        outcome = run(command.split(line), work, log, seconds, environment)
+            head = f"[{about}]\n" if about else ""
+            file.write(
+                f"{head}$ {tables.masks().masked(line)}\n".encode("utf-8", "surrogateescape")
+            )
+        outcome = begin(command.split(line), log)
         note = f"; {outcome.note}" if outcome.note else ""
         with open(log, "ab") as file:
             ending = f"\n[exit {outcome.exit} in {outcome.seconds:.1f} s{note}]\n"
@@ -321,8 +336,6 @@ def verify(
         "log": relative,
         "seconds": round(outcome.seconds, 3),
         "note": outcome.note,
-        "head": commit,
-        "files": seen,
         "output": output,
         "signature": mark,
     }

@@ -65,7 +65,7 @@ def restore(
         with stage(repo) as folder:
             object_ids = [row.new for row in plan.rows if row.status != "D"]
             extracted = _extracted(project, folder, object_ids, env)
-            acting = _Restoring(repo.project, _obeys_modes(repo, env))
+            acting = _Restoring(repo.project, obeys_modes(repo, env))
             acting.left += left
             return acting.run(plan.rows, extracted)
     except OSError as error:
@@ -142,7 +142,7 @@ def _with_rules(run: Scratch, name: str, rules: dict[str, str]) -> Scratch:
 # -- carrying it out
 
 
-def _obeys_modes(repo: Repository, env: dict) -> bool:
+def obeys_modes(repo: Repository, env: dict) -> bool:
     answer = git(repo.top, env, "config --type=bool core.fileMode", answers=(0, 1, 128))
     return answer.strip() != b"false"
 

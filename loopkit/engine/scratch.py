@@ -77,14 +77,21 @@ def scratch(repo: git.Repository, env: dict, settings: dict | None = None) -> It
 
 @contextlib.contextmanager
 def stage(repo: git.Repository) -> Iterator[str]:
-    """An empty folder in the git folder; what a process that died left there is removed first."""
+    """An empty folder in the git folder."""
+    with folder_of_ours(repo.folder, PREFIX) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def folder_of_ours(place: str, prefix: str) -> Iterator[str]:
+    """An empty folder; what a process that died left there under this prefix is removed first."""
     with contextlib.suppress(OSError):
-        for name in os.listdir(repo.folder):
-            path = os.path.join(repo.folder, name)
-            age = abs(time.time() - os.lstat(path).st_mtime)
-            if name.startswith(PREFIX) and age > _LEFT_BEHIND:
-                shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory("", PREFIX, repo.folder, ignore_cleanup_errors=True) as folder:
+        for name in os.listdir(place):
+            if name.startswith(prefix):
+                path = os.path.join(place, name)
+                if abs(time.time() - os.lstat(path).st_mtime) > _LEFT_BEHIND:
+                    shutil.rmtree(path, ignore_errors=True)
+    with tempfile.TemporaryDirectory("", prefix, place, ignore_cleanup_errors=True) as folder:
         yield folder
 
 

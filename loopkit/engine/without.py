@@ -1,0 +1,276 @@
+"""Does a check need the work? It runs with the work and without it, never in the real tree.
+
+On Linux each run has an overlay over the project's own path (inside_overlay.py); where none can be
+made, a copy of the tree elsewhere. What a check writes there is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from typing import BinaryIO, NamedTuple
+
+from ..core.evidence import command
+from . import inside_overlay
+from .checkpoints import snapshot
+from .git import LONG_SECONDS, GitFault, Unavailable, git, repository
+from .inside_overlay import BEGUN, EMPTY, FULL, NOT_STARTED, REFUSED, START, Change
+from .process import Outcome, logged, run
+from .restoring import obeys_modes
+from .scratch import Scratch, folder_of_ours, scratch, stage
+from .trees import MODULE
+
+#: It passes with the work and fails without; it passes without as well; it could not be found out.
+RED, GREEN, NOT_TRIED = "red", "green", "not tried"
+#: How much memory an overlay may take, as tmpfs has it.
+SIZE = "50%"
+#: Where unshare is looked for: a project's own folders on the PATH are none of it.
+PROGRAMS = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/current-system/sw/bin"
+#: What names of copies begin with.
+_COPY = "loopkit-without-"
+#: The runs in their order: what becomes of the changed files, and what the log says of it.
+_RUNS = (
+    ("", "with the work, apart from the real tree"),
+    (START, "without the work"),
+    (EMPTY, "with the changed files emptied"),
+)
+#: {project: why no overlay can be made over it, or ""}, found out once.
+_refusals: dict[str, str] = {}
+
+
+class Tried(NamedTuple):
+    """with_work, without, emptied: what `process.logged` gives of each run, None where there was
+    none · word: RED, GREEN or NOT_TRIED · why: of NOT_TRIED, in a few plain words."""
+
+    with_work: dict | None
+    without: dict | None
+    emptied: dict | None
+    word: str
+    why: str = ""
+
+
+def tried(
+    project: str,
+    folder: str,
+    changed: Iterable[str],
+    start: str,
+    line: str,
+    seconds: float,
+    environment: dict,
+    until: float,
+    loop: str | None = None,
+    target: str = "check",
+) -> Tried:
+    """Run a check with the work; then without it; where it passes even then, with the changed files
+    emptied, which tells whether it looks at this tree at all. Each run begins with the tree as it
+    is: what one wrote cannot answer in the next.
+
+    project: its root, which the overlay covers · folder: where the check runs · changed: paths that
+    are taken away · start: the project's tree before the work, or the commit of a checkpoint ·
+    seconds: the check's limit · until: when all must have ended, by `time.monotonic` · loop: the
+    folder that keeps the logs, `evidence/<target>-<number>.log`; without it they go.
+
+    Raises UsageFault for a line that cannot be split, Damaged where no log can be written.
+    """
+    command.split(line)
+    outcomes: list[dict] = []
+    try:
+        repo = repository(project, environment)
+        with stage(repo) as own:
+            place = _Place(own, repo.project, os.path.join(project, folder), environment)
+            place.changed(changed, start, obeys_modes(repo, environment))
+            word, why = _runs(place, outcomes, line, seconds, until, loop or own, target)
+    except (Unavailable, GitFault) as error:
+        word, why = NOT_TRIED, error.what
+    except OSError as error:
+        word, why = NOT_TRIED, f"{error.filename}: {error.strerror}"
+    first, second, third, *_ = *outcomes, None, None, None
+    return Tried(first, second, third, word, why)
+
+
+def _runs(
+    place: _Place,
+    outcomes: list[dict],
+    line: str,
+    seconds: float,
+    until: float,
+    logs: str,
+    target: str,
+) -> tuple[str, str]:
+    """(word, why); each run's outcome is added to `outcomes`."""
+    where = f" (in a copy of the tree: {place.refusal})" if place.refusal else ""
+    for what, about in _RUNS:
+        left = until - time.monotonic()
+        if left <= 0:
+            return NOT_TRIED, "no time is left" + where
+
+        def begin(arguments: list[str], log: str, what: str = what, left: float = left) -> Outcome:
+            return place.run(what, arguments, log, min(seconds, left))
+
+        outcome = logged(logs, target, line, begin, about)
+        outcomes.append(outcome)
+        if outcome["exit"] == 124 and left < seconds:
+            place.fault = "no time is left"
+        passed = outcome["passed"]
+        if place.fault:
+            return NOT_TRIED, place.fault + where
+        if not what and not passed:
+            return NOT_TRIED, "it does not pass apart from the real tree" + where
+        if not what and not place.rows:
+            return NOT_TRIED, "there is nothing to take away"
+        if what == START and not passed:
+            return RED, ""
+        if what == EMPTY and passed:
+            return NOT_TRIED, "it passes with emptied files too: it does not look at them" + where
+    return GREEN, ""
+
+
+class _Place:
+    """Where the runs are: each in an overlay of its own, or in a copy. refusal: why in a copy ·
+    fault: why the last run says nothing · rows: what is taken away, as `Change` has it."""
+
+    def __init__(self, own: str, project: str, folder: str, environment: dict) -> None:
+        self.own, self.project, self.environment = own, project, environment
+        self.folder = os.path.relpath(os.path.realpath(folder), project)
+        self.rows: list[list[str]] = []
+        self.objects: list[str] = []
+        self.fault, self.tree, self.modes = "", "", True
+        if project not in _refusals:
+            _refusals[project] = self._refused()
+        self.refusal = _refusals[project]
+
+    def changed(self, paths: Iterable[str], start: str, modes: bool) -> None:
+        """Which paths are taken away, and how they were."""
+        self.modes = modes
+        listed = git(self.project, self.environment, "ls-tree -r -z --full-tree", start)
+        held = {}
+        for row in listed.split(b"\0")[:-1]:
+            facts, _, path = row.partition(b"\t")
+            mode, _, object_id = facts.decode("ascii").split(" ")
+            held[os.fsdecode(path)] = mode, object_id
+        gone = ("", "")
+        known = [(path, *held.get(path, gone)) for path in sorted(set(paths))]
+        known = [row for row in known if row[1] != MODULE]
+        self.rows = [[path, mode] for path, mode, _ in known]
+        self.objects = [object_id for _, _, object_id in known if object_id]
+
+    def run(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:
+        """Run the check, with its files as they are, or `what` becomes of the changed ones."""
+        self.fault = ""
+        if not self.refusal:
+            return self._in_overlay(what, arguments, log, seconds)
+        with folder_of_ours(tempfile.gettempdir(), _COPY) as top:
+            try:
+                self._copy(what, top)
+                folder = os.path.join(top, self.folder)
+                os.makedirs(folder, exist_ok=True)
+            except OSError as error:
+                self.fault = f"{error.filename}: {error.strerror}"
+                return Outcome(126, 0.0, self.fault)
+            return run(arguments, folder, log, seconds, self.environment)
+
+    # -- overlays
+
+    def _refused(self) -> str:
+        """Why no overlay can be made over the project, or ""."""
+        if sys.platform != "linux":
+            return "overlays are known on Linux only"
+        if self._unshare() is None:
+            return "there is no unshare"
+        if inside := _mounts(self.project):
+            return f"{inside[0]} is mounted in the project"
+        log = os.path.join(self.own, "probe")
+        if not self._in_overlay("", [], log, 60).exit:
+            return ""
+        with open(log, encoding="utf-8", errors="replace") as file:
+            return " ".join(file.read().split())[-200:] or self.fault
+
+    def _unshare(self) -> str | None:
+        return shutil.which("unshare", path=PROGRAMS)
+
+    def _in_overlay(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:
+        spec, told = os.path.join(self.own, "spec"), os.path.join(self.own, "report")
+        with open(spec, "wb") as file:
+            facts = self._facts(what, arguments) | {"report": told}
+            file.write(json.dumps(facts).encode() + b"\n")
+            file.flush()
+            self._pour(what, file)
+        options = ("-Urmp", "--fork", "--kill-child=KILL", "--mount-proc", "--")
+        program = (sys.executable, "-I", "-S", inside_overlay.__file__, spec)
+        with open(told, "w+b") as report:
+            words = [self._unshare() or "unshare", *options, *program]
+            outcome = run(words, self.project, log, seconds, self.environment)
+            said = _said(report)
+        if REFUSED in said or BEGUN not in said and outcome.exit != 124:
+            self.fault = said.get(REFUSED) or "no overlay could be made"
+        elif FULL in said and outcome.exit:
+            self.fault = "the memory for what it writes was full"
+        if why := said.get(NOT_STARTED):
+            return outcome._replace(note=f"cannot start {arguments[0]}: {why}")
+        return outcome
+
+    def _facts(self, what: str, arguments: list[str]) -> dict:
+        """What inside_overlay.py is told."""
+        return {
+            "project": self.project,
+            "folder": self.folder,
+            "arguments": arguments,
+            "rows": self.rows if what else [],
+            "what": what,
+            "modes": self.modes,
+            "size": SIZE,
+            "uid": os.geteuid(),
+            "gid": os.getegid(),
+            "locale": self.environment.get("LC_CTYPE"),
+        }
+
+    def _pour(self, what: str, file: BinaryIO) -> None:
+        """Append how the changed files were, as `Change` reads it."""
+        if what == START and self.objects:
+            feed = "\n".join(self.objects).encode() + b"\n"
+            options = {"given": feed, "seconds": LONG_SECONDS, "output": file}
+            git(self.project, self.environment, "cat-file --batch", **options)
+
+    # -- copies
+
+    def _copy(self, what: str, top: str) -> None:
+        """Write the tree as it is into an empty folder, without filters, and change its files."""
+        if not self.tree:
+            self.tree = snapshot(self.project, self.environment).tree
+        repo = repository(self.project, self.environment)
+        with scratch(repo, self.environment) as run_git:
+            index = os.path.join(run_git.folder, "copy")
+            variables = {**run_git.env, "GIT_WORK_TREE": top, "GIT_INDEX_FILE": index}
+            fill = Scratch(run_git.folder, top, variables)
+            fill("read-tree", self.tree)
+            fill("checkout-index -a -q", seconds=LONG_SECONDS)
+        if what:
+            with tempfile.TemporaryFile() as heap:
+                self._pour(what, heap)
+                heap.seek(0)
+                change = Change(top, self.rows, what, self.modes)
+                change.early(heap, top)
+                change.late()
+
+
+def _said(report: BinaryIO) -> dict[str, str]:
+    """{word: text} of what was reported from inside."""
+    rows = report.read().decode("utf-8", "replace").splitlines()
+    return {word: text for word, _, text in (row.partition(": ") for row in rows)}
+
+
+def _mounts(project: str, table: str = "/proc/self/mountinfo") -> list[str]:
+    """What is mounted within a folder: an overlay would hide it."""
+    with open(table, "rb") as file:
+        places = [line.split(b" ")[4] for line in file]
+    names = (
+        re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), one) for one in places
+    )
+    above = os.path.join(os.fsencode(project), b"")
+    return [os.fsdecode(name) for name in names if name.startswith(above)]
