@@ -108,13 +108,15 @@ def _mark(full: str) -> str:
 
 
 def compared(before: dict, now: dict) -> list[str]:
-    """Names of what differs between two listings of ignored files, in the folders of both."""
+    """Names of what differs between two listings of ignored files, in the folders of both. A folder
+    that git no longer names may only hold something else by now."""
     return [
         folder + name
         for folder in now
         if type(before.get(folder)) is dict
         for name in {*before[folder], *now[folder]}
         if before[folder].get(name) != now[folder].get(name)
+        and (folder or name in now[folder] or not name.endswith("/"))
     ]
 
 
