@@ -105,8 +105,11 @@ def _unchanged(found: loops.View, name: str, value: object) -> str:
     rows = value if type(value) is dict else {}
     named = rows.get("files_modified", rows.get("filesModified"))
     home = folder(found)
-    began = _changed_at(os.path.join(home, prompts.FOLDER, name + ".md"))
-    if type(named) is not list or not began:
+    if type(named) is not list:
+        return ""
+    try:
+        began = os.stat(os.path.join(home, prompts.FOLDER, name + ".md")).st_mtime
+    except OSError:
         return ""
     tops, trees = [found.session.project or os.path.dirname(found.root)], _folders(home)
     for path in [one for one in named[:MOST_NAMED] if type(one) is str]:
