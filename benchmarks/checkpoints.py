@@ -44,7 +44,7 @@ def made(project: Path, environment: dict[str, str]) -> None:
 
 def keep(loop: Loop, project: str, environment: dict[str, str]) -> None:
     """One checkpoint, as `loopkit checkpoint` makes it."""
-    lines, newest = loop.state.lines, loop.state.checkpoints.checkpoints[-1:]
+    lines, newest = loop.state.lines, loop.state.checkpoints.rows[-1:]
     snapshot = checkpoints.snapshot(
         project, environment, [loop.root], newest[0].plain if newest else None
     )
@@ -120,7 +120,7 @@ def main() -> int:
                 began = time.perf_counter()
                 acts[which]()
                 taken[which].append(time.perf_counter() - began)
-        trees = [one.tree for one in old.loop.state.checkpoints.checkpoints]
+        trees = [one.tree for one in old.loop.state.checkpoints.rows]
         assert len(set(trees)) == len(trees) == count
     last, first, late, early = (statistics.median(times) for times in taken)
     _measure.head(

@@ -6,6 +6,7 @@ import os
 import re
 from collections import namedtuple
 
+from ..core.journal.parts import Changed
 from .git import LONG_SECONDS, GitFault, Repository, Unavailable, git, paths, repository, word
 from .scratch import scratch
 
@@ -15,6 +16,10 @@ Merged = namedtuple("Merged", "tree conflicts")
 MERGES = (2, 38)
 #: One path of two trees: status A, M, T or D, modes and object ids before and after.
 Difference = namedtuple("Difference", "status old_mode old mode new path")
+#: row: a Changed · mark: what the file holds now, "" where it is gone.
+Measured = namedtuple("Measured", "row mark")
+#: Files that came and went, above which none is taken for a renamed one.
+MOST_RENAMES = 400
 
 #: Modes of git: a symbolic link, a repository, a file that may be run.
 LINK, MODULE, RUN = "120000", "160000", "100755"
@@ -33,12 +38,31 @@ def changed(project: str, before: str, after: str, env: dict) -> list[tuple[str,
     return [(row.status, row.path) for row in differences(project, before, after, env)]
 
 
-def size(project: str, before: str, after: str, env: dict) -> tuple[int, int]:
-    """(files, lines added or taken away) between two trees or commits; a binary file counts as one
-    line. Raises Unavailable, GitFault, Late."""
-    output = git(project, env, "diff-tree -r --numstat --no-renames", before, after)
-    rows = [row.split(b"\t")[:2] for row in output.splitlines() if b"\t" in row]
-    return len(rows), sum(sum(map(int, row)) if row[0].isdigit() else 1 for row in rows)
+def measured(project: str, before: str, after: str, env: dict) -> list[Measured]:
+    """What differs between two trees, submodules apart, ordered by path. Raises Unavailable,
+    GitFault, Late."""
+    if before == after:
+        return []
+    command = f"diff-tree -r -z --raw --numstat -M -l{MOST_RENAMES} --no-abbrev --no-textconv"
+    output = git(project, env, command, before, after, seconds=LONG_SECONDS)
+    tokens = iter(output.split(b"\0"))
+    rows: dict[bytes, list] = {}
+    for token in tokens:
+        if token.startswith(b":"):
+            old_mode, mode, _, new, status = token.decode("ascii").lstrip(":").split(" ")
+            was = next(tokens) if status[0] == "R" else b""
+            path = next(tokens)
+            if MODULE not in (old_mode, mode):
+                mark = "" if status == "D" else f"{mode[-3:]}:{new}"
+                rows[path] = [os.fsdecode(path), status[0], None, None, os.fsdecode(was), mark]
+        elif token:
+            added, removed, path = token.split(b"\t", 2)
+            if not path:  # of a renamed file both names follow
+                next(tokens)
+                path = next(tokens)
+            if path in rows and added.isdigit():
+                rows[path][2:4] = int(added), int(removed)
+    return [Measured(Changed(*row[:5]), row[5]) for _, row in sorted(rows.items())]
 
 
 def tree_of(project: str, commit: str, env: dict) -> str:
@@ -75,6 +99,21 @@ def committed(project: str, before: str | None, after: str, env: dict) -> set[st
     if before is None or not _exists(project, before, env):
         return set(paths(git(project, env, "ls-tree -r -z --name-only --full-tree", tree)))
     return {path for _, path in changed(project, tree_of(project, before, env), tree, env)}
+
+
+def with_paths(project: str, tree: str, source: str, names: list[str], env: dict) -> str:
+    """The tree `tree` with these paths as `source` has them, or without them."""
+    repo = repository(project, env)
+    with scratch(repo, env) as run:
+        run("read-tree", tree)
+        index = b"".join(b"0 %s\t%s\0" % (b"0" * len(tree), os.fsencode(name)) for name in names)
+        for row in git(project, env, "ls-tree -r -z --full-tree", source).split(b"\0")[:-1]:
+            head, _, name = row.partition(b"\t")
+            if os.fsdecode(name) in names:
+                mode, _, object_id = head.split(b" ")
+                index += b"%s %s 0\t%s\0" % (mode, object_id, name)
+        run("update-index -z --index-info", given=index)
+        return word(run("write-tree --missing-ok"))
 
 
 def check_there(project: str, tree: str, number: int, env: dict) -> None:

@@ -4,6 +4,7 @@ one that does not fit goes back to whoever gave it."""
 from __future__ import annotations
 
 import os
+import stat
 
 from ..core.journal import clock
 from ..store import answers, looks, prompts
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Characters of an answer that are kept.
 LONGEST = 1_000_000
+#: Files named by an answer that are looked at.
+MOST_NAMED = 40
 
 
 def handle(call: Call) -> dict | None:
@@ -72,11 +75,12 @@ def take(
         from ..core.plan import schema as rules
 
         value, fault = rules.found(text, schema), rules.unfit(text, schema)
+    wrong = fault or _unchanged(found, name, value)
     count = answers.held(home, name)
-    if fault and not last and count < answers.MOST_HELD and not answers.given(home, name):
+    if wrong and not last and count < answers.MOST_HELD and not answers.given(home, name):
         answers.hold(home, name)
         return (
-            f"This answer does not fit: {fault}. Answer again with all of it: one JSON object in "
+            f"This answer does not fit: {wrong}. Answer again with all of it: one JSON object in "
             "the form that your prompt asks for."
         )
     row = {
@@ -93,6 +97,44 @@ def take(
     }
     answers.write(home, name, row)
     return ""
+
+
+def _unchanged(found: loops.View, name: str, value: object) -> str:
+    """What is wrong where an answer names files as changed that have not been touched since its
+    agent was dispatched; a file that is not there may have been deleted."""
+    rows = value if type(value) is dict else {}
+    named = rows.get("files_modified", rows.get("filesModified"))
+    home = folder(found)
+    if type(named) is not list:
+        return ""
+    try:
+        began = os.stat(os.path.join(home, prompts.FOLDER, name + ".md")).st_mtime
+    except OSError:
+        return ""
+    tops, trees = [found.session.project or os.path.dirname(found.root)], _folders(home)
+    for path in [one for one in named[:MOST_NAMED] if type(one) is str]:
+        times = [_changed_at(os.path.join(top, path)) for top in tops + trees]
+        if any(times) and max(times) < began - 1:
+            return f"files_modified names {path[:200]}, which has not changed since you began"
+    return ""
+
+
+def _folders(home: str) -> list:
+    """The worktrees of a loop's tasks."""
+    home = os.path.join(home, "worktrees")
+    try:
+        return [os.path.join(home, name) for name in os.listdir(home)]
+    except OSError:
+        return []
+
+
+def _changed_at(path: str) -> float:
+    """When a file was changed or moved last; 0 for what is no file."""
+    try:
+        state = os.lstat(path)
+    except (OSError, ValueError):
+        return 0
+    return 0 if stat.S_ISDIR(state.st_mode) else state.st_ctime
 
 
 def ended(call: Call, found: loops.View, name: str, path: str) -> None:

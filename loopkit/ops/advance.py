@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .. import replies
+from ..core.evidence import changes
 from ..core.evidence import consent as rules
 from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
@@ -16,7 +17,6 @@ from ..core.plan import events
 from ..core.review import review
 from ..core.steps import context, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
-from ..engine import trees
 from ..engine.agents import DONE, EMPTY, Answer
 from ..store import answers, looks, place, prompts, transcript
 from ..store.loop import unwritable
@@ -33,9 +33,6 @@ SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
-#: Changed lines of one file up to which one agent carries all views of a thorough review; changed
-#: lines above which each view has an agent of its own.
-SMALL, LARGE = 60, 400
 
 
 def advance(workspace: Workspace, before: str = "") -> Result:
@@ -98,6 +95,7 @@ class _Run:
                     self.lines.append(f"the loop is {loop.state.session.status.replace('_', ' ')}")
                 return self._result(loop)
             steps = self.driver.due()
+            self.lines, self.driver.told = [*self.lines, *self.driver.told], []
             if self._take(loop, steps):
                 continue
             programs = [one for one in steps if KINDS[one.kind].who == PROGRAM]
@@ -280,7 +278,7 @@ class _Run:
         if not _reviewers(loop.state):
             rows = reviews.of_thorough(loop.state)
             names = [one.name for one, _, _ in rows]
-            count = _agents_for(self.workspace, loop, len(names))
+            count = review.agents_for(changes.of_wave(loop.state, None), len(names))
             self.workspace.change(loop, _review_asked, names, count)
         return _reviewers(loop.state)
 
@@ -303,18 +301,6 @@ def _reviewers(state: LoopState) -> list[Step]:
     if asked is None or not review.with_experts(state):
         return []
     return [Step(kinds.THOROUGH_REVIEW, n, "review") for n in range(1, asked["agents"] + 1)]
-
-
-def _agents_for(workspace: Workspace, loop: Loop, views: int) -> int:
-    """How many agents carry these views, by the size of what was changed."""
-    made = [one.sha for one in loop.state.checkpoints.rows]
-    try:
-        files, lines = trees.size(workspace.project, made[0], made[-1], workspace.environment)
-    except (LoopError, IndexError):  # without git nobody knows
-        return views
-    if files <= 1 and lines <= SMALL:
-        return 1
-    return views if lines > LARGE else min(2, views)
 
 
 def _views(state: LoopState, step: Step) -> list[str]:

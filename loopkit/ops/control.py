@@ -62,8 +62,18 @@ def answer(workspace: Workspace, text: str) -> Result:
     if not text.strip():
         raise UsageFault("the answer is empty", 'loopkit answer "<what the person said>"')
     question = prose.clean(str(loop.state.session.question), 200)
-    workspace.change(loop, resumption.answered, text)
-    return Result(loop, f"answered: {question}: {prose.clean(text, 300)}").going_on()
+    changes = workspace.change(loop, resumption.answered, text)
+    lines = [f"answered: {question}: {prose.clean(text, 300)}", put_back(workspace, loop, changes)]
+    return Result(loop, "\n".join(filter(None, lines))).going_on()
+
+
+def put_back(workspace: Workspace, loop: Loop, changes: list) -> str:
+    """What an answer about files that must not change brings."""
+    if "watched_settled" not in dict(changes):
+        return ""
+    from . import changes as measured
+
+    return measured.settled(workspace, loop, changes)
 
 
 def confirm(workspace: Workspace, what: str) -> Result:
@@ -78,9 +88,11 @@ def complete(workspace: Workspace) -> Result:
     you should know."""
     from ..core.review import gate
     from ..render import card
+    from . import changes as measured
     from .gate import files
 
     loop = workspace.own_loop()
+    measured.at_end(workspace, loop)
     workspace.change(loop, gate.completed, *files(workspace, loop))
     notes = card.notes(loop.state)
     lines = [card.render(loop.state).rstrip("\n")]

@@ -19,6 +19,7 @@ from ..replies import records
 from ..store.loop import Loop
 from . import (
     batch,
+    changes,
     control,
     dispatch,
     gate,
@@ -36,22 +37,35 @@ from .workspace import Result, Workspace
 
 #: Kinds whose work is then looked at by the task's check.
 _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
+#: Kinds by which the whole is judged.
+_JUDGING = (kinds.THOROUGH_REVIEW, kinds.GATE, kinds.GATE_AGAIN)
 
 
 class Driver:
-    """The active loop of the project that we stand in. note: as of Workspace."""
+    """The active loop of the project that we stand in. note: as of Workspace · told: lines of what
+    was measured beside what was asked for."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note
+        self.told: list[str] = []
+        self._measured: set[tuple[str, int]] = set()
 
     def _open(self) -> tuple[Workspace, Loop]:
         workspace = Workspace(self.note)
         return workspace, workspace.own_loop()
 
     def due(self) -> list[Step]:
-        """What the loop waits for; before the first wave and the gate, trials of proofs and the
-        checks that the gate waits for."""
+        """What the loop waits for; before the first wave trials of proofs, before the gate the
+        checks that it waits for. Before somebody judges the whole, what has changed is
+        measured."""
         workspace, loop = self._open()
+        steps = proof.due(loop, gate.due(workspace, loop))
+        key = (steps[0].kind if steps else "", loop.state.last_completion)
+        asked = any(row.startswith(kinds.THOROUGH_REVIEW) for row in loop.state.supervision.out)
+        if key[0] not in _JUDGING or key in self._measured or asked:
+            return steps
+        self._measured.add(key)
+        self.told += changes.at_end(workspace, loop)
         return proof.due(loop, gate.due(workspace, loop))
 
     def do(self, step: Step) -> Iterator[Recorded]:

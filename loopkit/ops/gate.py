@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 from .. import replies
-from ..core.journal import prose, stage
+from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
@@ -15,6 +15,7 @@ from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..store import digest
 from ..store.loop import Loop
+from . import changes as measured
 from .workspace import Result, Workspace
 
 
@@ -66,10 +67,15 @@ def due(workspace: Workspace, loop: Loop) -> list[Step]:
 def ask(workspace: Workspace) -> Result:
     """What the gate still waits for (code 1), or its form."""
     loop = workspace.own_loop()
+    noted = measured.at_end(workspace, loop)
+    if noted and (loop.state.changes.asked or loop.state.session.status != verdict.RUNNING):
+        return Result(loop, "\n".join(noted), code=1)
     missing = _missing(workspace, loop)
     if missing:
         points = [what for what, _ in missing]
-        text = "\n".join(["the gate waits:", *(prose.clean(point, 400) for point in points)])
+        text = "\n".join(
+            [*noted, "the gate waits:", *(prose.clean(point, 400) for point in points)]
+        )
         steps = [missing[0][1]] if missing[0][1] else None
         return Result(loop, text, {"missing": points}, steps, code=1)
     if loop.state.stage != stage.REVIEW:
@@ -113,6 +119,7 @@ def _form(loop: Loop, kind: str) -> str:
 def record(workspace: Workspace, row: dict) -> Result:
     """Record the answers. Code 1 where the gate does not pass."""
     loop = workspace.own_loop()
+    measured.at_end(workspace, loop)
     changes = workspace.change(loop, gate.decided, row, *files(workspace, loop))
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:

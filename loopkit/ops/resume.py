@@ -12,6 +12,7 @@ from ..render import question
 from ..store import native, place, transcript, trust, typed
 from ..store.loop import Loop, unwritable
 from . import advance, consent, start, worktree
+from .control import put_back
 from .status import figures, meant, unfinished
 from .workspace import Result, Workspace, not_ours
 
@@ -82,7 +83,7 @@ def resume(
 
     decide(loop.state)  # refused before the other loop is put aside
     aside = _put_aside(workspace, loop, take_over)
-    workspace.change(loop, decide)
+    changes = workspace.change(loop, decide)
     if session:
         environment, seen = workspace.environment, loop.state.session.native_seen
         kept = native.ensure_folder(environment, session, seen)
@@ -93,7 +94,12 @@ def resume(
     name = resolution.described(loop.name, loop.state.text) if words else loop.name
     text = f"loop {name} goes on" + (" in this session" if session not in ("", before) else "")
     text += f"; {aside} is paused" if aside else ""
-    lines = [text, *_stand(loop), *worktree.left(workspace, loop)]
+    lines = [
+        text,
+        *filter(None, [put_back(workspace, loop, changes)]),
+        *_stand(loop),
+        *worktree.left(workspace, loop),
+    ]
     return Result(loop, "\n".join(lines)).going_on()
 
 

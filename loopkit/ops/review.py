@@ -4,9 +4,10 @@ import os
 from typing import Any
 
 from .. import replies
+from ..core.evidence import changes
 from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
-from ..core.journal.parts import BEFORE
+from ..core.journal.parts import BEFORE, Changed
 from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
@@ -15,6 +16,7 @@ from ..core.steps import context, due, kinds
 from ..render import prompts
 from ..store import digest, place, profiles
 from ..store.loop import Loop
+from . import changes as measured
 from . import dispatch, memory
 from .workspace import Result, Workspace
 
@@ -41,6 +43,7 @@ def record_thorough(workspace: Workspace, row: dict) -> Result:
     """Record a thorough review."""
     loop = workspace.own_loop()
     paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
+    paths = [row.path for row in loop.state.changes.whole or ()] or paths
     size = digest.size(workspace.project, os.path.join(loop.folder, "SHAPE.md"), paths)
     changes = workspace.change(loop, review.thorough, row, size)
     data = next(data for kind, data in changes if kind == "review_thorough")
@@ -117,6 +120,7 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
 def ask_thorough(workspace: Workspace) -> Result:
     """Give the thorough review to its experts, an agent each; none is started twice."""
     loop = workspace.own_loop()
+    noted = measured.at_end(workspace, loop)
     rows = of_thorough(loop.state)
     form = replies.form("review", "experts", "findings")
     names = [expert.name for expert, _, _ in rows]
@@ -132,7 +136,7 @@ def ask_thorough(workspace: Workspace) -> Result:
         text = f"{asked} have reported; submit as block YAML:\n{form}"
         return Result(loop, text, steps=["loopkit review --thorough --file -"])
     head = "ask {} to {} experts, an agent each:".format(*review.THOROUGH_EXPERTS)
-    lines = [head, *[expert_line(*row) for row in rows], *_context(loop.state)]
+    lines = [*noted, head, *[expert_line(*row) for row in rows], *_context(loop.state)]
     lines.append(f"submit together, as block YAML; nothing found: findings: []\n{form}")
     questions = [(expert.name, prose.clean(question, 120)) for expert, question, _ in rows]
     steps = due.reviewers(loop.state, questions)
@@ -149,7 +153,10 @@ def _context(state: LoopState) -> list[str]:
 
 
 def _changed(state: LoopState) -> list[str]:
-    """The files of the completed tasks, newest task first, each once."""
+    """What was measured as changed; else the files of the completed tasks, newest task first."""
+    rows = changes.of_wave(state, None)
+    if rows is not None:
+        return [path for row in rows for path in changes.paths(row)]
     done = [row for row in reversed(list(state.tasks.values())) if row.status == task.COMPLETED]
     return list(dict.fromkeys(path for row in done for path in row.files))
 
@@ -209,7 +216,9 @@ def prompt(
     """What a reviewer is told. kind: WAVE, BATCH, ALL · number: of the wave or batch · facts:
     views, invalid, form, and whatever else differs."""
     state = loop.state
-    files = list(dict.fromkeys(path for one in tasks for path in one.files))
+    named = list(dict.fromkeys(path for one in tasks for path in one.files))
+    rows = _rows(workspace, loop, kind, number)
+    files = named if rows is None else [path for row in rows for path in changes.paths(row)]
     values = {
         "kind": kind,
         "number": number,
@@ -222,7 +231,7 @@ def prompt(
         "folder": dispatch.shown(workspace, loop.folder),
         "runs": kind == BATCH or kind == ALL and not state.terms.check_completes,
         "diff": _diff(state, kind, number),
-        "files": files[:MOST_FILES],
+        **_measured(state, kind, rows, named),
         "tasks": [_told(one) for one in tasks],
         "open": _open(state) if kind == ALL else [],
         "settled": _settled(state) if kind == ALL else [],
@@ -231,6 +240,28 @@ def prompt(
         **facts,
     }
     return prompts.filled("review/review.md", values)
+
+
+def _rows(workspace: Workspace, loop: Loop, kind: str, number: int) -> list[Changed] | None:
+    """What was measured of what is reviewed; None where nothing was."""
+    if kind == BATCH:  # the wave is still open
+        return measured.at_work(workspace, loop) or None
+    return changes.of_wave(loop.state, None if kind == ALL else number)
+
+
+def _measured(state: LoopState, kind: str, rows: list[Changed] | None, named: list[str]) -> dict:
+    """files: what changed, with its lines, or what the tasks name where nothing was measured ·
+    outside: of it what no task names · watched: of it what a mustNot names · ignored."""
+    if rows is None:
+        return {"files": named[:MOST_FILES], "outside": [], "watched": [], "ignored": []}
+    outside = [changes.told(row) for row in changes.outside(rows, named)]
+    touched = [f"{row.path} ({row.criterion})" for row in state.changes.touched]
+    return {
+        "files": [changes.told(row) for row in rows[:MOST_FILES]] or ["none"],
+        "outside": outside[:MOST_FILES],
+        "watched": list(dict.fromkeys(touched)),
+        "ignored": state.changes.ignored if kind == ALL else [],
+    }
 
 
 def _tasks(state: LoopState, wave: int | None) -> list[Task]:

@@ -218,8 +218,11 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     from . import proof
 
     line = gate.check_criterion(loop.state, name, words)
-    files = sorted({path for task in loop.state.tasks.values() for path in task.files})
-    outcome = proof.compared(workspace, loop, name, line, run(workspace, loop, name, line, files))
+    named = {path for task in loop.state.tasks.values() for path in task.files}
+    files = sorted(named.union(loop.state.changes.first))
+    outcome = run(workspace, loop, name, line, files)
+    outcome = proof.compared(workspace, loop, name, line, outcome)
+    outcome["files"] = _vouched(workspace, outcome["files"], named)
     workspace.change(loop, gate.criterion_verified, name, outcome)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
@@ -229,6 +232,17 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     must_not = loop.state.criteria[name].must_not
     how = "has come true, the loop is paused" if must_not else "does not hold"
     return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
+
+
+def _vouched(workspace: Workspace, files: dict[str, str], named: set[str]) -> dict[str, str]:
+    """The files that evidence vouches for: not what the check itself writes and no task names."""
+    from ..store import digest
+
+    return {
+        path: seen
+        for path, seen in files.items()
+        if path in named or digest.of(workspace.project, path) == seen
+    }
 
 
 def _decision(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:

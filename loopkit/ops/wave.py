@@ -8,6 +8,7 @@ from ..core.steps import due, policies, resumption, waves
 from ..render import files
 from ..store import native
 from ..store.loop import Loop
+from . import changes as measured
 from . import checkpoint, dispatch, worktree
 from .workspace import Result, Workspace, data_of
 
@@ -81,7 +82,9 @@ def _dispatched(workspace: Workspace, loop: Loop, changes: list, tasks: list[str
     phase = f" ({outline.phase(loop.state)})" if policies.of(loop.state).reviews_batches else ""
     how = "opened" if opened else "goes on"
     lines = [f"wave {loop.state.waves[-1].number} {how}{phase}: {', '.join(tasks)}"]
-    lines.append(checkpoint.make(workspace, loop) if opened else "")
+    if opened:
+        lines.append(checkpoint.make(workspace, loop))
+        measured.begun(workspace, loop)
     lines.append(worktree.note(workspace, loop, changes))
     if opened and _lacks_tools(workspace, loop):
         lines.append(NO_TASK_TOOLS)
@@ -110,12 +113,17 @@ def close(workspace: Workspace) -> Result:
     counts = f"{len(data['completed'])} completed, {len(data['failed'])} failed"
     lines = [f"wave {data['wave']} closed: {counts}"]
     lines += filter(None, [checkpoint.make(workspace, loop), worktree.clean_up(workspace, loop)])
+    lines += measured.of_wave(workspace, loop, data["wave"])
     if data["status"] != PROGRESSING:
         lines.append(files.batches_line(loop.state))
         blocked = recovery.blocked(loop.state)
         lines += [f"  {recovery.trouble(loop.state, name)}" for name in blocked]
-    settled = checkpoint.settle(workspace, loop)
-    lines += settled.lines
     state = loop.state
-    code = int(settled.exit or state.session.status == verdict.FAILED)
-    return Result(loop, "\n".join(lines), {**data, "question": settled.question}, code=code)
+    if state.session.question is not None or state.session.status == verdict.PAUSED:
+        question, unanswered = state.session.question, 0  # what must not change did
+    else:
+        settled = checkpoint.settle(workspace, loop)
+        question, unanswered = settled.question, settled.exit
+        lines += settled.lines
+    code = int(unanswered or state.session.status == verdict.FAILED)
+    return Result(loop, "\n".join(lines), {**data, "question": question}, code=code)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from ..core.evidence import proofs
+from ..core.evidence import changes, proofs
 from ..core.journal import stage
 from ..core.request import clarify, shape
 from .fields import (
@@ -95,6 +95,15 @@ _Points = Annotated[
 _Fact = Annotated[_Needed, Field(max_length=shape.MOST_TEXT)]
 
 
+def _pattern(value: str) -> str:
+    if why := changes.pattern_fault(value):
+        raise fault(why)
+    return value.removeprefix("./")
+
+
+_Pattern = Annotated[_Needed, AfterValidator(_pattern)]
+
+
 class Scores(Reply):
     """What the request says, from 0 to 2 each."""
 
@@ -119,6 +128,9 @@ class MustNot(Reply):
 
     text: _Fact = Field(description="what must not happen")
     proof: OptionalCheck = Field("", description="command that exits 0 while it has not happened")
+    paths: Annotated[list[_Pattern], BeforeValidator(several), Field(max_length=MOST)] = Field(
+        [], description="<files that must not change, like src/db/**>"
+    )
 
 
 class Proof(Reply):

@@ -94,6 +94,41 @@ def _count(seen: dict, tool: object, given: dict) -> None:
         seen[kind].append(words[:LONGEST])
 
 
+#: Tools that write a file, with the input that names it.
+_WRITING = {
+    **dict.fromkeys(("Edit", "MultiEdit", "Write"), "file_path"),
+    "NotebookEdit": "notebook_path",
+}
+
+
+def written(files: list, since: str = "") -> Iterator:
+    """(tool, path) of each file that an agent wrote by a tool, (tool, command line) of each command
+    that it ran, by its transcripts. since: stamp; what is older does not count."""
+    for record in (one for file in files for one in _records(file, b'"tool_use"')):
+        content, at = _content(record), record.get("timestamp")
+        if type(content) is not list or type(at) is str and at[:19] < since[:19]:
+            continue
+        for block in content:
+            if type(block) is not dict or block.get("type") != "tool_use":
+                continue
+            tool, given = block.get("name"), block.get("input")
+            field = "command" if tool in _RUNNING else _WRITING.get(str(tool))
+            if field and type(given) is dict and type(given.get(field)) is str:
+                yield tool, given[field]
+
+
+def kind(path: str) -> str:
+    """The type of the agent with this transcript, as the client notes it beside it; "" where it
+    does not."""
+    try:
+        with open(os.path.splitext(path)[0] + ".meta.json", "rb") as file:
+            row = json.loads(file.read(LONGEST_LINE))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    named = row.get("agentType") if type(row) is dict else None
+    return named if type(named) is str else ""
+
+
 def _records(path: str, mark: bytes) -> Iterator:
     """The records of the lines that hold these bytes; none where nothing can be read."""
     try:

@@ -537,3 +537,24 @@ def test_what_became_a_repository_of_its_own_since_is_left_alone(two: Project) -
     said = two.ok("rollback", "4").out
     assert "left as they are: lib/a.c (left out of the checkpoint)" in said
     assert sorted(os.listdir(two.folder / "lib")) == [".git", "own.c"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_file_that_is_ignored_by_now_stays_there_and_back(
+    project: Project, committed: bool
+) -> None:
+    """It was in a checkpoint, and never changed: neither way deletes it, and it is named once."""
+    project.start("a request")
+    project.write(".env", "KEY=1\n")
+    project.write("a.txt", "1\n")
+    project.ok("checkpoint")
+    project.write(".gitignore", ".env\n")
+    project.write("a.txt", "2\n")
+    if committed:
+        git(project, "add", ".gitignore")
+        git(project, "commit", "-qm", "ignore it")
+    for words in (("1", "--force"), ("--undo", "--force")):
+        said = project.ok("rollback", *words).out
+        assert (project.folder / ".env").read_text() == "KEY=1\n"
+        assert "gone: .env" not in said and said.count(".env") <= 1
+    assert (project.folder / "a.txt").read_text() == "2\n"

@@ -206,6 +206,22 @@ def test_the_same_in_auto_mode(loop: Loop, kind: str) -> None:
     assert [one["token"] for one in loop.ended] == [f"loop:{ONE}"]
 
 
+def test_a_file_that_is_named_as_changed_and_did_not_is_told_to_its_agent(loop: Loop) -> None:
+    project = Path(loop.project.root).parent
+    for name in ("old.txt", "new.txt"):
+        (project / name).write_text("x")
+    prompt = Path(loop.folder, prompts.FOLDER, f"{ONE}.md")
+    old = (project / "old.txt").stat().st_ctime
+    os.utime(prompt, (old + 9, old + 9))  # it was written after both
+    named = {**json.loads(GOOD), "files_modified": ["gone.txt", "src", "old.txt"]}
+    loop.agent("a1", prompt_of())
+    own = loop.stops("a1", json.dumps(named)).json["hookSpecificOutput"]
+    assert "files_modified names old.txt, which has not changed" in own["additionalContext"]
+    os.utime(prompt, (old - 9, old - 9))  # and now before
+    assert loop.stops("a1", json.dumps(named)).silent
+    assert (loop.answer()["corrections"], loop.answer()["unfit"]) == (1, "")
+
+
 class unordered(list):
     """Equal to a list of the same entries in whatever order."""
 

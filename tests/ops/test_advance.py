@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.review import review
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
 from tests.cli.kit import GATE, PANEL, REQUEST, S2, Answer, Project
@@ -353,8 +354,8 @@ def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: 
 
 
 def test_several_reviewers_are_one_review(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advance, "LARGE", 0)
-    monkeypatch.setattr(advance, "SMALL", 0)
+    monkeypatch.setattr(review, "LARGE", 0)
+    monkeypatch.setattr(review, "SMALL", 0)
     going.begin(part("a"))
     going.did("a")
     asked = agents(going.next())
@@ -370,22 +371,15 @@ def test_several_reviewers_are_one_review(going: Going, monkeypatch: pytest.Monk
     assert going.project.of("review_thorough")[-1]["experts"] == names
 
 
-@pytest.mark.parametrize(
-    ("files", "lines", "count"), [(1, 60, 1), (1, 61, 2), (2, 10, 2), (3, 400, 2), (3, 401, 4)]
-)
-def test_the_size_of_the_work_says_how_many_look(
-    going: Going, monkeypatch: pytest.MonkeyPatch, files: int, lines: int, count: int
-) -> None:
+@pytest.mark.parametrize(("lines", "count"), [(60, 1), (61, 2), (401, 4)])
+def test_the_size_of_the_work_says_how_many_look(going: Going, lines: int, count: int) -> None:
     going.begin(part("a"))
-    monkeypatch.setattr(advance.trees, "size", lambda *given: (files, lines))
-    going.did("a")
+    going.did("a", "good" + "\nline" * (lines - 1))
     asked = agents(going.next())
     views = len(going.project.of("review_asked")[-1]["experts"])
     assert len(asked) == min(count, views)
-    for name in asked:
-        assert going.prompt(name).count("## View: ") >= 1
     told = sum(going.prompt(name).count("## View: ") for name in asked)
-    assert told == views
+    assert told == views and f"a.txt (new) +{lines}" in going.prompt(asked[0])
 
 
 def test_reviewers_whose_words_do_not_fit_are_asked_again(going: Going) -> None:

@@ -1,14 +1,15 @@
-"""What checks leave in a loop's state: evidence of criteria, trials of proofs, baselines."""
+"""What checks leave in a loop's state: evidence of criteria, trials of proofs, baselines; what was
+measured."""
 
 from __future__ import annotations
 
-from ..journal.events import EventType
-from ..journal.parts import Replaced, Trial
+from ..journal.events import EventType, Fields
+from ..journal.parts import MINE, UNDO, Changed, Replaced, Touched, Trial
 from ..journal.task import Check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..journal.events import Flag, Text, Whole
+    from ..journal.events import Count, Flag, Text, Whole
     from ..journal.state import LoopState
 
 
@@ -72,3 +73,67 @@ class BaselineRecorded(EventType):
         state.records += 1
         row = {"exit": self.exit, "failures": self.failures, "log": self.log, "at": self.at}
         state.baselines[self.command] = row
+
+
+class ChangeRow(Fields):
+    path: Text
+    status: Text = "M"
+    added: Count | None = None
+    removed: Count | None = None
+    was: Text = ""
+
+
+class ChangesMeasured(EventType):
+    """wave: against the checkpoint before it; None: all since the start · checkpoint: the one that
+    was measured · left_out: files that are not named here."""
+
+    wave: Count | None = None
+    files: list[ChangeRow] = []
+    ignored: list[Text] = []
+    left_out: Count = 0
+    checkpoint: Count | None = None
+
+    def fold(self, state: LoopState) -> None:
+        known = state.changes
+        rows = [Changed(*(getattr(row, name) for name in Changed._fields)) for row in self.files]
+        for row in rows:
+            for path in filter(None, (row.path, row.was)):
+                known.first.setdefault(path, state.lines)
+        if self.wave is None:
+            known.whole, known.ignored, known.left_out = rows, self.ignored, self.left_out
+        else:
+            known.waves[self.wave] = rows
+            known.base, known.at = self.checkpoint or known.base, self.at
+
+
+class TouchedRow(Fields):
+    criterion: Text
+    path: Text
+    by: Text = ""
+    mark: Text = ""
+
+
+class WatchedChanged(EventType):
+    """Files that must not change, and did. ask: the person is asked about them."""
+
+    wave: Count | None = None
+    files: list[TouchedRow] = []
+    ask: Flag = False
+
+    def fold(self, state: LoopState) -> None:
+        for row in self.files:
+            state.changes.touched.append(Touched(row.criterion, row.path, row.by, row.mark))
+        state.changes.asked = len(self.files) if self.ask else 0
+
+
+class WatchedSettled(EventType):
+    """What the person said of them: MINE, or UNDO."""
+
+    how: Text = ""
+
+    def fold(self, state: LoopState) -> None:
+        known = state.changes
+        if self.how in (MINE, UNDO):
+            for number in range(len(known.touched) - known.asked, len(known.touched)):
+                known.touched[number] = known.touched[number]._replace(how=self.how)
+        known.asked = 0

@@ -27,8 +27,8 @@ else:
 # -- request
 
 
-#: What has to be seen, or must not happen. keeps: it holds before the work too and has to stay so
-#: · paths: files (with `*` and `**`) that a mustNot names.
+#: keeps: it holds before the work and must go on holding · paths: of a mustNot, patterns of files
+#: that must not change, relative to the project.
 Criterion = namedtuple(
     "Criterion", "id text type command must_not keeps paths", defaults=(False, ())
 )
@@ -294,6 +294,41 @@ class History:
             self.used[self.standing] = self.used.get(self.standing, 0) + 1
         self.since = len(self.batches)
         self.standing = ""
+
+
+# -- what changed
+
+#: A file that was measured as changed. status: A, M, D, T (another kind of file) or R (renamed:
+#: `was` is its old path) · added, removed: lines, None where nobody knows.
+Changed = namedtuple("Changed", "path status added removed was", defaults=("",))
+
+#: A file that must not change, and did. criterion: the mustNot's · by: whose tool call explains it,
+#: "" where none does · mark: what it holds since, "" where it is gone · how: what came of it: "",
+#: MINE (the person's own), UNDO.
+Touched = namedtuple("Touched", "criterion path by mark how", defaults=("", "", ""))
+MINE, UNDO = "mine", "undo"
+
+
+class Changes:
+    """What was measured as changed; see evidence/changes.
+
+    waves: {number: [Changed]} · whole: since the start, None while that was not measured · ignored:
+    names of ignored files that changed since the start · left_out: rows that were not kept ·
+    first: {path: the journal line that measured it first} · base: number of the checkpoint that was
+    measured last · at: when · touched: files that must not change and did · asked: about how many
+    of the newest the person is asked.
+    """
+
+    def __init__(self) -> None:
+        self.waves: dict[int, list[Changed]] = {}
+        self.whole: list[Changed] | None = None
+        self.ignored: list[str] = []
+        self.left_out = 0
+        self.first: dict[str, int] = {}
+        self.base: int | None = None
+        self.at = ""
+        self.touched: list[Touched] = []
+        self.asked = 0
 
 
 # -- review

@@ -7,6 +7,7 @@ from . import settings, stage
 from . import task as tasks
 from .events import Event, EventType, Fields, on
 from .parts import (
+    Changes,
     Checkpoints,
     Criterion,
     DecisionLog,
@@ -106,6 +107,7 @@ class LoopState:
         self.supervision = Supervision()
         self.history = History()
         self.checkpoints = Checkpoints()
+        self.changes = Changes()
         self.decision_log = DecisionLog()
         self.worktrees = Worktrees()
         self.lines = 0
@@ -389,7 +391,10 @@ class ShapeSaved(EventType):
     def fold(self, state: LoopState) -> None:
         known = {name: one.command for name, one in state.criteria.items()}
         state.criteria = {
-            row.id: Criterion(**{name: getattr(row, name) for name in Criterion._fields})
+            row.id: Criterion(
+                *(row.id, row.text, row.type, row.command, row.must_not),
+                *(row.keeps, tuple(row.paths)),
+            )
             for row in self.criteria
         }
         for name in [one for one in state.criterion_evidence if one in known]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..evidence import command
+from ..evidence import changes, command
 from ..evidence.proofs import EXECUTION, TYPES, UNSEEN
 from ..journal import prose
 from ..journal.errors import Refused, UsageFault
@@ -17,6 +17,8 @@ LONGEST_REASON = 300
 #: Faults that one line of an error holds; `--json` has them all.
 SHOWN = 16
 
+#: Stands in the column of types where the files are named that must not change.
+PATHS = "paths"
 #: What a shape's file is called.
 FILE = "SHAPE.md"
 FORM = """\
@@ -31,6 +33,7 @@ verification:
 | criterion | type | command |
 |---|---|---|
 | C1 | execution output | <command> |
+| M1 | paths | <files that must not change, like tests/test_api.py, src/db/**> |
 """
 _SECTIONS = ("criteria", "mustNot", "verification")
 
@@ -53,7 +56,7 @@ class ShapeFaults(Refused):
 
 
 def parse(text: str) -> dict:
-    """{"title", "aspects", "criteria": [{id, text, type, command, must_not}]} of a SHAPE.md.
+    """{"title", "aspects", "criteria": [{id, text, type, command, must_not, paths}]} of a SHAPE.md.
 
     Raises ShapeFaults with the line and the reason of every fault; nothing is guessed.
     """
@@ -76,6 +79,7 @@ class _Reader:
         self.rows: dict[str, dict] = {}
         self.lines: dict[str, int] = {}
         self.verified: dict[str, tuple] = {}
+        self.watched: dict[str, tuple[int, list[str]]] = {}
 
     def fault(self, number: int, reason: str) -> None:
         self.faults.append((number, prose.clean(reason, LONGEST_REASON)))
@@ -140,6 +144,7 @@ class _Reader:
                 "command": None,
                 "must_not": letter == "M",
                 "keeps": bool(found[2]),
+                "paths": [],
             }
             self.lines[found[1]] = number
 
@@ -160,6 +165,9 @@ class _Reader:
 
     def _take_proof(self, number: int, name: str, given: str, text: str) -> None:
         kind = given.lower()
+        if kind == PATHS:
+            self._take_paths(number, name, text)
+            return
         text = "" if text in ("-", "–", "—") else text
         if kind not in TYPES:
             self.fault(number, f"unknown type {given[:40]!r}; one of {', '.join(TYPES)}")
@@ -180,12 +188,25 @@ class _Reader:
         else:
             self.verified[name] = (number, kind, text or None)
 
+    def _take_paths(self, number: int, name: str, text: str) -> None:
+        if not name.startswith("M"):
+            self.fault(number, f"{name[:40]} has paths: only a mustNot names what must not change")
+            return
+        patterns = split_paths(text)
+        for pattern in patterns or [""]:
+            if why := changes.pattern_fault(pattern):
+                self.fault(number, f"paths of {name}: {pattern[:60]!r}: {why}")
+        if name in self.watched:
+            self.fault(number, f"{name} has paths twice, first in line {self.watched[name][0]}")
+        self.watched.setdefault(name, (number, patterns))
+
     def finish(self, last: int) -> dict:
         """The parsed shape. Raises ShapeFaults; `last` is the number of the last line."""
-        for name, (number, _, _) in self.verified.items():
+        for name, (number, *_) in (*self.verified.items(), *self.watched.items()):
             if name not in self.rows:
                 self.fault(number, f"{name[:40]} is no criterion and no mustNot")
         for name, row in self.rows.items():
+            row["paths"] = self.watched[name][1] if name in self.watched else []
             found = self.verified.get(name)
             if found:
                 row["type"], row["command"] = found[1], found[2]
@@ -213,9 +234,15 @@ class _Reader:
         }
 
 
+def split_paths(text: str) -> list[str]:
+    """The patterns in a cell; a comma within one is written `\\,`."""
+    parts = (part.strip().strip("`") for part in re.split(r"(?<!\\),", text))
+    return [part.replace("\\,", ",") for part in parts if part]
+
+
 def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
-    """The SHAPE.md of rows of {text, proof, type}; a mustNot without a proof has no row in the
-    table."""
+    """The SHAPE.md of rows of {text, proof, type, paths}; a mustNot without proof and paths has no
+    row in the table."""
     rows = {"C": criteria, "M": must_nots}
     named = {letter: [f"{letter}{n}" for n in range(1, len(rows[letter]) + 1)] for letter in rows}
     lines = [f"# Shape: {title or 'the request'}"]
@@ -229,12 +256,15 @@ def written(title: str, criteria: list[dict], must_nots: list[dict]) -> str:
         if name[0] == "C" or row["proof"]:
             proof = row["proof"].replace("|", "\\|")
             lines.append(f"| {name} | {row.get('type') or EXECUTION} | {proof or '-'} |")
+        if row.get("paths"):
+            cell = ", ".join(re.sub(r"([,|])", r"\\\1", path) for path in row["paths"])
+            lines.append(f"| {name} | {PATHS} | {cell} |")
     return "\n".join(lines) + "\n"
 
 
 def stronger(known: dict, rows: list[dict]) -> list[str]:
     """Ids whose proof a later SHAPE.md strengthens: an unseen type becomes a seen one, a mustNot
-    gets a command.
+    gets a command or more paths.
 
     known: {id: Criterion} of the shape that stands. Raises Refused where anything else is changed.
     """
@@ -248,7 +278,11 @@ def stronger(known: dict, rows: list[dict]) -> list[str]:
                 "once there are tasks only a proof may grow stronger; start fresh to change the "
                 "shape",
             )
+        watched = list(new["paths"])
+        if not set(old.paths) <= set(watched):
+            raise Refused(f"{name} names fewer paths", "what must not change stays as it is")
         if (old.type, old.command) == (new["type"], new["command"]):
+            found += [name] if set(watched) > set(old.paths) else []
             continue
         seen = new["type"] is not None and new["type"] not in UNSEEN
         if not (seen and (old.type is None or old.type in UNSEEN)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 
-from ..evidence import command, proofs
+from ..evidence import changes, command, proofs
 from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
@@ -127,7 +127,8 @@ def _evidence_fault(
         return "was verified before the last task was completed"
     if any(digest(path) != seen for path, seen in evidence.files.items()):
         return "was verified before a task's files changed"
-    return None
+    later = changes.unvouched(state, evidence.line)
+    return f"was verified before {later[0]} changed" if later else None
 
 
 def told(state: LoopState) -> list:

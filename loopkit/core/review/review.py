@@ -10,7 +10,7 @@ from ..journal import prose, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import Refused, UsageFault
 from ..journal.events import Change
-from ..journal.parts import Finding
+from ..journal.parts import Changed, Finding
 from ..journal.state import LoopState
 from ..memory import decisions
 from ..memory.decisions import listed
@@ -32,6 +32,22 @@ _PLACE = (
     r"|java|kt|rb|php|cs|c|h|cpp|sql|toml"
     r"|ya?ml|json|cfg|ini|sh|html|css|txt))(?![\w/])"
 )
+
+
+#: Changed lines of one file up to which one agent carries all views of a thorough review; changed
+#: lines above which each view has an agent of its own.
+SMALL, LARGE = 60, 400
+
+
+def agents_for(rows: Sequence[Changed] | None, views: int) -> int:
+    """How many agents carry the views of a thorough review, by what was measured as changed (None:
+    nobody knows). A file without lines counts as one."""
+    if rows is None:
+        return views
+    lines = sum((row.added or 0) + (row.removed or 0) or row.added is None for row in rows)
+    if len(rows) <= 1 and lines <= SMALL:
+        return 1
+    return views if lines > LARGE else min(2, views)
 
 
 def place_in(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..evidence import changes
 from ..journal import parts, prose, settings
 from ..journal import task as tasks
 from ..journal.events import Change
@@ -204,11 +205,20 @@ def _done(state: LoopState, task: Task | None) -> list[dict]:
             "evidence": _evidence(row),
             "score": (row.judged or {}).get("score"),
             "summary": (row.coded or {}).get("summary", ""),
-            "files": list((row.coded or {}).get("files") or row.files),
+            "files": _changed(state, row),
         }
         for row in state.tasks.values()
         if row.status == tasks.COMPLETED
     ]
+
+
+def _changed(state: LoopState, task: Task) -> list[str]:
+    """What a task changed: of the files that it names those that were measured as changed, or all
+    where nothing was measured; what its coder declares does not count."""
+    known = state.changes
+    if known.whole is None and not known.waves:
+        return list(task.files)
+    return [path for path in known.first if changes.named(path, task.files)]
 
 
 def _history(state: LoopState, task: Task | None) -> list[dict]:
@@ -287,8 +297,10 @@ _WIDE = (planning.LEAST, planning.MOST)
 _VALUES: dict[str, Callable[[LoopState, Task | None], Any]] = {
     "goal": _goal,
     "success": _success,
-    # (name, text, the command that will be run)
-    "must_nots": lambda state, task: [(row.id, row.text, row.command) for row in state.must_nots],
+    # (name, text, the command that will be run, files that must not change)
+    "must_nots": lambda state, task: [
+        (row.id, row.text, row.command, row.paths) for row in state.must_nots
+    ],
     "item": _about,
     "again": _again,
     "parent": lambda state, task: _about(

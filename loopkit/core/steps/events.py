@@ -28,7 +28,8 @@ def _memory_and_review() -> tuple[ModuleType, ...]:
 
 #: What many loops never write, or late, is imported with its first event.
 LATER = {
-    _evidence: "baseline_recorded criterion_verified proof_tried proof_replaced",
+    _evidence: "baseline_recorded criterion_verified proof_tried proof_replaced changes_measured "
+    "watched_changed watched_settled",
     _memory_and_review: "decision_recorded anti_pattern_recorded decision_checked "
     "decision_invalidated review_light review_thorough review_asked finding_resolved "
     "panel_recorded gate_result",

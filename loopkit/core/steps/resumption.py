@@ -80,7 +80,7 @@ def resumed(
     if answer is not None:
         if session.question is None:
             raise Refused("no question is open", "see loopkit status; go on without --answer")
-        changes.append(("question_answered", {"text": answer}))
+        changes += [*_settled(state, answer), ("question_answered", {"text": answer})]
     elif session.status != verdict.PAUSED and session.question is not None:
         return [*changes, *tasks_again]
     if session.verdict in verdict.LIMITS:
@@ -122,7 +122,16 @@ def answered(state: LoopState, text: str) -> list[Change]:
     """The person's answer to the open question."""
     if state.session.question is None:
         raise Refused("no question is open", "see loopkit status")
-    return [("question_answered", {"text": text})]
+    return [*_settled(state, text), ("question_answered", {"text": text})]
+
+
+def _settled(state: LoopState, text: str) -> list[Change]:
+    """What the answer says of files that must not have changed, where it is about them."""
+    if not state.changes.asked:
+        return []
+    from ..evidence import changes
+
+    return changes.settled(state, text)
 
 
 def belated(state: LoopState) -> list[Change]:

@@ -33,6 +33,7 @@ def test_the_documented_example() -> None:
             "command": "pytest tests/test_limits.py -q",
             "must_not": False,
             "keeps": False,
+            "paths": [],
         },
         {
             "id": "M1",
@@ -41,6 +42,7 @@ def test_the_documented_example() -> None:
             "command": None,
             "must_not": True,
             "keeps": False,
+            "paths": [],
         },
         {
             "id": "M2",
@@ -49,6 +51,7 @@ def test_the_documented_example() -> None:
             "command": "git diff --exit-code requirements.txt",
             "must_not": True,
             "keeps": False,
+            "paths": [],
         },
     ]
 
@@ -320,3 +323,46 @@ def test_what_is_kept_is_marked_and_stays_marked() -> None:
             {row["id"]: Criterion(**row) for row in rows},
             shape.parse(text.replace("- C1:", "- C1 (keeps):"))["criteria"],
         )
+
+
+def test_a_must_not_names_files_that_must_not_change() -> None:
+    rows = {row["id"]: row for row in shape.parse(SHAPE + "| M1 | paths | src/**, a\\,b |\n")["criteria"]}  # fmt: skip
+    assert rows["M1"]["paths"] == ["src/**", "a,b"] and rows["M2"]["paths"] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("| C1 | paths | a.py |", "only a mustNot"),
+        ("| M1 | paths | |", "names no file"),
+        ("| M1 | paths | ../a |", "within it"),
+        ("| M1 | paths | a, /b |", "within it"),
+        ("| M9 | paths | a |", "no criterion and no mustNot"),
+        ("| M1 | paths | a |\n| M1 | paths | b |", "twice"),
+    ],
+)
+def test_paths_that_are_none(row: str, says: str) -> None:
+    with pytest.raises(shape.ShapeFaults, match=says):
+        shape.parse(SHAPE + row + "\n")
+
+
+@pytest.mark.parametrize(
+    "paths", [["a.py"], ["src/**", "a,b.py"], ["x|y", "ü, [id]/?.ts"], ["a,", ",b"], []]
+)
+def test_what_is_written_says_the_same_again(paths: list[str]) -> None:
+    text = shape.written(
+        "t",
+        [{"text": "it is there", "proof": "test -f a", "type": None}],
+        [{"text": "one", "proof": "test -f b", "paths": paths}, {"text": "two", "proof": ""}],
+    )
+    rows = {row["id"]: row for row in shape.parse(text)["criteria"]}
+    assert rows["M1"]["paths"] == paths and rows["M1"]["command"] == "test -f b"
+    assert rows["M2"]["paths"] == [] and rows["M2"]["command"] is None
+
+
+def test_more_paths_are_a_stronger_proof_and_fewer_are_refused() -> None:
+    few, more = SHAPE + "| M1 | paths | a |\n", SHAPE + "| M1 | paths | b, a |\n"
+    assert shape.stronger(criteria(SHAPE), shape.parse(few)["criteria"]) == ["M1"]
+    assert shape.stronger(criteria(few), shape.parse(more)["criteria"]) == ["M1"]
+    with pytest.raises(Refused, match="fewer paths"):
+        shape.stronger(criteria(more), shape.parse(few)["criteria"])

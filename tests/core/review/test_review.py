@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import LoopError, Refused, UsageFault
+from loopkit.core.journal.parts import Changed
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
 from loopkit.core.review import review
@@ -476,3 +477,22 @@ def test_each_new_kind_of_blocker_gives_one_anti_pattern() -> None:
         "naming",
         "docs",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        (None, 4),
+        ([], 1),
+        ([("a", "M", 30, 30)], 1),
+        ([("a", "M", 30, 31)], 2),
+        ([("a", "A", None, None)], 1),
+        ([("a", "M", 5, 0), ("b", "M", 5, 0)], 2),
+        ([("a", "M", 400, 0), ("b", "D", 0, 0)], 2),
+        ([("a", "M", 400, 0), ("b", "A", None, None)], 4),
+    ],
+)
+def test_how_many_look_follows_from_what_was_measured(rows: list | None, count: int) -> None:
+    changed = None if rows is None else [Changed(*row) for row in rows]
+    assert review.agents_for(changed, 4) == count
+    assert review.agents_for(changed, 1) == 1

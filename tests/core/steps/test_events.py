@@ -177,6 +177,17 @@ def whole() -> Book:
     )
     book.line("recall_answered", shown=["a"], confirmed=["a"], dismissed=[])
     book.line("spec_overruled", why="w")
+    book.line(
+        "changes_measured",
+        wave=1,
+        files=[{"path": "b", "status": "R", "added": 1, "removed": 0, "was": "a"}, {"path": "c"}],
+        ignored=["x"],
+        left_out=0,
+        checkpoint=1,
+    )
+    touched = {"criterion": "M1", "path": "b", "by": "", "mark": "1"}
+    book.line("watched_changed", wave=1, files=[touched], ask=True)
+    book.line("watched_settled", how="mine")
     return book
 
 

@@ -1,0 +1,238 @@
+"""What changed, as it was measured: which of it nobody named, which of it must not have changed.
+
+Paths are relative to the project, with `/`. A pattern is one too: `*` and `?` stay within a name,
+`**` reaches over any folders, and what names a folder names all in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from ..journal import prose, verdict
+from ..journal.errors import UsageFault
+from ..journal.events import Change
+from ..journal.parts import MINE, UNDO, Changed, Touched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..journal.parts import Criterion
+    from ..journal.state import LoopState
+
+#: Rows of an event, names of ignored files, files that a line names; at the most.
+MOST, MOST_IGNORED, SHOWN = 400, 40, 6
+#: Names of one folder above which it stands for them.
+MOST_OF_A_FOLDER = 5
+
+
+# -- patterns
+
+
+def pattern_fault(pattern: str) -> str:
+    """Why something cannot be a pattern of paths; "" where it can."""
+    if not pattern.strip("/. "):
+        return "it names no file"
+    if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
+        return "it must be relative to the project, within it"
+    if "\\" in pattern:
+        return "folders are parted by /"
+    return "it must be one line" if "\0" in pattern or len(pattern.splitlines()) > 1 else ""
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path is one that a pattern names, or lies in a folder that it names."""
+    words = pattern.removeprefix("./").rstrip("/")
+    if path == words or path.startswith(words + "/"):  # brackets may stand in a name
+        return True
+    return re.fullmatch(_translated(words) + r"(?:/.*)?", path, re.DOTALL) is not None
+
+
+def _translated(pattern: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])", pattern)
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(known.get(part) or _plain(part) for part in parts)
+
+
+def _plain(part: str) -> str:
+    if not re.fullmatch(r"\[[^\]/]+\]", part):
+        return re.escape(part)
+    inner = part[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+    negated = inner[:1] in ("!", "^")
+    return f"[^/{inner[1:]}]" if negated and inner[1:] else f"[{inner}]"
+
+
+# -- rows
+
+
+def paths(row: Changed) -> list[str]:
+    """The path of a file, and the one that it had before."""
+    return [row.path, row.was] if row.was else [row.path]
+
+
+def of_state(state: LoopState) -> list[str]:
+    """All paths that were measured as changed since the start, in any wave or at the end."""
+    return sorted(state.changes.first)
+
+
+def of_wave(state: LoopState, number: int | None) -> list[Changed] | None:
+    """What was measured of a wave, of all (None); None where nothing was."""
+    known = state.changes
+    if number is not None:
+        return known.waves.get(number)
+    return known.whole
+
+
+def named(path: str, files: Iterable[str]) -> bool:
+    """Whether a path is one of these, or lies in one."""
+    folders = (name.removeprefix("./").rstrip("/") for name in files)
+    return any(path == name or path.startswith(name + "/") for name in folders if name)
+
+
+def outside(rows: Iterable[Changed], files: Collection[str]) -> list[Changed]:
+    """Those whose path none of the tasks named."""
+    return [row for row in rows if not all(named(path, files) for path in paths(row))]
+
+
+def told(row: Changed) -> str:
+    """`src/a.py +3 -1`, `a.py (new) +5`, `b.py (was a.py)`."""
+    how = {"A": " (new)", "D": " (gone)", "T": " (another kind of file)"}.get(row.status, "")
+    how = f" (was {row.was})" if row.was else how
+    lines = [f" {sign}{count}" for sign, count in (("+", row.added), ("-", row.removed)) if count]
+    return f"{row.path}{how}{''.join(lines)}"
+
+
+def event(
+    wave: int | None,
+    rows: list[Changed],
+    ignored: Iterable[str],
+    checkpoint: int | None = None,
+) -> Change:
+    """The event of what was measured."""
+    more = {"checkpoint": checkpoint} if checkpoint is not None else {}
+    files = [
+        {name: value for name, value in row._asdict().items() if value not in ("", None)}
+        for row in rows[:MOST]
+    ]
+    left = max(0, len(rows) - MOST)
+    ignored = _gathered(ignored)
+    return (
+        "changes_measured",
+        {"wave": wave, "files": files, "ignored": ignored, "left_out": left, **more},
+    )
+
+
+def _gathered(names: Iterable[str]) -> list[str]:
+    """Names in order; a folder with many of them stands for them."""
+    folders: dict[str, list[str]] = {}
+    for name in sorted(set(names)):
+        folders.setdefault(name.rstrip("/").rpartition("/")[0], []).append(name)
+    found: list[str] = []
+    for folder, inner in folders.items():
+        many = folder and len(inner) > MOST_OF_A_FOLDER
+        found += [f"{folder}/ ({len(inner)} files)"] if many else inner
+    more = len(found) - MOST_IGNORED
+    return found[:MOST_IGNORED] + ([f"{more} more"] if more > 0 else [])
+
+
+# -- evidence
+
+
+def unvouched(state: LoopState, line: int) -> list[str]:
+    """Files that were there before and were first seen to have changed after this journal line:
+    what was recorded then has not seen that."""
+    first = state.changes.first
+    rows = [row for row in state.changes.whole or () if row.status != "A"]
+    return [path for row in rows for path in paths(row) if first.get(path, 0) > line]
+
+
+# -- what must not change
+
+
+def watching(state: LoopState) -> list[Criterion]:
+    """The mustNots that name files: as paths, or in words where nothing else shows that they are
+    kept."""
+    rows = state.must_nots
+    return [row for row in rows if row.paths or not row.command]
+
+
+def broken(state: LoopState, marks: dict[str, str]) -> list[Touched]:
+    """Files that must not change, of those that did since they were last looked at. marks: {path:
+    what it holds now, "" where it is gone}.
+
+    A file that a mustNot only names in words counts where no task named it: the plan says what is
+    to change. What was looked at before, and holds the same still, is told once.
+    """
+    files = {name for task in state.tasks.values() for name in task.files}
+    known = {(row.criterion, row.path, row.mark) for row in state.changes.touched}
+    found = []
+    for criterion in watching(state):
+        for path, mark in sorted(marks.items()):
+            if (criterion.id, path, mark) in known:
+                continue
+            if any(matches(one, path) for one in criterion.paths) or (
+                not criterion.paths and _in_words(criterion.text, path) and not named(path, files)
+            ):
+                found.append(Touched(criterion.id, path, "", mark))
+    return found
+
+
+def _in_words(text: str, path: str) -> bool:
+    """Whether a text names a path: the whole of it, or a file's name with an ending."""
+    name = path.rpartition("/")[2]
+    names = [path, *([name] if "." in name.strip(".") else [])]
+    return any(re.search(rf"(?<![\w./-]){re.escape(one)}(?![\w/-]|\.\w)", text) for one in names)
+
+
+def judged(
+    state: LoopState, rows: list[Touched], wave: int | None, again: bool = False
+) -> list[Change]:
+    """What follows: the loop stops where an agent's tool call explains a change of what `paths`
+    name, else the person is asked; where nobody can be, it waits. again: it has stopped for them
+    before, and they are still so."""
+    if not rows:
+        return []
+    breached = [row for row in rows if row.by and state.criteria[row.criterion].paths and not again]
+    ask = not breached and not state.session.unattended
+    files = [
+        {"criterion": row.criterion, "path": row.path, "by": row.by, "mark": row.mark}
+        for row in rows[:MOST]
+    ]
+    changes: list[Change] = [("watched_changed", {"wave": wave, "files": files, "ask": ask})]
+    if ask:
+        return [*changes, ("question_asked", {"text": question(state, rows)})]
+    name = verdict.BREACHED if breached else verdict.WAITING
+    reason = "; ".join(_words(state, row) for row in (breached or rows)[:SHOWN])
+    return [*changes, ("paused", {"verdict": name, "reason": reason})]
+
+
+def _words(state: LoopState, row: Touched) -> str:
+    who = f"changed by {row.by}" if row.by else "changed, and no agent's tool call explains it"
+    text = prose.clean(state.criteria[row.criterion].text, 120)
+    return f"{row.criterion} ({text}): {prose.clean(row.path, 200)} was {who}"
+
+
+def question(state: LoopState, rows: list[Touched]) -> str:
+    """What the person is asked about files that must not change, and did."""
+    lines = [_words(state, row) for row in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        lines.append(f"and {len(rows) - SHOWN} more")
+    return "\n".join(
+        [*lines, "options:", f"1. {MINE}: I changed it, go on", f"2. {UNDO}: put it back, go on"]
+    )
+
+
+def settled(state: LoopState, text: str) -> list[Change]:
+    """What an answer says, where the person was asked about such files. Raises UsageFault where it
+    says neither."""
+    words = text.strip().lower()
+    for how, number in ((UNDO, "2"), (MINE, "1")):
+        if re.match(rf"(?:{number}\b|(?:\W*{how}\b))", words):
+            return [("watched_settled", {"how": how})]
+    raise UsageFault(f"neither {MINE} nor {UNDO}: {text[:40]!r}", f'loopkit answer "{MINE}"')
+
+
+def open_rows(state: LoopState, differs: Collection[str]) -> list[Touched]:
+    """Files that must not have changed, are not the person's own, and still differ from the
+    start. differs: the paths that do."""
+    newest = {(row.criterion, row.path): row for row in state.changes.touched}
+    return [row for row in newest.values() if row.how != MINE and row.path in differs]

@@ -1,0 +1,187 @@
+"""What checkpoints do not hold, listed so that a change shows: ignored files by size and time, and
+where there is no git all files by digest. A listing is a file of the loop's; contents of ignored
+files are never read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+
+from ..core.journal.parts import Changed
+from ..store import atomic, digest
+from .git import repository
+from .scratch import scratch
+from .trees import Measured
+
+#: Entries of ignored folders that are listed, files that are digested, bytes of a listing; at the
+#: most.
+MOST_IGNORED, MOST_FILES, LARGEST = 2000, 20_000, 64_000_000
+#: Bytes of a file whose lines are counted.
+MOST_COUNTED = 1_000_000
+#: Folders that come and go with every run.
+_SKIPPED = digest.SKIPPED - {"node_modules"}
+#: Where listings lie in the loop's folder; the first, the newest.
+FOLDER, START, NEWEST = "measured", "start", "newest"
+
+
+# -- listings as files
+
+
+def read(folder: str, name: str) -> dict:
+    """A listing of the loop in that folder; {} where there is none."""
+    try:
+        found = json.loads(atomic.read(os.path.join(folder, FOLDER, name + ".json"), LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if type(found) is dict else {}
+
+
+def write(folder: str, name: str, listing: dict) -> None:
+    """Keep a listing. Raises OSError."""
+    path = os.path.join(folder, FOLDER, name + ".json")
+    atomic.check_inside(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    atomic.write(path, json.dumps(listing).encode("ascii"))
+
+
+# -- what git ignores
+
+
+def ignored(project: str, env: dict) -> dict[str, dict[str, str]]:
+    """{folder: {name: size and time; "" for a folder}} of what git ignores, a folder whole or not
+    at all, the shallow ones first; under "" what git names. Raises Unavailable, GitFault, Late."""
+    repo = repository(project, env)
+    with scratch(repo, env) as run:
+        command = "ls-files -o -i -z --exclude-standard --directory"
+        named = run(command, *repo.paths).split(b"\0")
+    names = [os.fsdecode(name)[len(repo.prefix) :] for name in named]
+    names = [name for name in names if name and not _skips(name.rstrip("/"))]
+    found: dict[str, dict[str, str]] = {"": {}}
+    left = MOST_IGNORED
+    for name in names[:left]:
+        found[""][name] = "" if name.endswith("/") else _mark(os.path.join(project, name))
+    folders, left = deque(name for name in found[""] if name.endswith("/")), left - len(found[""])
+    while folders and left > 0:
+        folder = folders.popleft()
+        inner = _entries(os.path.join(project, folder), left)
+        if inner is None:
+            continue
+        found[folder], left = inner, left - len(inner)
+        folders.extend(folder + name for name in inner if name.endswith("/"))
+    return found
+
+
+def _skips(path: str) -> bool:
+    name = os.path.basename(path)
+    caches = name.startswith(".") and name.endswith("_cache")
+    return caches or not _SKIPPED.isdisjoint(path.split("/"))
+
+
+def _entries(folder: str, most: int) -> dict[str, str] | None:
+    """What lies in a folder; None for one that is too large, or cannot be read."""
+    found: dict[str, str] = {}
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if len(found) >= most:
+                    return None
+                if entry.is_dir(follow_symlinks=False):
+                    if not _skips(entry.name):
+                        found[entry.name + "/"] = ""
+                else:
+                    found[entry.name] = _mark(entry.path)
+    except OSError:
+        return None
+    return found
+
+
+def _mark(full: str) -> str:
+    try:
+        state = os.lstat(full)
+    except OSError:
+        return "gone"
+    return f"{state.st_size}:{state.st_mtime_ns}:{state.st_mode & 0o111:o}"
+
+
+def compared(before: dict, now: dict) -> list[str]:
+    """Names of what differs between two listings of ignored files, in the folders of both. A folder
+    that git no longer names may only hold something else by now."""
+    return [
+        folder + name
+        for folder in now
+        if type(before.get(folder)) is dict
+        for name in {*before[folder], *now[folder]}
+        if before[folder].get(name) != now[folder].get(name)
+        and (folder or name in now[folder] or not name.endswith("/"))
+    ]
+
+
+# -- all files, where there is no git
+
+
+def files(project: str, known: dict) -> dict[str, list]:
+    """{path: [digest, size and times, lines or None]} of the project's files. known: an earlier
+    one; what has kept size and times is not read again."""
+    found: dict[str, list] = {}
+    for path, state in _walk(project):
+        when = f"{state.st_size}:{state.st_mtime_ns}:{state.st_ctime_ns}:{state.st_ino}"
+        old = known.get(path)
+        if type(old) is list and len(old) == 3 and old[1] == when:
+            found[path] = old
+        else:
+            found[path] = [_digest(project, path, state), when, _lines(project, path, state)]
+    return found
+
+
+def _walk(project: str) -> Iterator[tuple[str, os.stat_result]]:
+    count = 0
+    for top, folders, names in os.walk(project):
+        links = [name for name in folders if os.path.islink(os.path.join(top, name))]
+        folders[:] = sorted(name for name in folders if name not in digest.SKIPPED)
+        for name in sorted([*names, *links]):
+            full = os.path.join(top, name)
+            try:
+                state = os.lstat(full)
+            except OSError:
+                continue
+            if stat.S_ISREG(state.st_mode) or stat.S_ISLNK(state.st_mode):
+                count += 1
+                if count > MOST_FILES:
+                    return
+                yield os.path.relpath(full, project), state
+
+
+def _digest(project: str, path: str, state: os.stat_result) -> str:
+    if stat.S_ISREG(state.st_mode):
+        return digest.of(project, path)
+    target = os.fsencode(os.readlink(os.path.join(project, path)))  # never what it leads to
+    return "link:" + hashlib.sha256(target).hexdigest()[:32]
+
+
+def _lines(project: str, path: str, state: os.stat_result) -> int | None:
+    if not stat.S_ISREG(state.st_mode) or state.st_size > MOST_COUNTED:
+        return None
+    try:
+        with open(os.path.join(project, path), "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    return None if b"\0" in text else text.count(b"\n") + (text[-1:] not in (b"\n", b""))
+
+
+def measured(before: dict, now: dict) -> list[Measured]:
+    """What differs between two listings of all files. Lines of a changed file are not known."""
+    rows = []
+    for path in sorted({*before, *now}):
+        old, new = before.get(path), now.get(path)
+        if old is None and new is not None:
+            rows.append(Measured(Changed(path, "A", new[2], 0), new[0]))
+        elif new is None and old is not None:
+            rows.append(Measured(Changed(path, "D", 0, old[2]), ""))
+        elif old and new and old[0] != new[0]:
+            rows.append(Measured(Changed(path, "M", None, None), new[0]))
+    return rows

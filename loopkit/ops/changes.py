@@ -1,0 +1,286 @@
+"""What changed is measured, between checkpoints or without git by digests, never taken from what
+anybody says; what must not have changed is watched."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import namedtuple
+from collections.abc import Iterator
+
+from ..core.evidence import changes as rules
+from ..core.health import checkpoints as branch
+from ..core.journal import clock, verdict
+from ..core.journal.errors import LoopError
+from ..core.journal.parts import UNDO, Changed, Checkpoint, Touched
+from ..core.journal.state import LoopState
+from ..engine import checkpoints, git, listing, restoring, trees
+from ..store import looks, place, prompts, transcript
+from ..store.loop import Loop
+from .workspace import Workspace, data_of
+
+#: files: [Changed] against what was before · whole: against the start · marks: {path: what it holds
+#: now, "" where it is gone} of all that changed since the last look and is not as at the start ·
+#: ignored: names, since the start.
+_Measured = namedtuple("_Measured", "files whole marks ignored")
+#: Programs that only read, unless they are told where to write.
+_READERS = frozenset(
+    "cat head tail less more grep rg egrep fgrep wc ls diff cmp stat file nl od xxd md5sum "
+    "sha256sum pytest test loopkit".split()
+)
+_GIT_READS = ("diff", "show", "log", "status", "blame", "grep")
+#: Seconds by which the clock of a transcript and ours may differ.
+_SLACK = 30
+
+
+def begun(workspace: Workspace, loop: Loop) -> None:
+    """Execution begins: what no checkpoint holds is listed. No fault where that cannot be done."""
+    if not loop.state.waves[1:]:
+        _keep(workspace, loop, _listed(workspace, loop), listing.START)
+
+
+def of_wave(workspace: Workspace, loop: Loop, number: int) -> list[str]:
+    """Measure a wave that is closed, its checkpoint made; lines to print of what that brings."""
+    return _looked(workspace, loop, number)
+
+
+def at_end(workspace: Workspace, loop: Loop) -> list[str]:
+    """Measure all since the start, before anybody judges the whole; the same lines."""
+    session = loop.state.session
+    stands = session.status != verdict.RUNNING or session.question is not None
+    return [] if stands or not loop.state.waves else _looked(workspace, loop, None)
+
+
+def at_work(workspace: Workspace, loop: Loop) -> list[Changed]:
+    """What has changed since the newest checkpoint; nothing is recorded. [] where nobody knows."""
+    try:
+        found = _measured(workspace, loop, _listed(workspace, loop), None, wave=True)
+    except LoopError:
+        return []
+    return found.files if found else []
+
+
+def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
+    made = _checkpoint_of(loop.state, wave)
+    lists = _listed(workspace, loop)
+    try:
+        found = _measured(workspace, loop, lists, made, wave=wave is not None)
+    except LoopError as error:
+        return [f"what changed is not measured: {error}"]
+    if found is None:
+        return []
+    if wave is not None:
+        _keep(workspace, loop, lists, listing.NEWEST)
+    rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
+
+    def decide(state: LoopState) -> list:
+        known = state.changes
+        whole = rules.event(None, found.whole, found.ignored)
+        measured = [whole] if _is_new(state, whole[1]) else []
+        if wave is not None:
+            number = made.number if made else None
+            measured.insert(0, rules.event(wave, found.files, (), number))
+        if state.session.question is not None or known.asked:
+            return measured
+        judged = rules.judged(state, rows, wave)
+        if wave is None and not judged:
+            differs = {path for row in found.whole for path in rules.paths(row)}
+            judged = rules.judged(state, rules.open_rows(state, differs), wave, again=True)
+        return [*measured, *judged]
+
+    changes = workspace.change(loop, decide)
+    paused, asked = data_of(changes, "paused"), data_of(changes, "question_asked")
+    lines = _said(loop.state, found.files, wave) if wave is not None else []
+    if paused:
+        lines.append(f"the loop is paused: {paused['reason']}")
+    return [*lines, asked["text"]] if asked else lines
+
+
+def _is_new(state: LoopState, data: dict) -> bool:
+    known = state.changes
+    rows = [Changed(**{"added": None, "removed": None, **row}) for row in data["files"]]
+    return (rows, data["ignored"]) != (known.whole, known.ignored)
+
+
+def _said(state: LoopState, rows: list[Changed], wave: int) -> list[str]:
+    """What a closed wave changed that nobody named."""
+    names = next((row.tasks for row in state.waves if row.number == wave), ())
+    files = {path for name in names if name in state.tasks for path in state.tasks[name].files}
+    others = rules.outside(rows, files)
+    told = branch.named([rules.told(row) for row in others], rules.SHOWN)
+    return [f"changed beside what the tasks name: {told}"] if others else []
+
+
+# -- measuring
+
+
+def _listed(workspace: Workspace, loop: Loop) -> dict:
+    """What no checkpoint holds: ignored files, or without git all files."""
+    project = workspace.project
+    try:
+        return {"ignored": listing.ignored(project, workspace.environment)}
+    except git.Unavailable:
+        known = listing.read(loop.folder, listing.NEWEST).get("files")
+        return {"files": listing.files(project, known if type(known) is dict else {})}
+    except LoopError:
+        return {}
+
+
+def _keep(workspace: Workspace, loop: Loop, lists: dict, name: str) -> None:
+    try:
+        listing.write(loop.folder, name, lists)
+        if name == listing.START:
+            listing.write(loop.folder, listing.NEWEST, lists)
+    except OSError as error:
+        workspace.note(f"cannot list what no checkpoint holds: {error.strerror}")
+
+
+def _checkpoint_of(state: LoopState, wave: int | None) -> Checkpoint | None:
+    rows = state.checkpoints.rows
+    return next((row for row in reversed(rows) if row.wave == wave), None) if wave else None
+
+
+def _measured(
+    workspace: Workspace, loop: Loop, lists: dict, made: Checkpoint | None, wave: bool
+) -> _Measured | None:
+    """made: the checkpoint that holds what is there now, where one does. None where nothing was
+    kept to compare with. Raises LoopError."""
+    if "files" in lists:
+        return _by_digests(loop, lists["files"])
+    state = loop.state
+    line = [row for row in branch.ancestors(state) if row is not made]
+    if not line:
+        return None
+    project, environment = workspace.project, workspace.environment
+    now = made.tree if made else checkpoints.snapshot(project, environment, [loop.root]).tree
+    since = state.checkpoints.numbers.get(state.changes.base or 0, line[-1])
+    found = {
+        tree: trees.measured(project, tree, now, environment)
+        for tree in dict.fromkeys((line[0].tree, line[-1].tree, since.tree))
+    }
+    whole = _marks(found[line[-1].tree])
+    marks = _marks(found[since.tree])
+    before = listing.read(loop.folder, listing.START).get("ignored")
+    return _Measured(
+        [row.row for row in found[line[0].tree]] if wave else [],
+        [row.row for row in found[line[-1].tree]],
+        {path: mark for path, mark in marks.items() if path in whole},
+        listing.compared(before, lists.get("ignored") or {}) if type(before) is dict else [],
+    )
+
+
+def _by_digests(loop: Loop, now: dict) -> _Measured | None:
+    first, last = (
+        listing.read(loop.folder, name).get("files") for name in (listing.START, listing.NEWEST)
+    )
+    if type(first) is not dict or type(last) is not dict:
+        return None
+    whole, files = listing.measured(first, now), listing.measured(last, now)
+    differs = _marks(whole)
+    marks = {path: mark for path, mark in _marks(files).items() if path in differs}
+    return _Measured([row.row for row in files], [row.row for row in whole], marks, [])
+
+
+def _marks(rows: list[trees.Measured]) -> dict[str, str]:
+    """{path: what it holds now}; a file that was renamed is gone from its old path."""
+    found = {row.row.was: "" for row in rows if row.row.was}
+    return {**found, **{row.row.path: row.mark for row in rows}}
+
+
+# -- who did it
+
+
+def _explained(workspace: Workspace, loop: Loop, rows: list[Touched]) -> list[Touched]:
+    """The same, with whose tool call explains each."""
+    if not rows:
+        return []
+    calls = list(_calls(workspace, loop))
+    return [row._replace(by=_who(workspace.project, row.path, calls)) for row in rows]
+
+
+def _who(project: str, path: str, calls: list[tuple[str, str, str]]) -> str:
+    for agent, tool, words in calls:
+        if tool in ("Bash", "PowerShell"):
+            if _writes(words, path):
+                return f"{agent} ({tool})"
+            continue
+        full = os.path.normpath(os.path.join(project, words))
+        if os.path.realpath(full) == os.path.realpath(os.path.join(project, path)):
+            return f"{agent} ({tool})"
+        # in a worktree of its own the agent has the same paths
+        inner = re.search(r"/worktrees/[^/]+/(.+)", full)
+        if inner and inner[1] == path:
+            return f"{agent} ({tool})"
+    return ""
+
+
+def _writes(line: str, path: str) -> bool:
+    """Whether a command line names a path and does more than read."""
+    name = os.path.basename(path)
+    if not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", line):
+        return False
+    simple = re.split(r"&&|\|\||[;|\n&]", re.sub(r"\d?>&\d|2>\s*/dev/null", " ", line))
+    return any(name in one and not _only_reads(one.split()) for one in simple)
+
+
+def _only_reads(words: list[str]) -> bool:
+    words = [word for word in words if not re.fullmatch(r"\w+=\S*", word)]
+    if not words or any(">" in word for word in words):
+        return not words
+    program = os.path.basename(words[0])
+    if program == "git":
+        return words[1:2] != [] and words[1] in _GIT_READS
+    if program == "sed":
+        return words[1:2] == ["-n"] and not any(word.startswith("-i") for word in words)
+    return program in _READERS or words[1:3] == ["-m", "pytest"]
+
+
+def _calls(workspace: Workspace, loop: Loop) -> Iterator[tuple[str, str, str]]:
+    """(agent, tool, path or command) of what agents of this loop did since the last look."""
+    session = loop.state.session
+    main = transcript.find(place.config_dir(workspace.environment), session.owner)
+    known = [path for path in session.subagents.values() if type(path) is str]
+    since = _earlier(loop.state.changes.at or session.started_at)
+    for path in dict.fromkeys([*(transcript.agents(main) if main else []), *known]):
+        line, files = looks.started(path)
+        name = prompts.named(line)
+        if not name or prompts.read(loop.folder, name) is None:
+            name = looks.kind(path) if looks.kind(path).startswith("loop:") else ""
+        if name:
+            yield from ((name, tool, words) for tool, words in looks.written(files, since))
+
+
+def _earlier(stamp: str) -> str:
+    at = clock.epoch(stamp)
+    return clock.stamp(at - _SLACK) if at else ""
+
+
+# -- putting back
+
+
+def settled(workspace: Workspace, loop: Loop, changes: list) -> str:
+    """What the person's answer about such files brings; a line to print, or "". Where they are to
+    be undone, the files of the start are put back; what is there is kept as a checkpoint first."""
+    settled = data_of(changes, "watched_settled")
+    if settled is None or settled["how"] != UNDO:
+        return ""
+    names = [row.path for row in loop.state.changes.touched if row.how == UNDO]
+    try:
+        return _put_back(workspace, loop, names)
+    except LoopError as error:
+        return f"put {branch.named(names)} back by hand: {error}"
+
+
+def _put_back(workspace: Workspace, loop: Loop, names: list[str]) -> str:
+    from . import checkpoint
+
+    project, environment = workspace.project, workspace.environment
+    start = branch.ancestors(loop.state)
+    if not start:
+        return f"put {branch.named(names)} back by hand: no checkpoint holds what was there"
+    said = checkpoint.make(workspace, loop, "before putting back")
+    now = checkpoints.snapshot(project, environment, [loop.root]).tree
+    goal = trees.with_paths(project, now, start[-1].tree, names, environment)
+    done = restoring.restore(project, now, goal, environment)
+    left = f"; left as they are: {branch.named(done.left)}" if done.left else ""
+    return f"{said}\nput back: {branch.named(done.paths) or 'nothing'}{left}"
