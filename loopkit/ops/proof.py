@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import time
+
 from .. import replies
 from ..core.evidence import baseline as rules
 from ..core.evidence import trials
-from ..core.journal import prose
-from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED
+from ..core.health import checkpoints
+from ..core.journal import prose, settings, stage
+from ..core.journal.errors import LoopError
+from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from ..core.journal.state import LoopState
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
+from ..engine import trees, without
+from ..engine.checkpoints import snapshot
+from ..store import digest, tables
 from ..store.loop import Loop
-from . import baseline
+from . import baseline, verify
 from .workspace import Result, Workspace
+
+#: Seconds that the runs with and without the work of one proof may take in all.
+MOST_SECONDS = 600
 
 
 def due(loop: Loop, steps: list[Step]) -> list[Step]:
@@ -81,7 +92,88 @@ def record(workspace: Workspace, rows: list[dict]) -> Result:
     return Result(loop, f"proofs recorded: {names}", {"ids": [row["id"] for row in rows]})
 
 
-def compared(workspace: Workspace, loop: Loop, name: str, line: str, outcome: dict) -> dict:
+# -- at the end
+
+
+def run(
+    workspace: Workspace, loop: Loop, name: str, line: str, files: list[str]
+) -> tuple[dict, tuple | None]:
+    """Run the check of a criterion or mustNot. (outcome; in review and of one that is new also what
+    it came to without the work: result, why, that run's outcome.)"""
+    if loop.state.stage != stage.REVIEW or trials.keeps(loop.state, name):
+        outcome = verify.run(workspace, loop, name, line, files)
+        return _compared(workspace, loop, name, line, outcome), None
+    seen = {path: digest.of(workspace.project, path) for path in files}
+    known = _same(loop.state, name, line, seen)
+    if known is not None:
+        return known
+    tried = _without(workspace, loop, name, line)
+    trial = tried.word, tried.why, tried.without
+    apart = tried.with_work
+    if apart is None or not apart["passed"]:  # then the real tree decides
+        return verify.run(workspace, loop, name, line, files), trial
+    head = digest.head(workspace.project, workspace.environment)
+    outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
+    return outcome, trial
+
+
+def told(trial: tuple | None) -> str:
+    """What a proof came to without the work, to follow what it came to with it."""
+    if trial is None:
+        return ""
+    result, why, _ = trial
+    words = {
+        RED: "fails without the work",
+        GREEN: f"passes without the work too{why and ': ' + why}",
+    }
+    return "; " + words.get(result, f"not tried without the work: {why}")
+
+
+def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, tuple] | None:
+    """What the same command came to for another criterion, on the very same files."""
+    for other, evidence in state.criterion_evidence.items():
+        trial = trials.of(state, other, WITHOUT_WORK, line)
+        if other == name or trial is None or trial.line < evidence.line or evidence.files != seen:
+            continue
+        outcome = {**evidence._asdict(), "note": "", "output": "", "signature": ""}
+        outcome["shown"] = f"as for {other}"
+        return outcome, (trial.result, trial.why, trial._asdict())
+    return None
+
+
+def _without(workspace: Workspace, loop: Loop, name: str, line: str) -> without.Tried:
+    """Run a check with and without the work."""
+    state, environment = loop.state, verify.environment_of(workspace)
+    began = checkpoints.ancestors(state)[-1:]
+    if not began:
+        return _told(NOT_TRIED, "no checkpoint holds the tree before the work")
+    try:
+        now = snapshot(workspace.project, environment, [loop.root]).tree
+        changed = trees.changed(workspace.project, began[0].tree, now, environment)
+    except LoopError as fault:
+        return _told(NOT_TRIED, fault.what)
+    paths = trials.taken_away([path for _, path in changed], line, tables.tests())
+    if not paths:
+        return _told(GREEN, "no file has changed since the start")
+    return without.tried(
+        workspace.project,
+        workspace.work_folder(state),
+        paths,
+        began[0].tree,
+        line,
+        settings.of(state, "verify_seconds"),
+        environment,
+        time.monotonic() + MOST_SECONDS,
+        loop.folder,
+        name,
+    )
+
+
+def _told(word: str, why: str) -> without.Tried:
+    return without.Tried(None, None, None, word, why)
+
+
+def _compared(workspace: Workspace, loop: Loop, name: str, line: str, outcome: dict) -> dict:
     """The outcome of a check that keeps something, held against how it stood before the work: what
     failed then as well does not count. `said`: that in words."""
     before = loop.state.baselines.get(line)

@@ -57,19 +57,30 @@ def run(
     workspace: Workspace, loop: Loop, name: str, line: str, files: list, tree: str | None = None
 ) -> dict:
     """Run a check in the project or another tree; its outcome, with how that is told as `shown`."""
-    # a check may be `loopkit baseline --check -- …`, also of this checkout's bin/loopkit
-    programs = os.path.join(place.plugin_root(), "bin")
-    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, programs])
-    environment = {**workspace.environment, "PATH": path}
+    environment = environment_of(workspace)
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
     seconds = settings.of(loop.state, "verify_seconds")
     outcome = process.verify(base, folder, loop.folder, name, line, files, seconds, environment)
-    shown = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s"
-    shown += f" ({outcome['note']})" if outcome["note"] else ""
+    elsewhere = ""
     if folder not in (workspace.folder, workspace.project):
-        shown += f" (run in {os.path.relpath(folder, workspace.folder)})"
-    return {**outcome, "shown": f"{shown}, {evidence(loop, outcome)}"}
+        elsewhere = f" (run in {os.path.relpath(folder, workspace.folder)})"
+    return {**outcome, "shown": shown(loop, outcome, elsewhere)}
+
+
+def environment_of(workspace: Workspace) -> dict[str, str]:
+    """What a check sees: it may be `loopkit baseline --check -- …`, also of this checkout's
+    bin/loopkit."""
+    programs = os.path.join(place.plugin_root(), "bin")
+    path = os.pathsep.join([workspace.environment.get("PATH") or os.defpath, programs])
+    return {**workspace.environment, "PATH": path}
+
+
+def shown(loop: Loop, outcome: dict, elsewhere: str = "") -> str:
+    """How a run is told: its exit code, seconds and log."""
+    note = f" ({outcome['note']})" if outcome["note"] else ""
+    how = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{elsewhere}"
+    return f"{how}, {evidence(loop, outcome)}"
 
 
 def evidence(loop: Loop, outcome: dict) -> str:
@@ -214,19 +225,24 @@ def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
 
 
 def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:
+    from ..core.evidence import trials
     from ..core.review import gate
     from . import proof
 
     line = gate.check_criterion(loop.state, name, words)
     named = {path for task in loop.state.tasks.values() for path in task.files}
     files = sorted(named.union(loop.state.changes.first))
-    outcome = run(workspace, loop, name, line, files)
-    outcome = proof.compared(workspace, loop, name, line, outcome)
+    outcome, trial = proof.run(workspace, loop, name, line, files)
     outcome["files"] = _vouched(workspace, outcome["files"], named)
-    workspace.change(loop, gate.criterion_verified, name, outcome)
+
+    def decide(state: LoopState) -> list[Change]:
+        seen = gate.criterion_verified(state, name, outcome)
+        return seen + (trials.tried_without(state, name, *trial) if trial else [])
+
+    workspace.change(loop, decide)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        said = f" ({outcome['said']})" if outcome.get("said") else ""
+        said = f" ({outcome['said']})" if outcome.get("said") else proof.told(trial)
         text = f"{name} holds: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not

@@ -24,6 +24,12 @@ def tool_chains() -> Catalog:
 
 
 @functools.cache
+def tests() -> dict:
+    """What belongs to tests: names of folders and of files."""
+    return _read("toolchains")["tests"]
+
+
+@functools.cache
 def runners() -> list[dict]:
     """How runners of tests print what failed."""
     return list(_read("runners")["runner"])

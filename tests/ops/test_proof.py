@@ -101,3 +101,72 @@ def test_nothing_runs_that_nobody_allowed(going: Going) -> None:
     going.allow()
     waits = asked(going, NEW)
     assert waits.steps == ["loopkit allow"] and tried(going) == []
+
+
+# -- at the end
+
+
+def trial(going: Going) -> tuple:
+    row = going.project.of("proof_tried")[-1]
+    return row["id"], row["when"], row["result"], row["why"]
+
+
+def at_the_end(going: Going, line: str = check("limiter"), **files: str) -> Answer:
+    """One criterion with this proof; the work writes the part's file, and these."""
+    asked(going, proof(line))
+    for name, text in files.items():
+        (going.project.folder / "tests").mkdir(exist_ok=True)
+        going.project.write(name.replace("__", "/").replace("_py", ".py"), text)
+    going.did("limiter")
+    return going.next()
+
+
+def test_each_criterion_fails_again_without_the_work(going: Going) -> None:
+    review = at_the_end(going)
+    assert trial(going) == ("C1", "without", "red", "")
+    assert "C1 holds" in review.out and "fails without the work" in review.out
+    assert (going.project.folder / "limiter.txt").read_text() == "good\n"
+    runs = going.project.root / going.project.name / "evidence"
+    heads = [one.read_text().split("\n")[0] for one in sorted(runs.glob("C1-[0-9]*"))]
+    assert heads == ["[with the work, apart from the real tree]", "[without the work]"]
+
+
+def test_a_proof_that_does_not_need_the_work_is_given_back(going: Going) -> None:
+    """A test that the loop wrote itself, which passed on the old files too."""
+    going.project.write("limiter.txt", "bad\n")
+    line, text = "python3 tests/shown.py", "raise SystemExit(not open('limiter.txt').read())\n"
+    back = at_the_end(going, line, tests__shown_py=text)
+    assert trial(going)[1:3] == ("without", "green")
+    assert back.steps == FORM and "passes without the work too: proves nothing" in back.out
+    says = "C1 was to be new"
+    assert says in going.no("submit", "--file", "-", given=[{"id": "C1", "keeps": True}])
+    review = going.submit([{"id": "C1", "proof": check("limiter")}])
+    assert agents(review)[0] == "thorough_review-1-1" and trial(going)[2] == "red"
+
+
+def test_a_test_that_looks_at_nothing_is_not_tried(going: Going) -> None:
+    line = "python3 tests/shown.py"
+    review = at_the_end(going, line, tests__shown_py="raise SystemExit(0)\n")
+    assert trial(going)[2:] == (
+        "not tried",
+        "it passes with emptied files too: it does not look at them",
+    )
+    assert "not tried without the work" in review.out
+
+
+def test_a_loop_in_which_nothing_changed_ends_nowhere(going: Going) -> None:
+    """Every check passes by what git ignores, and no file has changed."""
+    going.project.write(".git/info/exclude", "limiter.txt\n")
+    back = at_the_end(going)
+    assert trial(going) == ("C1", "without", "green", "no file has changed since the start")
+    assert back.steps == FORM
+
+
+def test_the_same_command_on_the_same_files_runs_once(going: Going) -> None:
+    asked(going, NEW, proof(check("limiter"), "and the same once more"))
+    going.did("limiter")
+    going.next()
+    results = [one for one in tried(going) if one[1] == "without"]
+    assert results == [("C1", "without", "red"), ("C2", "without", "red")]
+    runs = going.project.root / going.project.name / "evidence"
+    assert len(list(runs.glob("C2-[0-9]*"))) == 0

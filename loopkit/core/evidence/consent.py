@@ -45,6 +45,8 @@ RUNNERS = {
     "grep": "-q -i -E -F -w -x",
     "test": "-f -d -e -s !",
 }
+#: Those that only look at the files they are given.
+_LOOKING = ("grep", "test", "ruff check", "mypy", "eslint", "npx eslint", "npx tsc --noEmit")
 _LONGEST = max(len(head.split()) for head in RUNNERS)
 #: A name or path within the project: nothing absolute, no option, no URL.
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./\[\]-]*(?:::?[A-Za-z0-9_.\[\]-]+)*")
@@ -102,6 +104,12 @@ def _same_runner(asked: tuple, known: tuple) -> bool:
         return False
     options = (*known, *RUNNERS[_head(begin)].split())
     return all(word in options or _is_name(word) for word in asked[len(begin) :])
+
+
+def is_runner(line: str) -> bool:
+    """Whether a check gives its words to a runner of tests, which runs the files among them."""
+    begin = _runner(words(line))
+    return bool(begin) and _head(begin) not in _LOOKING
 
 
 def _runner(known: tuple) -> tuple:

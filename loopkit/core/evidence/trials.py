@@ -7,12 +7,15 @@ already.
 
 from __future__ import annotations
 
+import posixpath
+import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ..journal import stage, verdict
 from ..journal.errors import Refused
 from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
-from . import baseline, command
+from . import baseline, command, consent
 
 if TYPE_CHECKING:
     from ..journal.events import Change
@@ -92,6 +95,35 @@ def _tried(name: str, when: str, result: str, line: str, why: str, outcome: dict
     return ("proof_tried", {**row, "exit": outcome.get("exit"), "log": outcome.get("log", "")})
 
 
+# -- what is taken away
+
+
+def taken_away(changed: list[str], line: str, table: dict) -> list[str]:
+    """Paths of the work that a check has to need: all that changed but what belongs to tests, the
+    files that the check runs among them; where nothing else changed, those.
+
+    table: of data/toolchains.toml, names of `folders` and `files` of tests.
+    """
+    run = _files_run(line)
+    work = [path for path in changed if path not in run and not of_tests(path, table)]
+    return work or changed
+
+
+def of_tests(path: str, table: dict) -> bool:
+    """Whether a path belongs to tests and not to what they test."""
+    *folders, name = path.split("/")
+    in_tests = any(folder in table["folders"] for folder in folders)
+    return in_tests or any(fnmatchcase(name, pattern) for pattern in table["files"])
+
+
+def _files_run(line: str) -> set[str]:
+    """Paths that a check runs: its program, or what it gives to a runner of tests."""
+    given = set()
+    if consent.is_runner(line):
+        given = {re.split("::?", word)[0] for word in consent.words(line)}
+    return {posixpath.normpath(word) for word in (*given, consent.program_file(line)) if word}
+
+
 # -- what proves nothing
 
 
@@ -140,15 +172,15 @@ def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
             raise Refused(
                 f"the proof of {name} stands", f"asked for: {', '.join(wanted) or 'none'}"
             )
-    changes: list[Change] = []
+    made: list[Change] = []
     for name, why in wanted.items():
         row = given.get(name)
         if row is None:
             if why.startswith("no criterion") and given:
                 continue
             raise Refused(f"nothing is said of {name}: {why}", "give another proof for it")
-        changes += _replaced(state, name, row, why)
-    return changes
+        made += _replaced(state, name, row, why)
+    return made
 
 
 def _replaced(state: LoopState, name: str, row: dict, why: str) -> list[Change]:
@@ -166,12 +198,12 @@ def _replaced(state: LoopState, name: str, row: dict, why: str) -> list[Change]:
     if name in state.tasks:
         return [("task_changed", {"id": name, "verify": line, "keeps": kept})]
     data = {"id": name, "command": line, "keeps": kept, "why": row["why"] or why, "failed": False}
-    changes: list[Change] = [("proof_replaced", data)]
+    made: list[Change] = [("proof_replaced", data)]
     count = sum(one.id == name for one in state.replaced) + 1
     if count >= MOST_REPLACED:
         reason = f"{count} proofs of {name} have proved nothing ({why}): a person has to look"
-        changes.append(("paused", {"verdict": verdict.WAITING, "reason": reason}))
-    return changes
+        made.append(("paused", {"verdict": verdict.WAITING, "reason": reason}))
+    return made
 
 
 # -- what the verdict rests on

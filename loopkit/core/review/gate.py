@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 
-from ..evidence import changes, command, proofs
+from ..evidence import changes, command, proofs, trials
 from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
@@ -103,6 +103,7 @@ def open_points(
             rows.append((why, "loopkit shape --accept -"))
         elif row.command and (fault := _evidence_fault(state, row.id, digest, lost)):
             rows.append((f"{row.id} {fault}", f"loopkit verify {row.id} -- {row.command}"))
+    rows += [(f"{name} {why}", "loopkit next") for name, why in trials.vain(state).items()]
     return rows
 
 
