@@ -117,18 +117,26 @@ def _runs(
         outcomes.append(outcome)
         if outcome["exit"] == 124 and left < seconds:
             place.fault = "no time is left"
-        passed = outcome["passed"]
-        if place.fault:
-            return NOT_TRIED, place.fault + where
-        if not what and not passed:
-            return NOT_TRIED, "it does not pass apart from the real tree" + where
-        if not what and not place.rows:
-            return NOT_TRIED, "there is nothing to take away"
-        if what == START and not passed:
-            return RED, ""
-        if what == EMPTY and passed:
-            return NOT_TRIED, "it passes with emptied files too: it does not look at them" + where
-    return GREEN, ""
+        elif outcome["exit"] == 137:  # by what ends programs where memory is short, for example
+            place.fault = place.fault or "it was killed"
+        if found := _found(place, what, outcome["passed"]):
+            word, why = found
+            return word, why and why + where
+    raise AssertionError
+
+
+def _found(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
+    """(word, why) where one more run has decided, else None."""
+    if place.fault:
+        return NOT_TRIED, place.fault
+    if what == EMPTY:
+        look = "it passes with emptied files too: it does not look at them"
+        return (NOT_TRIED, look) if passed else (GREEN, "")
+    if what == START:
+        return None if passed else (RED, "")
+    if not passed:
+        return NOT_TRIED, "it does not pass apart from the real tree"
+    return None if place.rows else (NOT_TRIED, "there is nothing to take away")
 
 
 class _Place:
@@ -207,8 +215,10 @@ class _Place:
             words = [self._unshare() or "unshare", *options, *program]
             outcome = run(words, self.project, log, seconds, self.environment)
             said = _said(report)
-        if REFUSED in said or BEGUN not in said and outcome.exit != 124:
-            self.fault = said.get(REFUSED) or "no overlay could be made"
+        if BEGUN not in said:
+            late = "out of time before it began"
+            no_overlay = late if outcome.exit == 124 else "no overlay could be made"
+            self.fault = said.get(REFUSED) or no_overlay
         elif FULL in said and outcome.exit:
             self.fault = "the memory for what it writes was full"
         if why := said.get(NOT_STARTED):
