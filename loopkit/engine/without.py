@@ -86,10 +86,8 @@ def tried(
             place = _Place(own, repo.project, os.path.join(project, folder), environment)
             place.changed(changed, start, obeys_modes(repo, environment))
             word, why = _runs(place, outcomes, line, seconds, until, loop or own, target)
-    except (Unavailable, GitFault) as error:
-        word, why = NOT_TRIED, error.what
-    except OSError as error:
-        word, why = NOT_TRIED, f"{error.filename}: {error.strerror}"
+    except (OSError, Unavailable, GitFault) as error:
+        word, why = NOT_TRIED, _why(error)
     first, second, third, *_ = *outcomes, None, None, None
     return Tried(first, second, third, word, why)
 
@@ -174,14 +172,17 @@ class _Place:
         if not self.refusal:
             return self._in_overlay(what, arguments, log, seconds)
         with folder_of_ours(tempfile.gettempdir(), _COPY) as top:
+            folder = os.path.join(top, self.folder)
             try:
                 self._copy(what, top)
-                folder = os.path.join(top, self.folder)
                 os.makedirs(folder, exist_ok=True)
-            except OSError as error:
-                self.fault = f"{error.filename}: {error.strerror}"
-                return Outcome(126, 0.0, self.fault)
+            except (OSError, Unavailable, GitFault) as error:
+                return self._not_begun(error)
             return run(arguments, folder, log, seconds, self.environment)
+
+    def _not_begun(self, error: Exception) -> Outcome:
+        self.fault = _why(error)
+        return Outcome(126, 0.0, self.fault)
 
     # -- overlays
 
@@ -204,11 +205,14 @@ class _Place:
 
     def _in_overlay(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:
         spec, told = os.path.join(self.own, "spec"), os.path.join(self.own, "report")
-        with open(spec, "wb") as file:
-            facts = self._facts(what, arguments) | {"report": told}
-            file.write(json.dumps(facts).encode() + b"\n")
-            file.flush()
-            self._pour(what, file)
+        facts = self._facts(what, arguments) | {"report": told}
+        try:
+            with open(spec, "wb") as file:
+                file.write(json.dumps(facts).encode() + b"\n")
+                file.flush()
+                self._pour(what, file)
+        except (OSError, Unavailable, GitFault) as error:
+            return self._not_begun(error)
         options = ("-Urmp", "--fork", "--kill-child=KILL", "--mount-proc", "--")
         program = (sys.executable, "-I", "-S", inside_overlay.__file__, spec)
         with open(told, "w+b") as report:
@@ -267,6 +271,12 @@ class _Place:
                 change = Change(top, self.rows, what, self.modes)
                 change.early(heap, top)
                 change.late()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or ""
+    return str(getattr(error, "what", error))
 
 
 def _said(report: BinaryIO) -> dict[str, str]:

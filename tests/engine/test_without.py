@@ -278,6 +278,23 @@ def test_content_that_is_gone_is_not_tried(placed: Project) -> None:
     assert found.word == "not tried" and "content before the work is gone" in found.why
 
 
+def test_a_disk_that_is_full_on_the_way_is_not_tried(
+    placed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked(placed)
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device", "heap")
+
+    monkeypatch.setattr(without._Place, "_pour", fails)
+    loop = placed.folder.parent / "loop"
+    loop.mkdir()
+    found = placed.tried("grep -q new file.txt", "file.txt", loop=str(loop))
+    assert found.word == "not tried" and "No space left" in found.why
+    ran = [outcome["log"] for outcome in found[:3] if outcome]  # type: ignore[index]
+    assert sorted(ran) == sorted(f"evidence/{name}" for name in os.listdir(loop / "evidence"))
+
+
 def test_no_time_left(project: Project) -> None:
     found = project.tried("true", "file.txt", until=time.monotonic() - 1)
     assert (found.word, found.why.partition(" (")[0]) == ("not tried", "no time is left")
