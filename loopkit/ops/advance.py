@@ -72,7 +72,7 @@ def _name(state: LoopState, step: Step) -> str:
 
 def _keep(loop: Loop, name: str, text: str) -> None:
     try:
-        answers.write(loop.folder, name, {"text": text, "by": "hand"})
+        answers.write(loop.folder, name, {"text": text, "by": events.HAND})
     except OSError as error:
         raise unwritable(loop.folder, error) from None
 
@@ -163,7 +163,8 @@ class _Run:
         if row is None or type(row.get("text")) is not str:
             return Answer(EMPTY)
         corrected = answers.held(loop.folder, name) >= answers.MOST_HELD
-        return Answer(DONE, text=row["text"], final=corrected)
+        by = str(row.get("by", ""))
+        return Answer(DONE, text=row["text"], final=corrected, by=by)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
@@ -202,6 +203,8 @@ class _Run:
             rows = [replies.parse("review", answer.text) for answer in found if answer]
             whole = {**rows[0], "findings": [one for row in rows for one in row["findings"]]}
             whole["experts"] = (loop.state.asked or {})["experts"]
+            sources = sorted({answer.by for answer in found if answer})
+            self.workspace.source = {"by": events.HAND if events.HAND in sources else sources[0]}
             self._said([reviews.record_thorough(self.workspace, whole)])
         except (UsageFault, Refused) as fault:
             for one in out:

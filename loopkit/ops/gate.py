@@ -126,7 +126,8 @@ def record(workspace: Workspace, row: dict) -> Result:
         failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
         text = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
         return Result(loop, text, {"passed": False, "tasks": data["tasks"]}, code=1)
-    text, row = f"gate passed: {data['card']}", {"passed": True, "card": data["card"]}
+    text = "; ".join([f"gate passed: {data['card']}", *gate.doubts(loop.state)])
+    row = {"passed": True, "card": data["card"]}
     if data["card"] == gate.RESEARCH:
         text = (
             f"RESEARCH: confidence {data['confidence']} % is under {gate.RESEARCH_UNDER}: find out "

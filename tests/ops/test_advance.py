@@ -335,6 +335,30 @@ def test_an_answer_by_hand_is_marked(going: Going) -> None:
     assert "the answer to implementation T-001 is submitted by hand" in told.out
     assert "T-001 completed" in told.out
     assert (answers.read(going.folder, FIRST) or {})["by"] == "hand"
+    assert going.project.of("task_coded")[-1]["by"] == "hand"
+
+
+def test_work_reported_by_hand_is_shown_and_its_check_still_counts(going: Going) -> None:
+    going.begin()
+    going.project.write("limiter.txt", "good\n")
+    going.project.ok("submit", "--file", "-", "--answer-of", f"loop:{FIRST}", given="done")
+    assert going.reviewed().steps == FORM
+    over = going.submit(GATE)
+    assert "🟢 SHIP" in over.out and "report on T-001: submitted by hand" in over.out
+    assert going.project.of("review_thorough")[-1]["by"] == "stop"
+
+
+def test_a_review_by_hand_never_gives_ship(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    token = f"loop:{agents(going.next())[0]}"
+    given = json.dumps(REVIEW)
+    going.project.ok("submit", "--file", "-", "--answer-of", token, given=given)
+    over = going.submit(GATE)
+    assert "gate passed: MONITOR; thorough review: submitted by hand" in over.out
+    assert "🟡 MONITOR" in over.out and "\n! thorough review: submitted by hand\n" in over.out
+    report = (Path(going.folder) / "report.md").read_text()
+    assert "- thorough review: submitted by hand\n" in report
 
 
 # -- reviews

@@ -11,6 +11,7 @@ from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.state import Criterion, LoopState
 from ..plan import drafts, work
+from ..plan.events import HAND
 from . import review
 
 #: The four points of each kind of work (rule: Gate and completion).
@@ -273,9 +274,35 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or proofs.REVIEWED in types:
+    if card["reversal"] == "1" or proofs.REVIEWED in types or doubts(state):
         return MONITOR
     return SHIP
+
+
+def doubts(state: LoopState) -> list[str]:
+    """Why the work is not fit to SHIP though everything holds, a line each: judgements that nobody
+    vouches for."""
+    judged = {
+        "goal": state.supervision.goal,
+        **{f"review of {name.replace('_', ' ')}": row for name, row in state.reviews.items()},
+        "thorough review": state.thorough,
+    }
+    for task in state.tasks.values():
+        judged |= {f"test of {task.id}": task.tested, f"verdict on {task.id}": task.judged}
+    return _by_hand(judged)
+
+
+def by_hand(state: LoopState) -> list[str]:
+    """Other answers that were submitted by hand, a line each; what they say is proven elsewhere."""
+    said = {"plan": state.supervision.plan, "review of the plan": state.supervision.review}
+    for task in state.tasks.values():
+        said |= {f"report on {task.id}": task.coded, f"diagnosis of {task.id}": task.diagnosis}
+    return _by_hand(said)
+
+
+def _by_hand(answers: dict[str, dict | None]) -> list[str]:
+    rows = [what for what, answer in answers.items() if (answer or {}).get("by") == HAND]
+    return [f"{what}: submitted by hand" for what in rows]
 
 
 def completed(
@@ -307,5 +334,6 @@ def card(state: LoopState) -> dict:
         "verified": ", ".join(kind for kind in proofs.TYPES if kind in known) or "nothing",
         "done": state.counts["completed"],
         "total": len(state.tasks),
+        "doubts": doubts(state),
         **{field: gate.get(field, "") for field in _CARD},
     }
