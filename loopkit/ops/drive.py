@@ -86,7 +86,7 @@ class Driver:
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
         """Record what was answered; the task's check then looks at what its agent did."""
         workspace, loop = self._open()
-        workspace.source = {"by": answer.by}
+        workspace.source = {"by": answer.by, "looked": answer.looked}
         if step.kind in FORMS:
             row = _row(step.kind, answer)
             yield _recorded(step, FORMS[step.kind].take(workspace, *subject_of(step), row))

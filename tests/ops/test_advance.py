@@ -59,10 +59,10 @@ class Going:
     def folder(self) -> str:
         return str(self.project.root / self.project.name)
 
-    def say(self, name: str, reply: object, by: str = "stop") -> None:
+    def say(self, name: str, reply: object, **more: object) -> None:
         """What the hook keeps of an agent's answer."""
         text = reply if isinstance(reply, str) else json.dumps(reply)
-        answers.write(self.folder, name, {"text": text, "by": by})
+        answers.write(self.folder, name, {"text": text, "by": "stop", **more})
 
     def held(self, name: str, times: int) -> None:
         """The hook has asked the agent for another answer so often."""
@@ -415,6 +415,32 @@ def test_reviewers_whose_words_do_not_fit_are_asked_again(going: Going) -> None:
     assert going.project.of("review_thorough") == []
     going.say("thorough_review-1-2", REVIEW)
     assert going.next().steps == FORM
+
+
+def test_a_review_that_did_not_look_is_asked_for_once_more_and_then_gives_monitor(
+    going: Going,
+) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.say("thorough_review-1-1", REVIEW, seen={"calls": 1, "read": ["SHAPE.md"]})
+    again = going.next()
+    assert agents(again) == ["thorough_review-1-2"] and "it did not look" in again.out
+    assert "it did not look: read the changed files" in going.prompt("thorough_review-1-2")
+    going.say("thorough_review-1-2", REVIEW, seen={"calls": 0, "read": [], "commands": []})
+    assert going.next().steps == FORM
+    assert going.project.of("review_thorough")[-1]["looked"] is False
+    over = going.submit(GATE)
+    assert "🟡 MONITOR" in over.out and "\n! thorough review: did not look\n" in over.out
+
+
+def test_a_review_that_looked_says_so(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.say("thorough_review-1-1", REVIEW, seen={"calls": 1, "read": ["limiter.txt"]})
+    going.next()
+    assert going.project.of("review_thorough")[-1]["looked"] is True
 
 
 def test_a_blocker_of_a_review_becomes_work(going: Going) -> None:

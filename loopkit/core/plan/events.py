@@ -80,9 +80,11 @@ class TaskAdded(EventType):
 
 class OfAgent(Fields):
     """An event that takes an agent's answer. by: how that came, HAND where the session submitted
-    it; "" in older journals."""
+    it; "" in older journals · looked: whether whoever judges work has looked at it; None: nobody
+    knows."""
 
     by: Text = ""
+    looked: Flag | None = None
 
     def source(self) -> dict:
         """What is known of where the answer is from."""

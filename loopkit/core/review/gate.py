@@ -289,7 +289,11 @@ def doubts(state: LoopState) -> list[str]:
     }
     for task in state.tasks.values():
         judged |= {f"test of {task.id}": task.tested, f"verdict on {task.id}": task.judged}
-    return _by_hand(judged)
+    unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
+    by_hand = _by_hand(judged)
+    return by_hand + [
+        f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand
+    ]
 
 
 def by_hand(state: LoopState) -> list[str]:
@@ -302,7 +306,10 @@ def by_hand(state: LoopState) -> list[str]:
 
 def _by_hand(answers: dict[str, dict | None]) -> list[str]:
     rows = [what for what, answer in answers.items() if (answer or {}).get("by") == HAND]
-    return [f"{what}: submitted by hand" for what in rows]
+    return [f"{what}: {_BY_HAND}" for what in rows]
+
+
+_BY_HAND = "submitted by hand"
 
 
 def completed(

@@ -38,7 +38,8 @@ class Answer(NamedTuple):
     text: the final message · reply: the structured one, where the agent gives it · error: one line
     on a failure · cost: USD, None where it is not known · session: the agent's own id · denied:
     command lines it was not allowed · final: the agent has corrected it already · by: how it came ·
-    started, ended, until: seconds since 1970.
+    looked: at the work that it judges; None: nobody knows · started, ended, until: seconds since
+    1970.
     """
 
     outcome: str
@@ -54,6 +55,7 @@ class Answer(NamedTuple):
     until: float | None = None
     final: bool = False
     by: str = "run"
+    looked: bool | None = None
 
 
 class Agent(Protocol):

@@ -391,6 +391,14 @@ def test_a_judgement_by_hand_gives_monitor_until_an_agent_has_judged_anew(
         assert gate.card_kind(book.state, card) == cards
 
 
+def test_a_judgement_without_a_look_gives_monitor() -> None:
+    book = Book().planned(task())
+    answered(book, "task_judged", {"id": "T-001", "by": "stop", "looked": False})
+    assert gate.doubts(book.state) == ["verdict on T-001: did not look"]
+    answered(book, "task_judged", {"id": "T-001", "by": "hand", "looked": False})
+    assert gate.doubts(book.state) == ["verdict on T-001: submitted by hand"]
+
+
 def test_other_answers_by_hand_are_named() -> None:
     book = Book().planned(task())
     for kind, data in (
