@@ -232,12 +232,39 @@ def test_a_task_that_keeps_failing_is_split_by_a_form(going: Going) -> None:
     assert agents(split) == [SECOND, "implementation-T-003-1"]
 
 
-def test_a_reported_block_ends_the_attempt_without_a_check(going: Going) -> None:
-    going.begin()
-    going.say(FIRST, "BLOCKED: the endpoint is not there")
+def test_a_reported_block_is_asked_of_the_person_while_the_others_go_on(going: Going) -> None:
+    going.begin(part("a"), part("b"))
+    going.say(FIRST, {"status": "blocked", "summary": "half", "block_reason": "no endpoint"})
     said = going.next()
-    assert "T-001 implementation: blocked" in said.out and "exit" not in said.out
-    assert going.project.of("task_failed")[0]["result"] == "the coder answers blocked"
+    assert "T-001 waits for the person, the others go on: no endpoint\n" in said.out
+    line = 'loopkit task unblock T-001 "<what the person said>"'
+    assert f"ask now; then: {line}" in said.out and "at work: implementation T-002" in said.out
+    going.did("b", task=2)
+    assert "T-002 completed" in going.next().out
+    assert going.project.of("task_failed") == [] and "panel_recorded" not in journal(going)
+    assert going.project.of("question_asked")  # now nothing else is left
+    going.project.ok("task", "unblock", "T-001", "it is /v2")
+    assert "implementation-T-001-2" in agents(going.next())
+    told = going.prompt("implementation-T-001-2")
+    assert "It was blocked: no endpoint" in told and "The person said: it is /v2" in told
+
+
+def test_where_nobody_can_be_asked_a_block_is_only_told(going: Going) -> None:
+    alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    going.begin(part("a"), part("b"), **alone)
+    going.say(FIRST, "BLOCKED: the endpoint is not there")
+    said = going.next(**alone)
+    assert "T-001 waits for the person, the others go on: BLOCKED: the endp" in said.out
+    assert "ask now" not in said.out
+
+
+def test_what_is_blocked_by_an_open_task_waits_for_that(going: Going) -> None:
+    going.begin(part("a"), part("b"))
+    going.say(FIRST, "BLOCKED: this takes what T-002 makes")
+    assert "waits for the person" not in going.next().out
+    going.did("b", "bad", task=2)
+    going.next()
+    assert going.project.of("task_blocked")[0]["kind"] == "dependency"
 
 
 def test_words_of_a_coder_are_a_report(going: Going) -> None:
