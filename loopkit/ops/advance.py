@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .. import replies
 from ..core.evidence import changes
 from ..core.evidence import consent as rules
-from ..core.journal import prose, verdict
+from ..core.journal import clock, prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
@@ -18,7 +18,7 @@ from ..core.review import looking, review
 from ..core.steps import context, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
-from ..store import answers, looks, place, prompts, transcript
+from ..store import answers, beats, looks, place, prompts, transcript
 from ..store.loop import unwritable
 from . import consent, dispatch, drive, guides
 from . import review as reviews
@@ -272,7 +272,11 @@ class _Run:
             changes.append(("agents_dispatched", {"agents": len(fresh), **used}))
             self.workspace.change(loop, lambda state: changes)
         known = self.out or set()
-        started = [one for one in steps if one in fresh or kinds.key(one) not in known]
+        started = [
+            one
+            for one in steps
+            if one in fresh or kinds.key(one) not in known or self._is_unstarted(loop, one)
+        ]
         if not started:
             # what is derived follows, should whoever dispatched them have died
             self.workspace.change(loop, lambda state: [])
@@ -283,6 +287,18 @@ class _Run:
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
         return self._result(loop, [*lines, due.NEXT])
+
+    def _is_unstarted(self, loop: Loop, step: Step) -> bool:
+        """It was dispatched, and no agent was ever started with its token: whoever was told to has
+        not read it. Only where hooks hear agents start, and one that we miss is started twice at
+        the worst: the first answer counts."""
+        heard = beats.read(place.data_dir(self.workspace.environment), "pre_tool_use")
+        since = clock.epoch(loop.state.session.owner_since)
+        return (
+            heard is not None
+            and heard.at >= since
+            and not answers.started(loop.folder, _name(loop.state, step))
+        )
 
     def _write(self, loop: Loop, step: Step) -> None:
         fault = loop.state.supervision.invalid.get(kinds.key(step), "")

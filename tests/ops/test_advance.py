@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,22 @@ def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
         assert waits.steps == [] and "at work: implementation T-001" in waits.out
         assert "their reports wake you" in waits.out
     assert len(going.project.lines) == before
+
+
+def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
+    """`next` was killed between its record and its print, or nobody read that."""
+    marks = Path(going.project.environment["LOOPKIT_DATA"]) / "beats"
+    marks.mkdir(parents=True)
+    (marks / "pre_tool_use").write_text("told 0.1\n")
+    os.utime(marks / "pre_tool_use", (2e9, 2e9))
+    going.begin(part("a"), part("b"))
+    for _ in range(2):
+        assert agents(going.next()) == [FIRST, SECOND]
+    answers.start(going.folder, FIRST)  # by the hook that hears its agent start
+    assert agents(going.next()) == [SECOND]
+    answers.start(going.folder, SECOND)
+    assert "at work: implementation T-001, implementation T-002" in going.next().out
+    assert journal(going).count("agents_dispatched") == 1
 
 
 def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None:
