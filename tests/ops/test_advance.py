@@ -180,6 +180,15 @@ def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
     assert journal(going).count("agents_dispatched") == 1
 
 
+def test_what_is_done_by_hand_leads_back_to_next(going: Going) -> None:
+    going.begin(part("a"))
+    assert going.project.ok("task", "add", "more", "--verify", "ls").steps == ["loopkit next"]
+    assert going.project.lk("gate").steps == ["loopkit next"]
+    going.project.refused(1, "review", "--thorough", says="next: loopkit next")
+    going.project.ok("pause")
+    assert going.project.ok("resume").steps == ["loopkit next"]
+
+
 def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None:
     going.project.start()
     going.next()

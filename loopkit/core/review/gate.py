@@ -114,7 +114,8 @@ def _check_points(
     """Raises Refused with the first open point."""
     for what, line in open_points(state, digest, lost):
         text = f"{head}: {what}"
-        raise Refused(text, f"next: {line}") if line else NotYet(text)
+        by_hand = line and not state.session.dispatches
+        raise Refused(text, f"next: {line}") if by_hand else NotYet(text)
 
 
 def _evidence_fault(
@@ -322,7 +323,7 @@ def completed(
     _check_points(state, "not complete", digest, lost)
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
-        raise Refused("the gate has not passed", "next: loopkit gate")
+        raise NotYet("the gate has not passed")
     if gate["card"] == RESEARCH:
         what = f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}"
         raise Refused(what, "find out more, then: loopkit gate --file -")
