@@ -152,8 +152,8 @@ def _row(kind: str, answer: Answer) -> Any:
         return answer.reply or records.parse(answer.text, "the answer", dict)
     if answer.reply is not None:
         return replies.check(name, answer.reply)
-    if replies.model(name).bare:  # its form is a list
-        return replies.read(name, answer.text, "the answer")
+    if KINDS[kind].who == kinds.FORM:
+        return replies.read(name, answer.text, "the form")
     return replies.parse(name, answer.text)
 
 

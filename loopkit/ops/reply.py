@@ -10,7 +10,7 @@ from ..core.plan import drafts, events, work
 from ..core.steps import answers, context, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render import quoted
-from ..replies import reading
+from ..replies import lists
 from ..store import project, reports, tables
 from ..store.loop import Loop
 from . import dispatch
@@ -39,7 +39,7 @@ def reply(
         answer, error = None, fault.what
         known = project.checks(workspace.project)
         tests = [check.command for check in known if check.kind == checks.TEST]
-        instead = reading.fallback(name, text, tests[0] if tests else None)
+        instead = lists.fallback(name, text, tests[0] if tests else None)
     changes = workspace.change(
         loop, answers.answered, kind, step.subject, answer, error, text, instead, final
     )
