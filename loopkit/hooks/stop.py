@@ -56,7 +56,19 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
             decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
         if active or decision.row != 8:
             break
+    if decision.row in (7, 9) and _is_queued(call):
+        return stop.Decision(3, "allow", None, "")
     return decision
+
+
+def _is_queued(call: Call) -> bool:
+    """Whether a turn follows by itself, since a report waits for it."""
+    path = call.given.get("transcript_path")
+    if type(path) is not str or not path:
+        return False
+    from ..store import transcript
+
+    return transcript.queued(path)
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:

@@ -167,6 +167,36 @@ def agents(path: str) -> list:
     return [os.path.join(folder, name) for name in names]
 
 
+#: Bytes at a transcript's end in which the client's notes of its queue are looked for.
+_TAIL = 1 << 20
+
+
+def queued(path: str) -> bool:
+    """Whether something waits to begin a turn of its own, an agent's report for one: the client
+    (2.1.332) notes each `queue-operation`, what it puts into its queue and what it takes out."""
+    waiting = 0
+    try:
+        state = os.stat(path)
+        if not stat.S_ISREG(state.st_mode):
+            return False
+        with open(path, "rb", buffering=0) as file:
+            file.seek(max(0, state.st_size - _TAIL))
+            lines = file.read(_TAIL).split(b"\n")
+    except (OSError, ValueError):
+        return False
+    for line in lines:
+        if b'"queue-operation"' in line:
+            operation = _OPERATION.search(line)
+            if operation is None or operation[1] == b"popAll":
+                waiting = 0
+            else:
+                waiting = waiting + 1 if operation[1] == b"enqueue" else max(0, waiting - 1)
+    return waiting > 0
+
+
+_OPERATION = re.compile(rb'"operation": ?"(\w+)"')
+
+
 def _files(path: str, extra: tuple) -> list:
     found = [path, *agents(path)] if path else []
     known = {key(file) for file in found}
