@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..core.journal import verdict
+from ..core.journal import clock, verdict
 from ..core.steps import stop
 from ..store import loops, place
 from . import project, reply
@@ -16,6 +16,9 @@ RUNNING = ("running", "pending", "queued", "starting", None)
 
 #: Types of background work that are agents.
 AGENTS = ("subagent", "agent", None)
+
+#: Seconds for which a report may wait, since the turn before it goes on.
+LONGEST_TURN = 600
 
 #: Seconds between the looks at a transcript without a tool call, and how many more.
 LATE, LOOKS = 0.1, 5
@@ -68,7 +71,7 @@ def _is_queued(call: Call) -> bool:
         return False
     from ..store import transcript
 
-    return transcript.queued(path)
+    return transcript.queued(path, clock.stamp(call.now - LONGEST_TURN))
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:

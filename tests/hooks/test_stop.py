@@ -129,6 +129,8 @@ def test_a_server_lets_stops_pass_once_a_hold_has_said_what_is_open(project: Pro
         ("enqueue remove", True),
         ("enqueue enqueue popAll", True),
         ("dequeue enqueue", False),  # the file's end begins in between
+        ("enqueue:typed", True),
+        ("enqueue:old", True),  # the client was killed, and the session resumed
     ],
 )
 def test_while_a_report_is_queued_nobody_is_held(
@@ -137,7 +139,14 @@ def test_while_a_report_is_queued_nobody_is_held(
     project.start()
     with project.transcript.open("a") as file:
         for operation in operations.split():
-            row = {"type": "queue-operation", "operation": operation, "content": "<task-"}
+            operation, _, content = operation.partition(":")
+            old = content == "old"
+            row = {
+                "type": "queue-operation",
+                "operation": operation,
+                "timestamp": "2020-01-01T00:00:00.000Z" if old else "2999-01-01T00:00:00.000Z",
+                "content": "/compact" if content == "typed" else "<task-notification>\n…",
+            }
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
     before = project.ledger.read_bytes()
     assert project.stop().silent is not held
