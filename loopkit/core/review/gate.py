@@ -281,8 +281,8 @@ def card_kind(state: LoopState, card: dict) -> str:
 
 
 def doubts(state: LoopState) -> list[str]:
-    """Why the work is not fit to SHIP though everything holds, a line each: judgements that nobody
-    vouches for."""
+    """Why the work is not fit to SHIP though everything holds, a line each: proofs that were not
+    tried without the work, judgements that nobody vouches for."""
     judged = {
         "goal": state.supervision.goal,
         **{f"review of {name.replace('_', ' ')}": row for name, row in state.reviews.items()},
@@ -292,7 +292,7 @@ def doubts(state: LoopState) -> list[str]:
         judged |= {f"test of {task.id}": task.tested, f"verdict on {task.id}": task.judged}
     unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
     by_hand = _by_hand(judged)
-    return by_hand + [
+    return [*trials.gaps(state), *trials.untold(state), *by_hand] + [
         f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand
     ]
 
