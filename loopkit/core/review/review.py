@@ -304,7 +304,10 @@ def resolved(
     names = [ids] if isinstance(ids, str) else list(dict.fromkeys(name.upper() for name in ids))
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
-        return [("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen]
+        settled: list[Change] = [
+            ("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen
+        ]
+        return settled + (_given_up(state, chosen) if how == "waive" else [])
     if not verify:
         todo = f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
         raise UsageFault("a task needs a verification command", todo)
@@ -316,6 +319,20 @@ def resolved(
         changes += [change, ("finding_resolved", data)]
     if state.stage == stage.REVIEW:
         changes.append(stage.move(state, stage.EXECUTING))
+    return changes
+
+
+def _given_up(state: LoopState, waived: list[Finding]) -> list[Change]:
+    """The tasks of waived findings go, with what they were split into; with the last open one the
+    loop is back in review."""
+    gone = [row.task for row in waived if row.task in state.open]
+    for task in state.tasks.values():  # subtasks come after what they were split from
+        if task.parent in gone and task.id in state.open:
+            gone.append(task.id)
+    changes: list[Change] = [("task_removed", {"id": name}) for name in reversed(gone)]
+    if gone and state.stage == stage.EXECUTING and state.wave is None:
+        if not state.open.keys() - set(gone):
+            changes.append(stage.move(state, stage.REVIEW))
     return changes
 
 

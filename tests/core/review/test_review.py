@@ -11,7 +11,7 @@ from loopkit.core.journal.parts import Changed
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
 from loopkit.core.review import review
-from loopkit.core.steps import snapshot, waves
+from loopkit.core.steps import due, kinds, snapshot, waves
 from tests.core.kit import Book, task
 
 BLOCKER = {
@@ -330,6 +330,29 @@ def test_a_waiver_needs_a_reason() -> None:
         review.resolved(book.state, "F-001", "waive", " ", "")
     book.do(review.resolved, "F-001", "waive", "the person knows", "")
     assert review.blockers_left(book.state) == 0
+
+
+def test_the_task_of_a_waived_blocker_goes_and_the_loop_is_in_review_again() -> None:
+    book = Book().reviewed(findings=[BLOCKER, {**BLOCKER, "issue": "no test"}])
+    assert list(book.state.open) == ["T-002", "T-003"]
+    book.do(review.resolved, "F-001", "waive", "the person knows", "")
+    assert list(book.state.open) == ["T-003"] and book.state.stage == "executing"
+    book.do(review.resolved, "F-002", "waive", "that too", "")
+    assert not book.state.open and book.state.stage == "review" and review.passed(book.state)
+    assert due.due(book.state)[0].kind == kinds.GATE
+
+
+def test_a_waived_blocker_takes_the_subtasks_and_the_attempt_of_its_task_along() -> None:
+    book = Book().reviewed(findings=[BLOCKER, {**BLOCKER, "issue": "no test"}])
+    book.do(drafts.split, "T-002", [task("half"), task("other half")])
+    book.wave()
+    assert book.state.running
+    book.do(review.resolved, "F-001", "waive", "the person knows", "")
+    assert list(book.state.tasks) == ["T-001", "T-003"]
+    for name in list(book.state.running):
+        book.verify(name)
+    book.do(waves.closed)
+    assert book.state.stage == "review"
 
 
 def test_unattended_warnings_are_acknowledged_as_such() -> None:
