@@ -127,12 +127,13 @@ class DecisionLog:
     superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} ·
     checks: {number: command that exits 0 when the decision no longer holds}, of live ones ·
     checked: {number: journal line of the newest check} · kinds: categories of findings that gave an
-    anti-pattern · patterns: what was gathered about the code, a few lines · outline: {task id:
+    anti-pattern · withdrawn: anti-patterns about a tree that a rollback took away · patterns: what was gathered about the code, a few lines · outline: {task id:
     "1.2"}, ids: the same turned round.
     """
 
     def __init__(self) -> None:
         self.anti_patterns: list[dict] = []
+        self.withdrawn: list[dict] = []
         self.highest = 0
         self.superseded: dict[int, int] = {}
         self.invalidated: dict[int, dict] = {}
