@@ -10,7 +10,7 @@ from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline
-from ..core.review import gate, review
+from ..core.review import gate, review, shown
 from ..core.steps import supervision
 from . import first, line, text
 
@@ -48,21 +48,25 @@ def _items(state: LoopState, done: bool) -> list[str]:
     return rows
 
 
+#: What a check that passes says, and one that fails.
+_SHOWN, _KEPT = ("shown", "not shown"), ("kept", "broken")
+
+
 def _proofs(state: LoopState) -> list[str]:
     rows = []
     for criterion in state.criteria.values():
         seen = state.criterion_evidence.get(criterion.id)
         command = f"`{line(criterion.command, LONGEST)}`"
         if seen is not None:
-            holds = "holds" if seen.passed else "does not hold"
-            how = f"{holds}: {command} exits {seen.exit}"
+            words = _KEPT if criterion.must_not else _SHOWN
+            how = f"{words[not seen.passed]}: {command} exits {seen.exit}"
         elif criterion.command:
             how = f"not verified: {command}"
         else:
             answers = (state.gate or {}).get("criteria") or {}
             how = line(answers.get(criterion.id) or "", LONGEST)
-            looked = "looked at in the thorough review"
-            how = how or (looked if criterion.must_not else "answered for at the gate")
+            seen_by = shown.answer(state, criterion.id) if criterion.must_not else ""
+            how = how or line(seen_by, LONGEST) or "answered for at the gate"
         kind = "must not" if criterion.must_not else criterion.type or "criterion"
         rows.append(f"{criterion.id} {line(criterion.text, LONGEST)} ({kind}): {how}")
     return rows
@@ -75,6 +79,7 @@ def _reviews(state: LoopState) -> list[str]:
             how = "approved" if judged.get("approved") else "not approved"
             rows.append(f"{name}: {judged['score']} of 100, {how}")
     rows += [f"warning: {line(warning, LONGEST)}" for warning in supervision.warnings(state)]
+    rows += [line(doubt, LONGEST) for doubt in gate.doubts(state)] if state.thorough else []
     for name, row in state.reviews.items():
         score = "" if row.get("score") is None else f"{row['score']}/10, "
         issues = prose.count(row.get("issues") or 0, "issue")

@@ -53,7 +53,7 @@ def test_a_must_not_that_came_true_pauses_and_goes_on_with_its_task(project: Pro
     status = project.status
     assert (status["status"], status["verdict"]) == ("paused", "must_not_breached")
     assert not project.of("gate_result")[-1]["passed"]
-    assert "M1 has come true" in project.ok("resume").out + project.of("paused")[-1]["reason"]
+    assert "M1 is broken" in project.ok("resume").out + project.of("paused")[-1]["reason"]
     asked = project.ok("next")
     assert asked.steps == ["loopkit submit --file -"]
     assert "T-002 pending: Gate: M1" in asked.out and '\nverify: "<command' in asked.out

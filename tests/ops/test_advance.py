@@ -12,12 +12,12 @@ import pytest
 from loopkit.core.review import review
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
-from tests.cli.kit import GATE, PANEL, REQUEST, S2, Answer, Project
+from tests.cli.kit import GATE, PANEL, REQUEST, S2, SEEN, Answer, Project
 from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
-REVIEW = {"experts": ["a", "b", "c"], "findings": []}
-LIGHT = {"score": 8, "experts": ["a", "b"], "findings": []}
+REVIEW = {"findings": [], **SEEN}
+LIGHT = {"score": 8, "findings": []}
 FIRST, SECOND = "implementation-T-001-1", "implementation-T-002-1"
 FORM = ["loopkit submit --file -"]
 
@@ -135,7 +135,7 @@ def test_a_whole_loop_of_one_task(going: Going) -> None:
     assert agents(review) == ["thorough_review-1-1"]
     gate = going.reviewed()
     assert gate.steps == FORM and "# How: gate" in gate.out
-    assert "C1 holds" in review.out + gate.out
+    assert "C1 shown" in review.out + gate.out
     over = going.submit(GATE)
     assert over.steps == [] and "<loop-complete>" in over.out
     assert going.project.snapshot["verdict"] == "achieved"

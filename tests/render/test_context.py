@@ -246,7 +246,7 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
         assert f"\n## {heading}\n" in text
     assert "- [x] 1.1 write it (T-001)" in text and "## Not completed" not in text
     assert (
-        "- C1 The 101st request of a minute is answered with 429 (execution output): holds: `pytest"
+        "- C1 The 101st request of a minute is answered with 429 (execution output): shown: `pytest"
         in text
     )
     assert (

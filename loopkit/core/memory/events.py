@@ -85,6 +85,7 @@ class FindingRow(Fields):
     reverses: Text | None = None
     files: list[Text] = []
     contradicts: list[Count] = []
+    experts: list[Text] = []
     also = {"Text": "verify repeats"}
 
 

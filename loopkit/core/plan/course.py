@@ -230,15 +230,14 @@ class RolledBack(EventType):
                 del state.criterion_evidence[name]
         if state.thorough is not None and state.thorough["line"] > line:
             state.thorough = None
+            state.shown.clear()
         state.gate = None
 
     def _withdraw(self, state: LoopState, line: int) -> None:
         """What a review said of that tree teaches nothing, nor does a rollback that is undone."""
         log, source = state.decision_log, "rollback" if self.undo else "review"
         gone = [
-            row
-            for row in log.anti_patterns
-            if row["line"] > line and row.get("source") == source
+            row for row in log.anti_patterns if row["line"] > line and row.get("source") == source
         ]
         log.anti_patterns = [row for row in log.anti_patterns if row not in gone]
         log.withdrawn += gone

@@ -273,6 +273,8 @@ def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it(
     book.review([])
     book.seen()
     book.do(intake.shaped, SHAPE)
+    assert first_open(book)[0] == "the thorough review has not passed"
+    book.review([])  # nobody had looked at the new proof
     assert gate.open_points(book.state, same) == [
         ("C1 has not been verified", "loopkit verify C1 -- pytest tests/test_limits.py -q")
     ]
@@ -318,7 +320,7 @@ def test_a_must_not_that_is_said_to_have_come_true_pauses_and_leaves_a_task() ->
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "must_not_breached")
     assert (
-        "M1 has come true: The signature of a public route handler changes (search() takes"
+        "M1 is broken: The signature of a public route handler changes (search() takes"
         in session.reason
     )
     assert not book.state.gate["passed"]
@@ -364,6 +366,7 @@ def test_a_criterion_is_verified_by_its_own_command(
 def test_the_card(confidence: int, reversal: str, kind: str, card: str) -> None:
     text = SHAPE.replace("| C1 | execution output |", f"| C1 | {kind} |")
     book = Book().shaped(text=text)
+    book.line("review_thorough", proofs={"C1": "yes"}, must_nots={"M1": "kept: seen"})
     assert gate.card_kind(book.state, {"confidence": confidence, "reversal": reversal}) == card
 
 
