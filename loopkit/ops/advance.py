@@ -322,6 +322,9 @@ class _Run:
         if step.kind != kinds.THOROUGH_REVIEW:
             return [step]
         if not _reviewers(loop.state):
+            late = _late_reviews(loop.state)
+            if late:  # what they find is told to the thorough review
+                return late
             rows = reviews.of_thorough(loop.state)
             names = [one.name for one, _, _ in rows]
             count = review.agents_for(changes.of_wave(loop.state, None), len(names))

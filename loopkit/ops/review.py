@@ -1,5 +1,6 @@
 """Expert reviews: light after a wave, thorough before the gate; whom to ask, what was found."""
 
+import functools
 import os
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..render import prompts
 from ..store import digest, place, profiles
 from ..store.loop import Loop
 from . import changes as measured
-from . import dispatch, memory
+from . import consent, dispatch, memory
 from .workspace import Result, Workspace
 
 #: Files that are listed in a prompt at the most.
@@ -49,7 +50,8 @@ def record_thorough(workspace: Workspace, row: dict) -> Result:
     paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
     paths = [row.path for row in loop.state.changes.whole or ()] or paths
     size = digest.size(workspace.project, os.path.join(loop.folder, "SHAPE.md"), paths)
-    changes = workspace.change(loop, review.thorough, row, size, printed(loop.state))
+    may_run = functools.partial(consent.allowed, workspace, loop)
+    changes = workspace.change(loop, review.thorough, row, size, printed(loop.state), may_run)
     data = next(data for kind, data in changes if kind == "review_thorough")
     return _recorded(loop, data, _found(loop.state, data), changes)
 
@@ -330,9 +332,10 @@ def since_review(state: LoopState) -> Checkpoint | None:
 
 
 def _open(state: LoopState) -> list[str]:
-    """Blockers of wave reviews that nothing has fixed."""
+    """Blockers of wave reviews that nothing has fixed: `wave 1: T-002 app/x.py:3 …`."""
     return [
-        " ".join(filter(None, (finding.task, finding.place, finding.issue)))
+        f"{finding.source.replace('_', ' ')}: "
+        + " ".join(filter(None, (finding.task, finding.place, finding.issue)))
         for finding in state.findings.values()
         if finding.severity == review.BLOCKER
         and finding.source not in ("thorough", "decision")

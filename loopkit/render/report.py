@@ -29,6 +29,7 @@ def render(state: LoopState) -> str:
         open=first(_items(state, False), MOST),
         proofs=first(_proofs(state), MOST),
         reviews=first(_reviews(state), MOST),
+        findings=first(_findings(state), MOST),
         adherence=adherence(state)[:MOST],
         lessons=first(lessons, MOST),
         summary=_summary(state),
@@ -91,6 +92,19 @@ def _reviews(state: LoopState) -> list[str]:
         left = sum(review.unsettled(finding, state) for finding in state.findings.values())
         number, findings = state.thorough["round"], prose.count(left, "finding")
         rows.append(f"thorough, round {number} ({names}): {findings} unsettled")
+    return rows
+
+
+def _findings(state: LoopState) -> list[str]:
+    """What reviews found and nobody has fixed: `F-002 WARNING README.md:3: text (writer; why)`."""
+    rows = []
+    for finding in review.standing(state):
+        resolution = finding.resolution or {}
+        notes = [", ".join(finding.experts) or finding.source.replace("_", " ")]
+        notes += [f"left: {resolution['text']}"] if resolution.get("text") else []
+        place = f" {finding.place}" if finding.place else ""
+        words = f"{finding.id} {finding.severity}{place}: {finding.issue} ({'; '.join(notes)})"
+        rows.append(line(words, 2 * LONGEST))
     return rows
 
 

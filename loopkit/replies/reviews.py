@@ -53,7 +53,7 @@ class Finding(Reply):
     guidance: Stripped = Field("", description="what to do")
     breaks: Ids = Field([], description="<C1 or M1, where the work misses or breaks it>")
     verify: OptionalCheck = Field(
-        "", description="a BLOCKER's command: fails now, exits 0 when it is fixed"
+        "", description="command that fails now, exits 0 when it is fixed; a BLOCKER needs one"
     )
     files: Paths = Field([], description="<path>")
     category: Annotated[str, OneOf(*review.CATEGORIES)] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..evidence import command
 from ..journal import prose, stage, verdict
@@ -300,12 +300,18 @@ def still_out(state: LoopState) -> int:
     return max(0, len(state.asked["experts"]) - reported)
 
 
-def thorough(state: LoopState, given: dict, size: int = 0, printed: Sequence[str] = ()) -> list:
+def thorough(
+    state: LoopState,
+    given: dict,
+    size: int = 0,
+    printed: Sequence[str] = (),
+    may_run: Callable[[str], bool] = lambda line: False,
+) -> list:
     """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait
     for an answer.
 
     size: bytes of SHAPE.md and the tasks' files now, 0 where unknown · printed: the experts that
-    were asked. A blocker needs a `verify`
+    were asked · may_run: whether a check may run without asking. A blocker needs a `verify`
     command for its task. What goes round in circles is decided instead; a mustNot that has come
     true pauses the loop after all is recorded.
     """
@@ -332,7 +338,13 @@ def thorough(state: LoopState, given: dict, size: int = 0, printed: Sequence[str
             row["task"] = change[1]["task"]["id"]
             made.append(change)
         elif row["severity"] == WARNING and state.session.unattended:
-            row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
+            if _is_small(row) and state.thorough is None and may_run(row["verify"]):
+                change = _remediation(state, row, row["verify"], len(made))
+                row["task"] = change[1]["task"]["id"]
+                row["resolution"] = {"how": "task", "text": "small, nobody had to be asked"}
+                made.append(change)
+            else:
+                row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
     data = {
         "round": number,
@@ -356,6 +368,22 @@ def _is_the_persons(state: LoopState, row: dict) -> bool:
     return row["category"] == shown.PROOF or any(
         state.criteria[name].must_not for name in row["breaks"]
     )
+
+
+def _is_small(row: dict) -> bool:
+    """A place and a remedy in one file, and a command that shows that it is done."""
+    files = {*row["files"], row["place"].partition(":")[0]} - {""}
+    return bool(row["guidance"] and row["verify"]) and len(files) == 1
+
+
+def standing(state: LoopState) -> list[Finding]:
+    """What reviews found and nobody has fixed or called right."""
+    rows = []
+    for finding in state.findings.values():
+        left = (finding.resolution or {}).get("how") in (None, "unattended", "skip", "waive")
+        if left and not convergence.fixed(state, finding) and not _shown_since(finding, state):
+            rows.append(finding)
+    return rows
 
 
 def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Change:
