@@ -95,7 +95,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         "- C1: The 101st request",
         "## What must not happen",
         "- M2: A runtime dependency is added",
-        "## Open from the quick looks: does it still hold?\n\n- no doc",
+        "## Open from the quick looks: does it still hold?\n\n- wave 1: no doc",
         "- Files: limiter.txt",
         '"severity": "<BLOCKER',
         '"breaks": ["<C1 or M1',

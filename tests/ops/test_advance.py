@@ -430,7 +430,7 @@ def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: 
     going.say("wave_review-1-1", {**LIGHT, "findings": [found], "blockers": 7})
     on = going.next()
     assert "review of wave 1 recorded: 8/10, 0 issues, 1 blocker" in on.out
-    assert agents(on) == ["thorough_review-1-1"], "nobody looks at the last wave twice"
+    assert {one[:15] for one in agents(on)} == {"thorough_review"}, "the last has none of its own"
     assert "- wave 1: a.txt:1 a.txt says too much" in going.prompt("thorough_review-1-1")
 
 
@@ -531,15 +531,15 @@ def test_after_a_fix_only_whose_point_was_open_looks_again(
 ) -> None:
     monkeypatch.setattr(advance, "LARGE", 0)
     monkeypatch.setattr(advance, "SMALL", 0)
-    going.begin()
-    going.did("limiter")
+    going.begin(part("a"))
+    going.did("a")
     going.next()
     first = going.project.of("review_asked")[-1]["experts"]
-    found = {"severity": "BLOCKER", "issue": "too little", "verify": "grep -q more limiter.txt"}
-    found["files"] = ["limiter.txt"]
+    found = {"severity": "BLOCKER", "issue": "too little", "verify": "grep -q more a.txt"}
+    found["files"] = ["a.txt"]
     told = going.reviewed(REVIEW, {**REVIEW, "findings": [found]})
-    assert agents(told) == [SECOND]
-    going.project.write("limiter.txt", "good\nmore\n")
+    assert agents(told) == [SECOND], told.out
+    going.project.write("a.txt", "good\nmore\n")
     going.say(SECOND, DONE)
     again = agents(going.next())
     assert len(again) == 1 and going.project.of("review_asked")[-1]["experts"] == first[1:2]
