@@ -526,6 +526,20 @@ def test_what_a_reviewer_leaves_out_is_asked_for_by_the_schema(going: Going) -> 
     assert "no command watches M1, M2" in told
 
 
+def test_a_proof_that_the_review_refuses_is_replaced_by_a_form(going: Going) -> None:
+    going.begin(part("a"))
+    going.did("a")
+    going.next()
+    no = {**SEEN, "proofs": {"C1": "no: any file will do"}}
+    told = going.reviewed({**REVIEW, **no})
+    assert "does not show it, the review says: any file will do" in told.out
+    assert told.steps == FORM
+    row = {"id": "C1", "proof": "grep -c good a.txt", "why": "it looks inside"}
+    again = going.submit([row])
+    assert [one[:15] for one in agents(again)] == ["thorough_review"]
+    assert going.project.of("proof_replaced")[-1]["command"] == "grep -c good a.txt"
+
+
 def test_after_a_fix_only_whose_point_was_open_looks_again(
     going: Going, monkeypatch: pytest.MonkeyPatch
 ) -> None:

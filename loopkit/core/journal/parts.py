@@ -338,6 +338,8 @@ class Changes:
 #: What a thorough review says of a criterion's proof, or of a mustNot that nothing watches. word:
 #: see core/review/shown · text: why · by: the views of those who said it.
 Shown = namedtuple("Shown", "word text by", defaults=("",))
+#: The word for a proof that does not show its criterion; the category of a finding that says so.
+NO, PROOF = "no", "proof"
 
 #: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work
 #: misses; replaced: the guidance that would have broken a mustNot; resolution: {how, text} or None;

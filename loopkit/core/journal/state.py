@@ -97,7 +97,7 @@ class LoopState:
         # {criterion or mustNot: what the thorough review says of it}; those whose proof is another
         # since, at which it has to look
         self.shown: dict[str, Shown] = {}
-        self.replaced: set[str] = set()
+        self.unlooked: set[str] = set()
         self.review_rounds: list[
             dict
         ] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
@@ -254,7 +254,7 @@ class LoopState:
         thorough review has to look at the new one."""
         self.criterion_evidence.pop(name, None)
         if self.shown.pop(name, None) is not None:
-            self.replaced.add(name)
+            self.unlooked.add(name)
 
     def remove(self, task: Task) -> None:
         """A task goes; nothing waits for it any longer."""

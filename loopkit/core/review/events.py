@@ -65,7 +65,7 @@ class ReviewThorough(OfAgent, EventType):
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        state.replaced.clear()
+        state.unlooked.clear()
         for name, text in {**self.proofs, **self.must_nots}.items():
             word, _, why = text.partition(": ")
             state.shown[name] = Shown(word, why, self.seen_by.get(name, ""))

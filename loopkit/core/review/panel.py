@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Collection, Iterable
 
+from ..evidence import changes
 from ..journal import prose, stage
 from ..journal.errors import Refused, UsageFault
 from ..journal.state import LoopState
@@ -106,7 +107,9 @@ def review_topics(state: LoopState, wave: int | None) -> list[str]:
     asked about everything, so that no seat goes to a view that would have nothing to look at."""
     names = next((row.tasks for row in state.waves if row.number == wave), ())
     reviewed = [task for task in state.tasks.values() if wave is None or task.id in names]
-    topics = _about(state, [path for task in reviewed for path in work.files_of(task)])
+    files = [path for task in reviewed for path in work.files_of(task)]
+    files += [row.path for row in changes.of_wave(state, wave) or ()]
+    topics = _about(state, files)
     return list(dict.fromkeys([*topics, *GENERAL]))
 
 

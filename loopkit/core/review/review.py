@@ -133,7 +133,7 @@ def needs_new_round(state: LoopState) -> bool:
     to be repeated."""
     if state.thorough is None:
         return False
-    return state.last_completion > state.thorough["line"] or bool(state.replaced)
+    return state.last_completion > state.thorough["line"] or bool(state.unlooked)
 
 
 def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
@@ -147,11 +147,14 @@ def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
     completed = state.checkpoints.completed
     done = [task for task in state.tasks.values() if completed.get(task.id, 0) > since]
     files = [path for task in done for path in work.files_of(task)]
+    for number, rows in state.changes.waves.items():
+        if number > (state.thorough or {}).get("wave", 0):
+            files += [row.path for row in rows]
     about = set(ranked([], None, files))
     chosen = {name for name in panelists if about.intersection(depth.get(name, ()))}
     known = bool(files) or not done
     for finding in state.findings.values():
-        proof = finding.category == shown.PROOF and not state.replaced.isdisjoint(finding.breaks)
+        proof = finding.category == shown.PROOF and not state.unlooked.isdisjoint(finding.breaks)
         if proof or finding.task and finding.task in [task.id for task in done]:
             chosen.update(finding.experts)
             known = known and bool(finding.experts)

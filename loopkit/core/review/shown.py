@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..journal.parts import Shown
+from ..journal.parts import NO, PROOF, Shown
 
 if TYPE_CHECKING:
     from ..journal.state import LoopState
 
 #: Does this proof show it?
-YES, PARTLY, NO = "yes", "partly", "no"
+YES, PARTLY = "yes", "partly"
 #: Was it kept? Whoever cannot see it says so.
 KEPT, BROKEN, UNSEEN = "kept", "broken", "cannot be checked"
 #: field: (its words, those that need no reason, what is asked).
@@ -25,8 +25,6 @@ FIELDS = {
         "kept: how seen | broken: what | cannot be checked",
     ),
 }
-#: The category of a finding that a proof does not show its criterion.
-PROOF = "proof"
 _MARK = r"[\s:;,.–—-]*"
 
 
@@ -76,7 +74,7 @@ def proven(state: LoopState) -> list[str]:
 def unchecked(state: LoopState) -> list[str]:
     """The mustNots that neither a command nor named paths watch."""
     rows = [row for row in state.must_nots if not row.command]
-    return [row.id for row in rows if not getattr(row, "paths", ())]
+    return [row.id for row in rows if not row.paths]
 
 
 def merged(answers: Iterable[tuple[list[str], dict]]) -> dict:

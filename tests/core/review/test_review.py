@@ -533,6 +533,8 @@ def test_how_many_look_follows_from_what_was_measured(rows: list | None, count: 
     changed = None if rows is None else [Changed(*row) for row in rows]
     assert review.agents_for(changed, 4) == count
     assert review.agents_for(changed, 1) == 1
+
+
 # -- who looks again
 
 

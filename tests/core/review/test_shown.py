@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopkit import replies
+from loopkit.core.evidence import trials
 from loopkit.core.journal import verdict
 from loopkit.core.plan import schema
 from loopkit.core.review import gate, review, shown
@@ -116,7 +117,9 @@ def test_a_proof_that_shows_nothing_blocks_until_another_stands_and_was_looked_a
     assert WHY in finding.issue and not review.passed(book.state)
     assert due.due(book.state)[0] == kinds.step(kinds.RESOLVE, "F-001")
     assert any(WHY in row for row in shown.doubts(book.state))
-    book.state.proof_replaced("C1")
+    assert trials.vain(book.state) == {"C1": f"does not show it, the review says: {WHY}"}
+    row = {"id": "C1", "proof": "pytest tests/test_real.py", "keeps": False, "why": "it asserts"}
+    book.do(trials.replaced, [row])
     assert due.due(book.state)[0].kind == kinds.THOROUGH_REVIEW
     book.review([])
     assert review.passed(book.state) and not shown.doubts(book.state)
@@ -125,7 +128,7 @@ def test_a_proof_that_shows_nothing_blocks_until_another_stands_and_was_looked_a
 def test_a_person_lets_such_a_proof_pass_once_and_the_card_still_says_it() -> None:
     book = seen(proofs={"C1": f"no: {WHY}"})
     book.do(review.resolved, "F-001", "waive", "it is a prototype", "")
-    assert review.passed(book.state)
+    assert review.passed(book.state) and not trials.vain(book.state)
     book.review([], proofs={"C1": f"no: {WHY}"})
     assert list(book.state.findings) == ["F-001"] and review.passed(book.state)
     assert gate.card_kind(book.state, GATE) == verdict.MONITOR
