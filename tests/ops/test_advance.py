@@ -543,8 +543,8 @@ def test_a_proof_that_the_review_refuses_is_replaced_by_a_form(going: Going) -> 
 def test_after_a_fix_only_whose_point_was_open_looks_again(
     going: Going, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advance, "LARGE", 0)
-    monkeypatch.setattr(advance, "SMALL", 0)
+    monkeypatch.setattr(review, "LARGE", 0)
+    monkeypatch.setattr(review, "SMALL", 0)
     going.begin(part("a"))
     going.did("a")
     going.next()
