@@ -80,7 +80,6 @@ def _reviews(state: LoopState) -> list[str]:
             how = "approved" if judged.get("approved") else "not approved"
             rows.append(f"{name}: {judged['score']} of 100, {how}")
     rows += [f"warning: {line(warning, LONGEST)}" for warning in supervision.warnings(state)]
-    rows += [line(doubt, LONGEST) for doubt in gate.doubts(state)] if state.thorough else []
     for name, row in state.reviews.items():
         score = "" if row.get("score") is None else f"{row['score']}/10, "
         issues = prose.count(row.get("issues") or 0, "issue")
