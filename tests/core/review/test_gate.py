@@ -9,6 +9,7 @@ import pytest
 from loopkit.core.journal import clock
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.journal.events import Event
+from loopkit.core.journal.parts import Shown
 from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate
@@ -28,6 +29,13 @@ def ready(*rows: dict) -> Book:
 def passed(**changes: Any) -> Book:
     book = ready()
     book.do(gate.decided, answers(**changes), same)
+    return book
+
+
+def shown_whole() -> Book:
+    """Planned, and a review has seen each proof and mustNot."""
+    book = Book().planned(task())
+    book.state.shown.update(C1=Shown("yes", ""), M1=Shown("kept", "git diff"))
     return book
 
 
@@ -388,14 +396,14 @@ def test_a_judgement_by_hand_gives_monitor_until_an_agent_has_judged_anew(
         ("hand", "MONITOR", [f"{doubt}: submitted by hand"]),
         ("stop", "SHIP", []),
     ):
-        book = Book().planned(task())
+        book = shown_whole()
         answered(book, kind, {**data, "by": by})
         assert gate.doubts(book.state) == doubts
         assert gate.card_kind(book.state, card) == cards
 
 
 def test_a_judgement_without_a_look_gives_monitor() -> None:
-    book = Book().planned(task())
+    book = shown_whole()
     answered(book, "task_judged", {"id": "T-001", "by": "stop", "looked": False})
     assert gate.doubts(book.state) == ["verdict on T-001: did not look"]
     answered(book, "task_judged", {"id": "T-001", "by": "hand", "looked": False})
