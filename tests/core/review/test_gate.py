@@ -411,7 +411,7 @@ def test_a_judgement_without_a_look_gives_monitor() -> None:
 
 
 def test_other_answers_by_hand_are_named() -> None:
-    book = Book().planned(task())
+    book = shown_whole()
     for kind, data in (
         ("plan_proposed", {}),
         ("plan_reviewed", {"score": 90}),
