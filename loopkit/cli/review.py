@@ -14,7 +14,7 @@ from . import app
 
 @app.command(
     "review",
-    "loopkit review --wave 1 --score 8 --issues 2 --blockers 0 --experts testing,simplicity",
+    "loopkit review --wave 1 --score 8 --experts technical-writer,simplifier",
     cls=app.Group,
     invoke_without_command=True,
 )
@@ -30,9 +30,13 @@ from . import app
 @click.option("--waive", metavar="WHY", help="With --plan: the person lets it pass as it is.")
 @click.option("--prompt", metavar="EXPERT", help="What this expert has to know; changes nothing.")
 @click.option("--score", type=int, help="0 to 10, for a light review without a file.")
-@click.option("--issues", type=int, help="How many issues.")
-@click.option("--blockers", type=int, help="How many blockers, handed on to the thorough review.")
-@click.option("--experts", metavar="A,B", help="Who looked.")
+@click.option("--issues", type=int, help="How many issues; as many as are told.")
+@click.option("--blockers", type=int, help="How many blockers; as many as are told.")
+@click.option(
+    "--experts",
+    metavar="A,B",
+    help="Who looked, of those that were asked; all of them where none is named.",
+)
 @app.file("The review as block YAML")
 def review(
     call: app.App,

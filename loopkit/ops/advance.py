@@ -14,7 +14,7 @@ from ..core.journal import clock, prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
-from ..core.review import looking, review
+from ..core.review import looking, review, shown
 from ..core.steps import context, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
@@ -223,8 +223,8 @@ class _Run:
             return False
         try:
             rows = [replies.parse("review", answer.text) for answer in found if answer]
-            whole = {**rows[0], "findings": [one for row in rows for one in row["findings"]]}
-            whole["experts"] = (loop.state.asked or {})["experts"]
+            views = [_views(loop.state, one) for one in out]
+            whole = shown.merged(zip(views, rows, strict=True))
             sources = sorted({answer.by for answer in found if answer})
             looked = {answer.looked for answer in found if answer}
             self.workspace.source = {
@@ -310,7 +310,8 @@ class _Run:
             known = number == 1 or answers.read(loop.folder, prompts.name(step, number - 1))
             request = drive.request_of(self.workspace, loop, step, fault, cut=not known)
             text = request.prompt.text
-        schema = replies.accepted(KINDS[step.kind].reply)
+        needed = shown.schemas(loop.state) if step.kind == kinds.THOROUGH_REVIEW else {}
+        schema = replies.accepted(KINDS[step.kind].reply, **needed)
         try:
             prompts.write(loop.folder, step, number, text, schema)
         except OSError as error:
@@ -321,6 +322,9 @@ class _Run:
         if step.kind != kinds.THOROUGH_REVIEW:
             return [step]
         if not _reviewers(loop.state):
+            late = _late_reviews(loop.state)
+            if late:  # what they find is told to the thorough review
+                return late
             rows = reviews.of_thorough(loop.state)
             names = [one.name for one, _, _ in rows]
             count = review.agents_for(changes.of_wave(loop.state, None), len(names))

@@ -218,7 +218,13 @@ def _ask_wave_review(workspace: Workspace, number: int) -> Result:
 
 def _take_wave_review(workspace: Workspace, number: int, row: dict) -> Result:
     experts = _light(workspace.own_loop().state, number)
-    return review.record_light(workspace, number, {**row, "experts": experts})
+    own = {"experts": experts, "issues": None, "blockers": None}
+    return review.record_light(workspace, number, {**row, **own})
+
+
+def _take_thorough_review(workspace: Workspace, row: dict) -> Result:
+    """By whoever was asked, whatever names the answer gives."""
+    return review.record_thorough(workspace, {**row, "experts": []})
 
 
 def _light(state: LoopState, number: int) -> list[str]:
@@ -278,7 +284,7 @@ FORMS = {
     kinds.WAVE_REVIEW: _Form(_ask_wave_review, _take_wave_review),
     kinds.PLAN_REVIEW: _Form(_ask_plan_review, _record_plan_review),
     kinds.BATCH_REVIEW: _Form(_ask_batch_review, _record_batch_review),
-    kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, review.record_thorough),
+    kinds.THOROUGH_REVIEW: _Form(_ask_thorough_review, _take_thorough_review),
     kinds.RESOLVE: _Form(_ask_resolution, _resolve),
     kinds.GATE: _Form(gate.ask, gate.record),
     kinds.GATE_AGAIN: _Form(gate.ask, gate.record),

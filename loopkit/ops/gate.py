@@ -9,7 +9,7 @@ from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
-from ..core.review import gate, review
+from ..core.review import gate, review, shown
 from ..core.steps import due as rules
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
@@ -97,11 +97,11 @@ def _block(state: LoopState, kind: str) -> list[str]:
             lines.append(f"if it is a {other}: {texts}")
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
-    lines += [f"mustNot {row.id} (the thorough review looked at it): {row.text}" for row in watched]
+    lines += [f"mustNot {row.id} ({shown.answer(state, row.id)}): {row.text}" for row in watched]
     if watched:
         names = ", ".join(row.id for row in watched)
         lines.append(
-            f"{names}: only if it has come true, under criteria: FAIL and what you saw; that "
+            f"{names}: only if it is broken, under criteria: FAIL and what you saw; that "
             "stops the loop"
         )
     return lines

@@ -10,7 +10,7 @@ from ..core.evidence import trials
 from ..core.health import checkpoints
 from ..core.journal import prose, settings, stage
 from ..core.journal.errors import LoopError
-from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, PROOF, RED, WITHOUT_WORK
 from ..core.journal.state import LoopState
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
@@ -34,9 +34,17 @@ def due(loop: Loop, steps: list[Step]) -> list[Step]:
         untried = [kinds.step(kinds.RED_FIRST, name) for name in trials.untried(state)]
         if untried:
             return untried
-    elif ahead not in ([kinds.THOROUGH_REVIEW], [kinds.GATE], [kinds.GATE_AGAIN]):
+    elif not _asks_for_proofs(state, steps) and ahead not in (
+        *([kinds.THOROUGH_REVIEW], [kinds.GATE], [kinds.GATE_AGAIN]),
+    ):
         return steps
     return [kinds.step(kinds.PROOFS)] if trials.vain(state) else steps
+
+
+def _asks_for_proofs(state: LoopState, steps: list[Step]) -> bool:
+    """A finding that waits to be settled says that a proof does not show its criterion."""
+    names = [step.subject for step in steps if step.kind == kinds.RESOLVE]
+    return any(state.findings[name].category == PROOF for name in names)
 
 
 def try_before(workspace: Workspace, name: str) -> Result:

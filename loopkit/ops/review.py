@@ -1,5 +1,6 @@
 """Expert reviews: light after a wave, thorough before the gate; whom to ask, what was found."""
 
+import functools
 import os
 from typing import Any
 
@@ -7,17 +8,17 @@ from .. import replies
 from ..core.evidence import changes
 from ..core.journal import prose, task, verdict
 from ..core.journal.errors import Refused
-from ..core.journal.parts import BEFORE, Changed
+from ..core.journal.parts import BEFORE, Changed, Checkpoint
 from ..core.journal.state import LoopState
 from ..core.journal.task import Task
 from ..core.memory import decisions
-from ..core.review import convergence, panel, review
-from ..core.steps import context, due, kinds
+from ..core.review import convergence, panel, review, shown
+from ..core.steps import context, due
 from ..render import prompts
 from ..store import digest, place, profiles
 from ..store.loop import Loop
 from . import changes as measured
-from . import dispatch, memory
+from . import consent, dispatch, memory
 from .workspace import Result, Workspace
 
 #: Files that are listed in a prompt at the most.
@@ -32,7 +33,11 @@ MOST_REASONS = 20
 def record_light(workspace: Workspace, wave: int, row: dict) -> Result:
     """Record the light review of a wave."""
     loop = workspace.own_loop()
-    changes = workspace.change(loop, review.light, wave, row)
+    known = panel.allowed(profiles.read(place.plugin_root()), loop.state)
+    printed = [expert.name for expert, _, _ in of_review(loop.state, LIGHT, wave)]
+    if row["experts"]:  # nobody knows who was printed then; who has a profile may look
+        printed += [expert.name for expert in known if expert.name not in printed]
+    changes = workspace.change(loop, review.light, wave, row, printed)
     data = changes[0][1]
     counts = f"{prose.count(data['issues'], 'issue')}, {prose.count(data['blockers'], 'blocker')}"
     line = f"review of wave {data['wave']} recorded: {data['score']}/10, {counts}"
@@ -45,9 +50,17 @@ def record_thorough(workspace: Workspace, row: dict) -> Result:
     paths = sorted({path for task in loop.state.tasks.values() for path in task.files})
     paths = [row.path for row in loop.state.changes.whole or ()] or paths
     size = digest.size(workspace.project, os.path.join(loop.folder, "SHAPE.md"), paths)
-    changes = workspace.change(loop, review.thorough, row, size)
+    may_run = functools.partial(consent.allowed, workspace, loop)
+    changes = workspace.change(loop, review.thorough, row, size, printed(loop.state), may_run)
     data = next(data for kind, data in changes if kind == "review_thorough")
     return _recorded(loop, data, _found(loop.state, data), changes)
+
+
+def printed(state: LoopState) -> list[str]:
+    """The experts that a thorough review was given to, or would be."""
+    if review.with_experts(state):
+        return list((state.asked or {})["experts"])
+    return [expert.name for expert, _, _ in of_thorough(state)]
 
 
 def _recorded(loop: Loop, data: dict, lines: list[str], changes: list) -> Result:
@@ -112,9 +125,9 @@ def ask_light(workspace: Workspace, wave: int) -> Result:
     loop = workspace.own_loop()
     if wave not in [row.number for row in loop.state.waves]:
         raise Refused(f"there is no wave {wave}", f"waves so far: {len(loop.state.waves)}")
-    text = "\n".join(expert_lines(loop.state, LIGHT, wave))
-    step = due.line(loop.state, kinds.step(kinds.WAVE_REVIEW, wave))
-    return Result(loop, text, steps=[step])
+    form = replies.form("wave_review", "score", "findings")
+    lines = [*expert_lines(loop.state, LIGHT, wave), f"submit as block YAML:\n{form}"]
+    return Result(loop, "\n".join(lines), steps=[f"loopkit review --wave {wave} --file -"])
 
 
 def ask_thorough(workspace: Workspace) -> Result:
@@ -122,7 +135,8 @@ def ask_thorough(workspace: Workspace) -> Result:
     loop = workspace.own_loop()
     noted = measured.at_end(workspace, loop)
     rows = of_thorough(loop.state)
-    form = replies.form("review", "experts", "findings")
+    answers = shown.asked(loop.state)
+    form = replies.form("review", "experts", "findings", *answers, **answers)
     names = [expert.name for expert, _, _ in rows]
     if not workspace.change(loop, review.asked, names):
         asked = ", ".join((loop.state.asked or {}).get("experts", []))
@@ -203,7 +217,8 @@ def of_experts(
             raise Refused(f"there is no expert {name[:40]}", f"asked are: {', '.join(rows)}")
         asks = list(dict.fromkeys(filter(None, [rows.get(name), *questions(profile)])))
         views.append({**profile._asdict(), "asks": asks})
-    form = replies.asked("review", "findings")
+    asked = shown.asked(state)
+    form = replies.asked("review", "findings", *asked, **asked)
     if wave is not None:
         form = replies.asked("wave_review", "score", "findings")
     facts = {"views": views, "invalid": fault, "form": form}
@@ -232,9 +247,11 @@ def prompt(
         "runs": kind == BATCH or kind == ALL and not state.terms.check_completes,
         "diff": _diff(state, kind, number),
         **_measured(state, kind, rows, named),
+        "newer": _newer(state) if kind == ALL else "",
         "tasks": [_told(one) for one in tasks],
         "open": _open(state) if kind == ALL else [],
         "settled": _settled(state) if kind == ALL else [],
+        "asked": shown.asked(state) if kind == ALL else {},
         "reasons": [row.strip() for row in reasons(state, files)],
         **context.common(state),
         **facts,
@@ -299,10 +316,26 @@ def _diff(state: LoopState, kind: str, number: int) -> str:
     return f"git diff {before.sha[:12]} {after.sha[:12]}" if before is not after else ""
 
 
+def _newer(state: LoopState) -> str:
+    """The line that shows what was changed since the last thorough review; "" where none was."""
+    last = since_review(state)
+    if state.thorough is None or last is None or last is state.checkpoints.rows[-1]:
+        return ""
+    return f"git diff {last.sha[:12]} {state.checkpoints.rows[-1].sha[:12]}"
+
+
+def since_review(state: LoopState) -> Checkpoint | None:
+    """The checkpoint that the last thorough review looked at, the first one where none was."""
+    rows = [row for row in state.checkpoints.rows if row.label != BEFORE]
+    line = (state.thorough or {}).get("line", 0)
+    return next((row for row in reversed(rows) if row.line <= line), rows[0] if rows else None)
+
+
 def _open(state: LoopState) -> list[str]:
-    """Blockers of wave reviews that nothing has fixed."""
+    """Blockers of wave reviews that nothing has fixed: `wave 1: T-002 app/x.py:3 …`."""
     return [
-        " ".join(filter(None, (finding.task, finding.place, finding.issue)))
+        f"{finding.source.replace('_', ' ')}: "
+        + " ".join(filter(None, (finding.task, finding.place, finding.issue)))
         for finding in state.findings.values()
         if finding.severity == review.BLOCKER
         and finding.source not in ("thorough", "decision")
@@ -353,11 +386,24 @@ def of_review(state: LoopState, bounds: tuple[int, int], wave: int | None = None
 
 def of_thorough(state: LoopState) -> list[Chosen]:
     """The experts of a thorough review. Raises Refused where too few may speak."""
+    if state.thorough is not None:
+        return _once_more(state)
     rows = of_review(state, THOROUGH)
     if len(rows) < THOROUGH[0]:
         what = f"only {prose.count(len(rows), 'expert')} may speak"
         raise Refused(what, "shorten the blocklist of panel in .loop/config.toml")
     return rows
+
+
+def _once_more(state: LoopState) -> list[Chosen]:
+    """Those of the experts who have something to look at again, each with its first question."""
+    known = {row.name: row for row in panel.allowed(profiles.read(place.plugin_root()), state)}
+    names = review.looks_again(state, {name: row.depth for name, row in known.items()})
+    topics = panel.review_topics(state, None)
+    return [
+        (row, questions(row)[0], panel.confidence(row, topics))
+        for row in (known[name] for name in names if name in known)
+    ] or of_review(state, THOROUGH)
 
 
 def expert_lines(state: LoopState, bounds: tuple[int, int], wave: int | None = None) -> list[str]:

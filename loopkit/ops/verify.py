@@ -243,10 +243,11 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
         said = f" ({outcome['said']})" if outcome.get("said") else proof.told(trial)
-        text = f"{name} holds: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
+        how = "kept" if loop.state.criteria[name].must_not else "shown"
+        text = f"{name} {how}: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
     must_not = loop.state.criteria[name].must_not
-    how = "has come true, the loop is paused" if must_not else "does not hold"
+    how = "broken, the loop is paused" if must_not else "not shown"
     return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
 
 

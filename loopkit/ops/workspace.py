@@ -332,13 +332,15 @@ _LARGEST = 4_000_000
 def _write_derived(loop: Loop, note: Callable[[str], None]) -> None:
     """Let a loop's files follow its state; a failure is told and loses nothing."""
     state = loop.state
-    rows = [*state.decisions, *state.decision_log.anti_patterns]
+    log = state.decision_log
+    rows = [*state.decisions, *log.anti_patterns, *log.withdrawn]
     name = "learnings"
     try:
         if rows:
             from ..store import decisions
 
-            decisions.write(loop.folder, rows, state.decision_log.superseded)
+            gone = [row["number"] for row in log.withdrawn]
+            decisions.write(loop.folder, rows, log.superseded, gone)
         judged = state.terms.plan_reviewed and state.stage == stage.DECOMPOSE
         if not state.tasks and not judged:
             return

@@ -10,7 +10,7 @@ from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline
-from ..core.review import gate, review
+from ..core.review import gate, review, shown
 from ..core.steps import supervision
 from . import first, line, text
 
@@ -29,6 +29,7 @@ def render(state: LoopState) -> str:
         open=first(_items(state, False), MOST),
         proofs=first(_proofs(state), MOST),
         reviews=first(_reviews(state), MOST),
+        findings=first(_findings(state), MOST),
         adherence=adherence(state)[:MOST],
         lessons=first(lessons, MOST),
         summary=_summary(state),
@@ -48,21 +49,25 @@ def _items(state: LoopState, done: bool) -> list[str]:
     return rows
 
 
+#: What a check that passes says, and one that fails.
+_SHOWN, _KEPT = ("shown", "not shown"), ("kept", "broken")
+
+
 def _proofs(state: LoopState) -> list[str]:
     rows = []
     for criterion in state.criteria.values():
         seen = state.criterion_evidence.get(criterion.id)
         command = f"`{line(criterion.command, LONGEST)}`"
         if seen is not None:
-            holds = "holds" if seen.passed else "does not hold"
-            how = f"{holds}: {command} exits {seen.exit}"
+            words = _KEPT if criterion.must_not else _SHOWN
+            how = f"{words[not seen.passed]}: {command} exits {seen.exit}"
         elif criterion.command:
             how = f"not verified: {command}"
         else:
             answers = (state.gate or {}).get("criteria") or {}
             how = line(answers.get(criterion.id) or "", LONGEST)
-            looked = "looked at in the thorough review"
-            how = how or (looked if criterion.must_not else "answered for at the gate")
+            seen_by = shown.answer(state, criterion.id) if criterion.must_not else ""
+            how = how or line(seen_by, LONGEST) or "answered for at the gate"
         kind = "must not" if criterion.must_not else criterion.type or "criterion"
         rows.append(f"{criterion.id} {line(criterion.text, LONGEST)} ({kind}): {how}")
     return rows
@@ -86,6 +91,19 @@ def _reviews(state: LoopState) -> list[str]:
         left = sum(review.unsettled(finding, state) for finding in state.findings.values())
         number, findings = state.thorough["round"], prose.count(left, "finding")
         rows.append(f"thorough, round {number} ({names}): {findings} unsettled")
+    return rows
+
+
+def _findings(state: LoopState) -> list[str]:
+    """What reviews found and nobody has fixed: `F-002 WARNING README.md:3: text (writer; why)`."""
+    rows = []
+    for finding in review.standing(state):
+        resolution = finding.resolution or {}
+        notes = [", ".join(finding.experts) or finding.source.replace("_", " ")]
+        notes += [f"left: {resolution['text']}"] if resolution.get("text") else []
+        place = f" {finding.place}" if finding.place else ""
+        words = f"{finding.id} {finding.severity}{place}: {finding.issue} ({'; '.join(notes)})"
+        rows.append(line(words, 2 * LONGEST))
     return rows
 
 

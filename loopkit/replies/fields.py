@@ -96,7 +96,7 @@ def several(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _reason(value: Any) -> Any:
+def reason(value: Any) -> Any:
     """An unquoted `name: why not` is read as a record of one entry."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, why),) = value.items()
@@ -170,8 +170,8 @@ Needed = Annotated[Text, AfterValidator(needed)]
 Line = Annotated[Text, AfterValidator(_squeezed)]
 Gist = Annotated[Line, Field(max_length=decisions.LONGEST)]
 NeededGist = Annotated[Gist, AfterValidator(needed)]
-Reason = Annotated[NeededGist, BeforeValidator(_reason)]
-Texts = Annotated[list[Annotated[Text, BeforeValidator(_reason)]], Field(max_length=MOST)]
+Reason = Annotated[NeededGist, BeforeValidator(reason)]
+Texts = Annotated[list[Annotated[Text, BeforeValidator(reason)]], Field(max_length=MOST)]
 Stripped = Annotated[Text, AfterValidator(str.strip)]
 _Id = Annotated[Stripped, AfterValidator(str.upper)]
 Ids = Annotated[list[_Id], BeforeValidator(several), Field(max_length=MOST)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from ..core.review import batch_review, gate, panel, review
+from ..core.review import batch_review, gate, panel, review, shown
 from .fields import (
     MOST,
     Check,
@@ -28,6 +28,7 @@ from .fields import (
     fault,
     needed,
     nothing,
+    reason,
     several,
     whole,
 )
@@ -43,17 +44,16 @@ _SEVERITY = OneOf(*review.SEVERITIES, critical="BLOCKER", major="BLOCKER", minor
 class Finding(Reply):
     """What a reviewer found, in whichever review."""
 
-    ignored = ("expert",)
-
     severity: Annotated[str, _SEVERITY]
     issue: _Said = Field(description="what is wrong, as seen")
+    expert: Line = Field("", description="<the view that sees it>")
     task: Line = Field("", description="<T-001 that it is about>")
     place: Line = Field("", description="<file:line>")
     reason: Stripped = Field("", description="why it matters")
     guidance: Stripped = Field("", description="what to do")
     breaks: Ids = Field([], description="<C1 or M1, where the work misses or breaks it>")
     verify: OptionalCheck = Field(
-        "", description="a BLOCKER's command: fails now, exits 0 when it is fixed"
+        "", description="command that fails now, exits 0 when it is fixed; a BLOCKER needs one"
     )
     files: Paths = Field([], description="<path>")
     category: Annotated[str, OneOf(*review.CATEGORIES)] | None = None
@@ -80,6 +80,24 @@ _Result = Annotated[
 _Ten = Annotated[int, Field(ge=0, le=10, strict=True), BeforeValidator(whole)]
 
 
+def _answer(field: str) -> AfterValidator:
+    """One of the answers that a field takes, as it is kept."""
+
+    def kept(value: str) -> str:
+        answer = shown.read(field, value)
+        if not answer:
+            raise fault(f"must be {shown.FIELDS[field][2]}")
+        return answer
+
+    return AfterValidator(kept)
+
+
+def _answers(field: str) -> Any:
+    """{id: one of them}."""
+    words = Annotated[Line, BeforeValidator(reason), _answer(field)]
+    return dict[Annotated[str, AfterValidator(str.upper)], words]
+
+
 class Review(Reply):
     """A review of work: of a wave, of a batch, or of all of it."""
 
@@ -94,6 +112,12 @@ class Review(Reply):
     score: Annotated[_Ten | None, BeforeValidator(nothing)] = None
     summary: _Summary = Field("", description="in a sentence or two")
     findings: _Findings
+    proofs: _answers("proofs") = Field(  # type: ignore[valid-type]
+        {}, description=f"<C1>: {shown.FIELDS['proofs'][2]}"
+    )
+    must_nots: _answers("must_nots") = Field(  # type: ignore[valid-type]
+        {}, description=f"<M1>: {shown.FIELDS['must_nots'][2]}"
+    )
 
 
 class WaveReview(Review):

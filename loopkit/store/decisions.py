@@ -16,6 +16,8 @@ FOLDER = "learnings"
 MOST_WORDS, MOST_ALTERNATIVES, MOST_FILES, LONGEST = 4, 10, 20, 600
 #: Bytes of a file in which a status is looked for.
 LARGEST = 1_000_000
+#: The status of an anti-pattern about a tree that a rollback took away.
+WITHDRAWN = "WITHDRAWN by a rollback"
 _DECISION = "context", "choice", "alternatives", "consequences", "depends_on", "invalidated_if"
 _STATUS = re.compile(rb"^(\*\*Status:?\*\*:?[ \t]*)([^\r\n]*)", re.MULTILINE)
 
@@ -32,13 +34,14 @@ def _number(row: dict) -> str:
     return f"{int(row.get('number', 0)):03d}"
 
 
-def text(row: dict, status: str = "DECISION") -> str:
+def text(row: dict, status: str = "") -> str:
     """The file of a decision or an anti-pattern (rule: Files, learnings/NNN-slug.md)."""
     lesson = decisions.is_lesson(row)
+    stands = "ANTI-PATTERN" if lesson else "DECISION"
     lines = [
         f"# {'Anti-Pattern' if lesson else 'Decision'} {_number(row)}: {_line(row, 'title')}",
         f"**Date**: {_clean(str(row.get('at', ''))[:10])}",
-        f"**Status**: {'ANTI-PATTERN' if lesson else status}",
+        f"**Status**: {status or stands}",
     ]
     for key in ("source", "what", "why", "avoid") if lesson else _DECISION:
         if key == "alternatives":
@@ -64,20 +67,26 @@ def _clean(words: object) -> str:
 
 
 def write(
-    folder: str, rows: Iterable[dict], superseded: Mapping[int, int] | None = None
+    folder: str,
+    rows: Iterable[dict],
+    superseded: Mapping[int, int] | None = None,
+    withdrawn: Iterable[int] = (),
 ) -> list[str]:
-    """Write the files that are missing, and the status of superseded decisions; gives the new
+    """Write the files that are missing, and the status of what no longer stands; gives the new
     paths. folder: the loop's; rows: as folded from the journal; superseded: {number: number of the
-    newer one}. A file that is there stays as it is, but for its status, whoever edited or renamed
-    it. What is written is known as the person's own from then on. Raises OSError."""
-    newer, made, rows = superseded or {}, [], list(rows)
+    newer one}; withdrawn: numbers of anti-patterns. A file that is there stays as it is, but for
+    its status, whoever edited or renamed it. What is written is known as the person's own from then
+    on. Raises OSError."""
+    fallen = {number: f"SUPERSEDED by {newer:03d}" for number, newer in (superseded or {}).items()}
+    fallen.update(dict.fromkeys(withdrawn, WITHDRAWN))
+    made, rows = [], list(rows)
     present = _present(folder) if rows else {}
     for row in rows:
         number = int(row.get("number", 0))
-        status = f"SUPERSEDED by {newer[number]:03d}" if number in newer else "DECISION"
+        status = fallen.get(number, "")
         target = os.path.join(folder, FOLDER, present.get(_number(row)) or name(row))
         if _number(row) in present:
-            if number in newer:
+            if status:
                 _mark(folder, target, status)
             continue
         atomic.check_inside(folder, target)

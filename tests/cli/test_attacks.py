@@ -91,7 +91,7 @@ def test_fields_of_the_wrong_kind(project: Project) -> None:
     )
     finding = {"severity": "WARNING", "issue": "x"}
     for extra in ({"files": 5}, {"files": "src"}, {"violates": {"a": 1}}):
-        given = {"experts": ["a", "b", "c"], "findings": [{**finding, **extra}]}
+        given = {"findings": [{**finding, **extra}]}
         project.refused(2, "review", "--thorough", "--file", "-", given=given, says="must be a")
 
 

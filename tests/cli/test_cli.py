@@ -162,7 +162,7 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("wave", "close"), None, 0
     yield ("review", "--wave", "2"), None, 0
     yield (
-        ("review", "--wave", "2", "--score=8", "--issues=0", "--blockers=0", "--experts=a,b"),
+        ("review", "--wave", "2", "--score=8"),
         None,
         0,
     )
@@ -175,7 +175,7 @@ def walk(project: Project) -> Iterator[tuple]:
     warning = {"severity": "WARNING", "issue": "x"}
     yield (
         ("review", "--thorough", "--file", "-"),
-        {"experts": ["a", "b", "c"], "findings": [warning]},
+        {"findings": [warning]},
         0,
     )
     yield ("review", "resolve", "F-001", "--skip", "x"), None, 0

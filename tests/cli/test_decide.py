@@ -390,7 +390,7 @@ def test_a_new_session_goes_on_from_the_files_alone(project: Project) -> None:
     project.verify("M2", session="session-two")
     project.lk("verify", "D1", "--", "test", "-f", "background.py", session="session-two")
     project.ok(
-        *"review --wave 1 --score 9 --issues 0 --blockers 0 --experts a,b".split(),
+        *"review --wave 1 --score 9".split(),
         session="session-two",
     )
     assert "Do T-002" in project.ok("wave", "next", session="session-two").steps[0]

@@ -15,7 +15,7 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     assert "try the four points of a build" in said
     assert '  runs: "<it runs: PASS how you know | FAIL what is wrong>"' in said
     assert "if it is a debug: root_cause (the root cause, with evidence)" in said
-    assert "mustNot M1 (the thorough review looked at it): The signature" in said
+    assert "mustNot M1 (kept: git diff (" in said
     assert "criteria:" not in said.partition("submit")[2]
     assert project.ok("gate").steps == ["loopkit gate --file -"]
 
@@ -53,7 +53,7 @@ def test_a_must_not_that_came_true_pauses_and_goes_on_with_its_task(project: Pro
     status = project.status
     assert (status["status"], status["verdict"]) == ("paused", "must_not_breached")
     assert not project.of("gate_result")[-1]["passed"]
-    assert "M1 has come true" in project.ok("resume").out + project.of("paused")[-1]["reason"]
+    assert "M1 is broken" in project.ok("resume").out + project.of("paused")[-1]["reason"]
     asked = project.ok("next")
     assert asked.steps == ["loopkit submit --file -"]
     assert "T-002 pending: Gate: M1" in asked.out and '\nverify: "<command' in asked.out

@@ -81,7 +81,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         "1",
         "--file",
         "-",
-        given={"score": 1, "experts": ["a", "b"], "findings": [BLOCKER]},
+        given={"score": 1, "findings": [BLOCKER]},
     )
     before = project.files()
     answer = project.ok(
@@ -95,7 +95,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         "- C1: The 101st request",
         "## What must not happen",
         "- M2: A runtime dependency is added",
-        "## Open from the quick looks: does it still hold?\n\n- no doc",
+        "## Open from the quick looks: does it still hold?\n\n- wave 1: no doc",
         "- Files: limiter.txt",
         '"severity": "<BLOCKER',
         '"breaks": ["<C1 or M1',
@@ -140,7 +140,7 @@ def test_a_light_review_asks_by_what_the_wave_touched(project: Project) -> None:
     project.worked(task("Describe the limit in the manual", files=["docs/manual.md"]))
     prompt = project.ok("review", "--wave", "1")
     assert "technical-writer" in prompt.out and prompt.steps[0].startswith(
-        "loopkit review --wave 1 --score"
+        "loopkit review --wave 1 --file -"
     )
     assert len(re.findall(r"^  [a-z-]+ \(", prompt.out, re.M)) in (2, 3)
 
@@ -159,8 +159,7 @@ def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: P
     project.worked()
     answer = project.review([{**BLOCKER, "breaks": ["M1"]}])
     assert (
-        "F-001 BLOCKER → T-002" in answer.out
-        and "the loop is paused: M1 has come true" in answer.out
+        "F-001 BLOCKER → T-002" in answer.out and "the loop is paused: M1 is broken" in answer.out
     )
     assert answer.waits == ["loopkit resume"]
     assert (project.snapshot["status"], project.snapshot["verdict"]) == (
@@ -235,7 +234,7 @@ def test_tabs_and_spaces(project: Project) -> None:  # case I1
     settled = prompt.partition("## Settled earlier, not raised again")[2]
     assert "- F-001 (style) a.py:3 tabs at a.py:3 (fixed)" in settled
     spaces = {**tabs, "issue": "spaces at a.py:3", "verify": "test -f b.py"}
-    given = {"experts": ["a", "b", "c"], "findings": [spaces]}
+    given = {"findings": [spaces]}
     project.refused(
         1, "review", "--thorough", "--file", "-", given=given, says="say reverses: F-001 where"
     )
@@ -297,7 +296,7 @@ def test_a_shape_that_grows_because_it_is_reviewed(
     shape = project.root / project.name / "SHAPE.md"
     for number in (1, 2, 3):
         row = {**WARNING, "issue": f"say more {number}", "guidance": "more"}
-        given = {"experts": ["a", "b", "c"], "findings": [row], "score": score}
+        given = {"findings": [row], "score": score}
         answer = project.ok("review", "--thorough", "--file", "-", given=given)
         if number < 3:
             project.ok("review", "resolve", f"F-00{number}", "--approve")

@@ -192,7 +192,6 @@ def finding(**fields: Any) -> dict:
 def reviewed(project: Project) -> list[Answer]:
     project.worked(task())
     given = {
-        "experts": ["a", "b", "c"],
         "findings": [finding(), finding(severity="SUGGESTION", files=["a\x1bb"])],
     }
     answers = [project.lk("review", "--wave", "1", "--file", "-", given={**given, "score": 3})]

@@ -381,12 +381,6 @@ def test_the_next_wave_sees_this_one(project: Project) -> None:
         "1",
         "--score",
         "9",
-        "--issues",
-        "0",
-        "--blockers",
-        "0",
-        "--experts",
-        "x,y",
     )
     project.ok("wave", "next", "--worktrees")
     assert (tree(project, "T-002") / "a.txt").exists()

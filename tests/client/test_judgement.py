@@ -105,7 +105,7 @@ def test_a_must_not_that_has_come_true_stops_the_loop(place) -> None:
     assert (here.state["status"], here.state["verdict"]) == ("paused", "must_not_breached"), (
         here.model.story()
     )
-    assert "M1 has come true" in here.events("paused")[0]["reason"]
+    assert "M1 is broken" in here.events("paused")[0]["reason"]
     assert len(here.events("wave_opened")) == 1  # the second wave was never begun
     assert order_of(here, "wave_closed", "criterion_verified", "paused") == [
         "wave_closed",

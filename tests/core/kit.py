@@ -13,7 +13,7 @@ from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
 from loopkit.core.request import clarify, intake
-from loopkit.core.review import batch_review, gate, panel, review
+from loopkit.core.review import batch_review, gate, panel, review, shown
 from loopkit.core.steps import attempts, due, waves
 from loopkit.core.steps.events import LOOP
 from loopkit.core.steps.policies import planning
@@ -170,8 +170,15 @@ class Book:
         self.review(findings or [])
         return self
 
-    def review(self, findings: list) -> list:
-        return self.do(review.thorough, {"experts": ["a", "b", "c"], "findings": findings})
+    def review(self, findings: list, **answers: dict) -> list:
+        """A thorough review that has seen everything, but for what `answers` say otherwise."""
+        good = {"proofs": "yes", "must_nots": "kept: git diff"}
+        seen = {
+            field: dict.fromkeys(names, good[field]) | answers.get(field, {})
+            for field, names in shown.asked(self.state).items()
+        }
+        given = {"experts": ["a", "b", "c"], "findings": findings, **seen}
+        return self.do(review.thorough, given)
 
     def seen(self) -> Book:
         """Every criterion verified."""

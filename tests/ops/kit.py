@@ -14,16 +14,16 @@ from loopkit.engine import run
 from loopkit.engine.agents.script import Script
 from loopkit.ops import drive, start
 from loopkit.ops.workspace import Workspace
-from tests.cli.kit import GATE, PANEL, REQUEST, Project, task
+from tests.cli.kit import GATE, PANEL, REQUEST, SEEN, Project, task
 
 #: What is wanted, shown by the part that is written in every loop.
 WANTED = {**REQUEST, "criteria": [{"text": "there is a limit", "proof": "grep -qx good a.txt"}]}
-PASSED = {"reply": {"experts": ["a", "b", "c"], "findings": []}}
+PASSED = {"reply": {"findings": [], **SEEN}}
 #: What is answered in every loop.
 ALWAYS: dict[str, Any] = {
     "score": {"reply": WANTED},
     "panel": [{"reply": {**PANEL, "consensus": f"way {number}"}} for number in range(9)],
-    "wave_review": {"reply": {"score": 8, "issues": 0, "blockers": 0, "experts": ["a", "b"]}},
+    "wave_review": {"reply": {"score": 8, "issues": 0, "blockers": 0}},
     "thorough_review": PASSED,
     "gate": {"reply": GATE},
 }

@@ -12,12 +12,12 @@ import pytest
 from loopkit.core.review import review
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
-from tests.cli.kit import GATE, PANEL, REQUEST, S2, Answer, Project
+from tests.cli.kit import GATE, PANEL, REQUEST, S2, SEEN, Answer, Project
 from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
-REVIEW = {"experts": ["a", "b", "c"], "findings": []}
-LIGHT = {"score": 8, "experts": ["a", "b"], "findings": []}
+REVIEW = {"findings": [], **SEEN}
+LIGHT = {"score": 8, "findings": []}
 FIRST, SECOND = "implementation-T-001-1", "implementation-T-002-1"
 FORM = ["loopkit submit --file -"]
 
@@ -135,7 +135,7 @@ def test_a_whole_loop_of_one_task(going: Going) -> None:
     assert agents(review) == ["thorough_review-1-1"]
     gate = going.reviewed()
     assert gate.steps == FORM and "# How: gate" in gate.out
-    assert "C1 holds" in review.out + gate.out
+    assert "C1 shown" in review.out + gate.out
     over = going.submit(GATE)
     assert over.steps == [] and "<loop-complete>" in over.out
     assert going.project.snapshot["verdict"] == "achieved"
@@ -423,11 +423,15 @@ def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: 
     beside = going.next()
     assert agents(beside) == [SECOND, "wave_review-1-1"]
     going.did("b", task=2)
-    on = going.next()  # it keeps nothing waiting
-    assert "T-002 completed" in on.out and "thorough_review-1-1" in agents(on)
-    assert "wave_review-2-1" not in agents(on)
-    going.say("wave_review-1-1", LIGHT)
-    assert "review of wave 1 recorded: 8/10" in going.next().out
+    wait = going.next()
+    assert "T-002 completed" in wait.out and "at work: wave_review 1" in wait.out
+    assert wait.steps == []
+    found = {"severity": "BLOCKER", "issue": "a.txt says too much", "place": "a.txt:1"}
+    going.say("wave_review-1-1", {**LIGHT, "findings": [found], "blockers": 7})
+    on = going.next()
+    assert "review of wave 1 recorded: 8/10, 0 issues, 1 blocker" in on.out
+    assert {one[:15] for one in agents(on)} == {"thorough_review"}, "the last has none of its own"
+    assert "- wave 1: a.txt:1 a.txt says too much" in going.prompt("thorough_review-1-1")
 
 
 def test_several_reviewers_are_one_review(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,6 +511,73 @@ def test_a_blocker_of_a_review_becomes_work(going: Going) -> None:
     going.project.write("limiter.txt", "good\nmore\n")
     going.say(SECOND, DONE)
     assert agents(going.next()) == ["thorough_review-1-2"]
+
+
+def test_what_a_reviewer_leaves_out_is_asked_for_by_the_schema(going: Going) -> None:
+    going.begin(part("a"))
+    going.did("a")
+    going.next()
+    path = Path(going.folder) / "prompts" / "thorough_review-1-1.json"
+    wanted = json.loads(path.read_text())
+    assert {"findings", "proofs", "must_nots"} == set(wanted["required"])
+    assert wanted["properties"]["must_nots"]["required"] == ["M1", "M2"]
+    told = going.prompt("thorough_review-1-1")
+    assert '"C1": "yes | partly: what is missing | no: why"' in told and "Here: C1." in told
+    assert "no command watches M1, M2" in told
+
+
+def test_a_proof_that_the_review_refuses_is_replaced_by_a_form(going: Going) -> None:
+    going.begin(part("a"))
+    going.did("a")
+    going.next()
+    no = {**SEEN, "proofs": {"C1": "no: any file will do"}}
+    told = going.reviewed({**REVIEW, **no})
+    assert "does not show it, the review says: any file will do" in told.out
+    assert told.steps == FORM
+    row = {"id": "C1", "proof": "grep -c good a.txt", "why": "it looks inside"}
+    again = going.submit([row])
+    assert [one[:15] for one in agents(again)] == ["thorough_review"]
+    assert going.project.of("proof_replaced")[-1]["command"] == "grep -c good a.txt"
+
+
+def test_after_a_fix_only_whose_point_was_open_looks_again(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review, "LARGE", 0)
+    monkeypatch.setattr(review, "SMALL", 0)
+    going.begin(part("a"))
+    going.did("a")
+    going.next()
+    first = going.project.of("review_asked")[-1]["experts"]
+    found = {"severity": "BLOCKER", "issue": "too little", "verify": "grep -q more a.txt"}
+    found["files"] = ["a.txt"]
+    told = going.reviewed(REVIEW, {**REVIEW, "findings": [found]})
+    assert agents(told) == [SECOND], told.out
+    going.project.write("a.txt", "good\nmore\n")
+    going.say(SECOND, DONE)
+    again = agents(going.next())
+    assert len(again) == 1 and going.project.of("review_asked")[-1]["experts"] == first[1:2]
+    told = going.prompt(again[0])
+    assert "Of it, since the last review: `git diff " in told and f"## View: {first[1]}" in told
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_unattended_a_small_warning_is_fixed_where_its_check_may_run(
+    going: Going, allowed: bool
+) -> None:
+    alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    going.allow("*" if allowed else "grep -qx good *", "test *")
+    going.begin(part("a"), **alone)
+    going.did("a")
+    going.next(**alone)
+    small = {"severity": "WARNING", "issue": "a.txt says too little", "place": "a.txt:1"}
+    small |= {"guidance": "say more", "verify": "grep -q more a.txt"}
+    wide = {**small, "issue": "so do others", "files": ["a.txt", "b.txt"]}
+    going.say("thorough_review-1-1", {**REVIEW, "findings": [small, wide]})
+    told = going.next(**alone)
+    hows = [row["resolution"]["how"] for row in going.project.of("review_thorough")[0]["findings"]]
+    assert hows == ["task" if allowed else "unattended", "unattended"]
+    assert agents(told) == ([SECOND] if allowed else [])
 
 
 # -- time and limits

@@ -8,25 +8,22 @@ import re
 import pytest
 
 from loopkit.core.steps.kinds import AGENT, KINDS, SCAFFOLD
-from tests.plugin.bundle import DOCUMENTS, NAMES
+from tests.plugin.bundle import DOCUMENTS, NAMES, ROOT
 
 LOOK, RUN = {"Read", "Grep", "Glob"}, {"Read", "Grep", "Glob", "Bash"}
 #: Agent: its tools; None for all but those that start agents (rule: Roles; testers, supervisors and
 #: reviewers read and run, they do not edit).
 TOOLS = {
     "coder": None,
-    "decide": {"Read"},
-    "gather": LOOK,
-    "monitor": {"Read"},
     "plan-review": LOOK,
     "planner": LOOK,
     "review": RUN,
-    "rollback": {"Read", "Bash"},
     "scaffold": None,
     "supervisor": RUN,
     "tester": RUN,
 }
 STARTS_AGENTS, EDITS = {"Agent", "Task"}, {"Edit", "Write", "MultiEdit", "NotebookEdit"}
+COMMANDS = {name for plugin, kind, name in NAMES if (plugin, kind) == ("loop", "command")}
 AGENTS = {one.name: one for one in DOCUMENTS if (one.plugin, one.kind) == ("loop", "agent")}
 
 
@@ -90,12 +87,8 @@ def test_a_step_of_the_scaffold_goes_to_an_agent_that_may_edit():
     assert TOOLS[KINDS[SCAFFOLD].agent] is None
 
 
-def test_whoever_works_beside_the_steps_is_named_where_the_work_is_read():
-    steps = {one.agent for one in KINDS.values() if one.agent}
-    skills = " ".join(
-        one.body for (plugin, kind, _), one in NAMES.items() if (plugin, kind) == ("loop", "skill")
-    )
-    assert set(AGENTS) - steps == {
-        name for name in set(AGENTS) - steps if f"`loop:{name}`" in skills
-    }
-    assert "One at a time" in NAMES["loop", "skill", "wave-execution"].body
+def test_each_agent_is_dispatched_by_a_step():
+    """What needs no judgement of its own is code, a field of an answer, or the person's step."""
+    assert set(AGENTS) == {one.agent for one in KINDS.values() if one.agent}
+    words = " ".join(one.body for one in DOCUMENTS) + (ROOT / "README.md").read_text("utf-8")
+    assert set(re.findall(r"`loop:([a-z-]+)`", words)) <= set(AGENTS) | COMMANDS

@@ -90,7 +90,6 @@ def test_the_bundle_has_its_parts():
         "coder",
         "tester",
         "planner",
-        "gather",
         "review",
     }
 
@@ -241,7 +240,7 @@ def test_descriptions_cost_little_in_every_session(capsys):
     total = sum(len(f"{one.plugin}:{one.name}: {one.meta['description']}") for one in DOCUMENTS) / 4
     with capsys.disabled():
         print(f"\nalways on: {total:.0f} of {ALWAYS_ON} tokens in {len(DOCUMENTS)} entries")
-    assert len(DOCUMENTS) >= 27
+    assert len(DOCUMENTS) >= 23
     assert total <= ALWAYS_ON
 
 
@@ -305,8 +304,7 @@ def test_the_rules_of_a_loop_stand_in_one_place():
 
 
 def test_json_is_asked_of_agents_alone(document):
-    answers = document.kind == "agent" and document.name not in ("gather", "monitor", "rollback")
-    assert ("json" in document.body.lower()) == answers
+    assert ("json" in document.body.lower()) == (document.kind == "agent")
 
 
 def test_the_readme_names_every_command_and_the_panel():
@@ -383,7 +381,6 @@ def test_the_rubric_has_an_example_for_each_value_in_several_kinds_of_work():
     ("name", "tools"),
     [
         ("planner", {"Read", "Grep", "Glob"}),
-        ("gather", {"Read", "Grep", "Glob"}),
         ("review", {"Read", "Grep", "Glob", "Bash"}),
     ],
 )

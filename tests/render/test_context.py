@@ -202,6 +202,20 @@ def finding(**fields: object) -> dict:
     }
 
 
+def test_the_report_says_what_was_found_and_left() -> None:
+    book = Book(unattended=True).reviewed(
+        findings=[
+            {"severity": "WARNING", "issue": "smaller units now stand under it", "place": "R.md:3"},
+            {"severity": "SUGGESTION", "issue": "a better name"},
+        ]
+    )
+    text = report.render(book.state)
+    assert "## Found in reviews, still open\n\n- F-001 WARNING R.md:3: smaller units" in text
+    assert "(thorough; left: nobody could be asked)" in text and "F-002 SUGGESTION" in text
+    assert "- M1 The signature of a public route handler changes (must not): kept: git" in text
+    assert "looked at" not in text
+
+
 def adherence(book: Book) -> list[tuple[str, str]]:
     return [(one["kept"], one["where"]) for one in report.adherence(book.state)]
 
@@ -246,7 +260,7 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
         assert f"\n## {heading}\n" in text
     assert "- [x] 1.1 write it (T-001)" in text and "## Not completed" not in text
     assert (
-        "- C1 The 101st request of a minute is answered with 429 (execution output): holds: `pytest"
+        "- C1 The 101st request of a minute is answered with 429 (execution output): shown: `pytest"
         in text
     )
     assert (

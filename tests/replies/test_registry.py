@@ -50,7 +50,8 @@ FIELDS = {
     "plan_review": ({"score", "summary", "findings"}, {"missing"}),
     "review": (
         {"findings"},
-        {"experts", "build", "tests", "lint", "ui", "verdicts", "score", "summary"},
+        {"experts", "build", "tests", "lint", "ui", "verdicts", "score", "summary"}
+        | {"proofs", "must_nots"},
     ),
 }
 

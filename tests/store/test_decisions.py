@@ -98,6 +98,19 @@ def test_both_kinds_are_found_again_by_recall_and_a_superseded_one_is_not() -> N
     assert learned.decision(decisions.text(ONE, "SUPERSEDED by 002"), "x") is None
 
 
+def test_what_is_to_be_done_instead_is_told_as_that() -> None:
+    found = learned.decision(decisions.text(LESSON), "x")
+    assert found is not None and found.text == "instead: z"
+
+
+def test_a_lesson_about_a_tree_that_was_rolled_back_is_found_no_more(tmp_path: Path) -> None:
+    (made,) = decisions.write(str(tmp_path), [LESSON])
+    assert learned.decision(Path(made).read_text(), "x") is not None
+    decisions.write(str(tmp_path), [LESSON], withdrawn=[3])
+    assert "**Status**: WITHDRAWN by a rollback\n" in Path(made).read_text()
+    assert learned.decision(Path(made).read_text(), "x") is None
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -58,7 +58,7 @@ class ProofReplaced(EventType):
         if row.command != self.command:
             replaced = Replaced(self.id, row.command or "", self.command, self.why, self.failed)
             state.replaced.append(replaced)
-            state.criterion_evidence.pop(self.id, None)
+            state.proof_replaced(self.id)
 
 
 class BaselineRecorded(EventType):

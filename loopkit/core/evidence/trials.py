@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..journal import stage, verdict
 from ..journal.errors import Refused
-from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from ..journal.parts import BEFORE_WORK, GREEN, NO, NOT_TRIED, PROOF, RED, WITHOUT_WORK
 from . import baseline, command, consent
 
 if TYPE_CHECKING:
@@ -144,14 +144,28 @@ def _vain(state: LoopState, name: str, line: str) -> str:
     before = None if state.waves else of(state, name, BEFORE_WORK, line)
     if before is not None and before.exit in UNSTARTABLE:
         return before.why
-    if keeps(state, name):
-        return ""
+    refused = _refused(state, name)
+    if refused or keeps(state, name):
+        return refused
     if before is not None and before.result == GREEN:
         return "passes before the work: proves nothing"
     without = of(state, name, WITHOUT_WORK, line)
     if without is not None and without.result == GREEN:
         return "passes without the work too: proves nothing"
     return ""
+
+
+def _refused(state: LoopState, name: str) -> str:
+    """Why a review says that the proof does not show its criterion, unless the person let it
+    pass."""
+    seen = state.shown.get(name)
+    if seen is None or seen.word != NO:
+        return ""
+    for finding in state.findings.values():
+        if finding.category == PROOF and name in finding.breaks:
+            if (finding.resolution or {}).get("how") == "waive":
+                return ""
+    return f"does not show it, the review says: {seen.text}"
 
 
 def _nothing_new(state: LoopState) -> bool:

@@ -127,12 +127,14 @@ class DecisionLog:
     superseded: {number: number of the newer one} · invalidated: {number: {exit, log, finding}} ·
     checks: {number: command that exits 0 when the decision no longer holds}, of live ones ·
     checked: {number: journal line of the newest check} · kinds: categories of findings that gave an
-    anti-pattern · patterns: what was gathered about the code, a few lines · outline: {task id:
-    "1.2"}, ids: the same turned round.
+    anti-pattern · withdrawn: anti-patterns about a tree that a rollback took away · patterns: what
+    was gathered about the code, a few lines · outline: {task id: "1.2"}, ids: the same turned
+    round.
     """
 
     def __init__(self) -> None:
         self.anti_patterns: list[dict] = []
+        self.withdrawn: list[dict] = []
         self.highest = 0
         self.superseded: dict[int, int] = {}
         self.invalidated: dict[int, dict] = {}
@@ -333,13 +335,19 @@ class Changes:
 
 # -- review
 
+#: What a thorough review says of a criterion's proof, or of a mustNot that nothing watches. word:
+#: see core/review/shown · text: why · by: the views of those who said it.
+Shown = namedtuple("Shown", "word text by", defaults=("",))
+#: The word for a proof that does not show its criterion; the category of a finding that says so.
+NO, PROOF = "no", "proof"
+
 #: A finding of a review. place: `file` or `file:line`; breaks: criteria and mustNots that the work
 #: misses; replaced: the guidance that would have broken a mustNot; resolution: {how, text} or None;
-#: contradicts: numbers of live decisions.
+#: contradicts: numbers of live decisions; experts: whose it is.
 Finding = namedtuple(
     "Finding",
     "id severity issue guidance violates source round resolution task place reason breaks "
     "category replaced reverses files "
-    "contradicts",
-    defaults=(None, None, "", "", (), "other", "", None, (), ()),
+    "contradicts experts",
+    defaults=(None, None, "", "", (), "other", "", None, (), (), ()),
 )

@@ -14,6 +14,7 @@ from .parts import (
     Finding,
     History,
     Replaced,
+    Shown,
     Supervision,
     Trial,
     Wave,
@@ -93,6 +94,10 @@ class LoopState:
         self.reviews: dict = {}
         self.findings: dict[str, Finding] = {}
         self.thorough: dict | None = None
+        # {criterion or mustNot: what the thorough review says of it}; those whose proof is another
+        # since, at which it has to look
+        self.shown: dict[str, Shown] = {}
+        self.unlooked: set[str] = set()
         self.review_rounds: list[
             dict
         ] = []  # thorough reviews: round, size in bytes, score, goals, categories of the findings
@@ -243,6 +248,13 @@ class LoopState:
         self.waiting[task.id] = 0
         self._wait_for(task.id, blockers)
         self._count(task, 1)
+
+    def proof_replaced(self, name: str) -> None:
+        """Another proof stands for a criterion: what was seen of the old one counts no more, and a
+        thorough review has to look at the new one."""
+        self.criterion_evidence.pop(name, None)
+        if self.shown.pop(name, None) is not None:
+            self.unlooked.add(name)
 
     def remove(self, task: Task) -> None:
         """A task goes; nothing waits for it any longer."""
@@ -397,9 +409,9 @@ class ShapeSaved(EventType):
             )
             for row in self.criteria
         }
-        for name in [one for one in state.criterion_evidence if one in known]:
-            if name not in state.criteria or state.criteria[name].command != known[name]:
-                del state.criterion_evidence[name]  # another command ran then
+        for name, command in known.items():
+            if name not in state.criteria or state.criteria[name].command != command:
+                state.proof_replaced(name)
         state.aspects = list(self.aspects or ())
         spec, goals = (state.scores or {}).get("spec"), list(state.criteria)
         state.shape_rounds.append({"size": self.size, "score": spec, "goals": goals})

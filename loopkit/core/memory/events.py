@@ -47,7 +47,8 @@ class AntiPatternRecorded(EventType):
     def fold(self, state: LoopState) -> None:
         state.records += 1
         state.decision_log.highest = max(state.decision_log.highest, self.number)
-        state.decision_log.anti_patterns.append({**self.data, "at": self.at})
+        row = {**self.data, "at": self.at, "line": state.lines}
+        state.decision_log.anti_patterns.append(row)
         if self.category:
             state.decision_log.kinds.add(self.category)
 
@@ -84,6 +85,7 @@ class FindingRow(Fields):
     reverses: Text | None = None
     files: list[Text] = []
     contradicts: list[Count] = []
+    experts: list[Text] = []
     also = {"Text": "verify repeats"}
 
 

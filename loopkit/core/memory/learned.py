@@ -104,7 +104,8 @@ def decision(text: str, where: str) -> Learning | None:
     title = re.sub(r"^#\s*(?:[\w-]+\s+\d+\s*:)?\s*", "", head).strip()
     if not kind or not title:
         return None
-    told = next((fields[name] for name in kinds[kind] if fields.get(name)), "")
+    name = next((name for name in kinds[kind] if fields.get(name)), "")
+    told = f"instead: {fields[name]}" if name == "instead" else fields.get(name, "")
     texts = (fields.get(name, "") for name in ("choice", "what", "why", "instead"))
     kind = kind.lower()
     return Learning(

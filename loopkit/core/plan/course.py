@@ -217,6 +217,7 @@ class RolledBack(EventType):
 
     def _take_back(self, state: LoopState, line: int) -> None:
         """Nothing counts that was seen on a tree which is gone: after this line."""
+        self._withdraw(state, line)
         parents = {task.parent for task in state.tasks.values()}
         for task in list(state.tasks.values()):
             split = task.id in self.reopened and task.id in parents
@@ -229,4 +230,15 @@ class RolledBack(EventType):
                 del state.criterion_evidence[name]
         if state.thorough is not None and state.thorough["line"] > line:
             state.thorough = None
+            state.shown.clear()
         state.gate = None
+
+    def _withdraw(self, state: LoopState, line: int) -> None:
+        """What a review said of that tree teaches nothing, nor does a rollback that is undone."""
+        log, source = state.decision_log, "rollback" if self.undo else "review"
+        gone = [
+            row for row in log.anti_patterns if row["line"] > line and row.get("source") == source
+        ]
+        log.anti_patterns = [row for row in log.anti_patterns if row not in gone]
+        log.withdrawn += gone
+        log.kinds -= {row.get("category") for row in gone}

@@ -153,6 +153,9 @@ def _text(value: object, schema: dict, defs: dict, path: str) -> list:
     most = schema.get("maxLength")
     if most is not None and isinstance(value, str) and len(value) > most:
         return _said(path, f"have at most {most:,} characters")
+    pattern = schema.get("pattern")
+    if pattern and not re.match(pattern, value.strip() if isinstance(value, str) else "", re.I):
+        return _said(path, f"be {schema.get('description', pattern)}", value)
     return []
 
 

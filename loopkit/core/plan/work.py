@@ -330,3 +330,8 @@ def worktree_in_use(state: LoopState, path: str, age: float, alive: bool) -> boo
     task = state.tasks.get(next((name for name, where in current if where == path), ""))
     going_on = task is not None and (task.status == tasks.IN_PROGRESS or task.interrupted)
     return going_on and (alive or age < HEARTBEAT)
+
+
+def files_of(task: Task) -> list[str]:
+    """The files that a task names, and those that its coder did."""
+    return list(dict.fromkeys([*task.files, *((task.coded or {}).get("files") or ())]))

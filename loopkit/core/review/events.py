@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..journal.events import EventType, Fields, on
-from ..journal.parts import Finding
+from ..journal.parts import Finding, Shown
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
 from ..plan.course import looked_at
 from ..plan.events import REVIEWING, OfAgent
@@ -23,7 +23,7 @@ def _take(state: LoopState, rows: list[FindingRow], source: str, number: int = 1
         state.findings[row.id] = Finding(**found)
 
 
-_LISTS = ("violates", "breaks", "files", "contradicts")
+_LISTS = ("violates", "breaks", "files", "contradicts", "experts")
 
 
 class ReviewLight(OfAgent, EventType):
@@ -51,18 +51,28 @@ class ReviewLight(OfAgent, EventType):
 
 
 class ReviewThorough(OfAgent, EventType):
-    """size: bytes of SHAPE.md and the tasks' files."""
+    """size: bytes of SHAPE.md and the tasks' files · proofs, must_nots: {id: answer}, like
+    `partly: what` (core/review/shown) · seen_by: {id: whose answer it is}."""
 
     experts: list[Text] = []
     round: Count = 1
     size: Count = 0
     score: Count | None = None
     findings: list[FindingRow] = []
+    proofs: dict[str, Text] = {}
+    must_nots: dict[str, Text] = {}
+    seen_by: dict[str, Text] = {}
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
+        state.unlooked.clear()
+        for name, text in {**self.proofs, **self.must_nots}.items():
+            word, _, why = text.partition(": ")
+            state.shown[name] = Shown(word, why, self.seen_by.get(name, ""))
+        before = (state.thorough or {}).get("panel", ())
         state.thorough = {
             "experts": self.experts,
+            "panel": list(dict.fromkeys([*before, *self.experts])),
             "timestamp": self.at,
             "round": self.round,
             "line": state.lines,

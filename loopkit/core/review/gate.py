@@ -12,7 +12,7 @@ from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.state import Criterion, LoopState
 from ..plan import drafts, work
 from ..plan.events import HAND
-from . import review
+from . import review, shown
 
 #: The four points of each kind of work (rule: Gate and completion).
 POINTS = {
@@ -62,14 +62,14 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 
 
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
-    """What follows a criterion's check; a mustNot that has come true pauses the loop at once."""
+    """What follows a criterion's check; a mustNot that is broken pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
     data = {key: outcome[key] for key in command.OUTCOME}
     data |= {"said": outcome["said"]} if outcome.get("said") else {}
     changes: list = [("criterion_verified", {"id": name, "tier": command.THOROUGH, **data})]
     row = state.criteria[name]
     if row.must_not and not outcome["passed"]:
-        reason = f"{name} has come true: {row.text} ({row.command} exits {outcome['exit']})"
+        reason = f"{name} is broken: {row.text} ({row.command} exits {outcome['exit']})"
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
     return changes
 
@@ -140,12 +140,12 @@ def told(state: LoopState) -> list:
 
 
 def watched(state: LoopState) -> list:
-    """The mustNots that no command verifies: the thorough review looks at them."""
+    """The mustNots that no command verifies: reviewers say what they saw of them."""
     return [row for row in state.criteria.values() if not row.command and row.must_not]
 
 
 def _came_true(state: LoopState, name: str) -> bool:
-    """A review or the gate has said once that this mustNot had come true."""
+    """A review or the gate has said once that this mustNot was broken."""
     said = str(((state.gate or {}).get("criteria") or {}).get(name) or "").strip().upper()
     return said.startswith("FAIL") or any(name in row.breaks for row in state.findings.values())
 
@@ -156,7 +156,7 @@ def decided(
     """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a
     remediation task.
 
-    A mustNot that is said to have come true pauses the loop beside that. Raises Refused where
+    A mustNot that is said to be broken pauses the loop beside that. Raises Refused where
     something was not answered or verified yet (nothing is recorded then).
     """
 
@@ -203,11 +203,11 @@ def _failed_criteria(state: LoopState, given: dict) -> Iterator[_Fault]:
         if row.command:
             good, words = state.criterion_evidence[row.id].passed, f"`{row.command}` does not pass"
         elif row.must_not and not answer and not _came_true(state, row.id):
-            continue  # the thorough review looked at it
+            continue  # nobody has seen it broken
         else:
             good, words = _answer(answer, f"{_noun(row)} {row.id} ({row.text[:60]})")
             what = f"{what}: {words}"
-            come_true = f"{row.id} has come true: {row.text} ({words})" if row.must_not else ""
+            come_true = f"{row.id} is broken: {row.text} ({words})" if row.must_not else ""
         if not good:
             why = f"{_noun(row)} {row.id}: {row.text}. Seen at the gate: {words}."
             proof = row.command or given["verify"].get(row.id, "")
@@ -282,7 +282,7 @@ def card_kind(state: LoopState, card: dict) -> str:
 
 def doubts(state: LoopState) -> list[str]:
     """Why the work is not fit to SHIP though everything holds, a line each: proofs that were not
-    tried without the work, judgements that nobody vouches for."""
+    tried without the work, judgements that nobody vouches for, what no review has seen."""
     judged = {
         "goal": state.supervision.goal,
         **{f"review of {name.replace('_', ' ')}": row for name, row in state.reviews.items()},
@@ -292,9 +292,8 @@ def doubts(state: LoopState) -> list[str]:
         judged |= {f"test of {task.id}": task.tested, f"verdict on {task.id}": task.judged}
     unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
     by_hand = _by_hand(judged)
-    return [*trials.gaps(state), *trials.untold(state), *by_hand] + [
-        f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand
-    ]
+    by_hand += [f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand]
+    return [*trials.gaps(state), *trials.untold(state), *by_hand, *shown.doubts(state)]
 
 
 def by_hand(state: LoopState) -> list[str]:

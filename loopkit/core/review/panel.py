@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Collection, Iterable
 
+from ..evidence import changes
 from ..journal import prose, stage
 from ..journal.errors import Refused, UsageFault
 from ..journal.state import LoopState
@@ -38,7 +39,8 @@ def standing(value: int) -> str:
 
 def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
     """The experts for these topics, the most important topic first: for each the one who knows it
-    best in depth, then for each that is still open who knows it at all, then who fits best.
+    best in depth, then for each that is still open who knows it at all; then those whose own
+    subject, the first of `depth`, is among them, then who fits best.
 
     Nobody who would have to be silent; the same input gives the same panel.
     """
@@ -63,7 +65,8 @@ def choose(profiles: list, topics: list, count: int = NORMAL) -> list:
             if best and open_yet and fit(best, topic) >= least and len(chosen) < count:
                 chosen.append(best)
                 left.remove(best)
-    return [*chosen, *left][:count]
+    own = [row for name in topics for row in left if row.depth[:1] == [name]]
+    return list({row.name: row for row in [*chosen, *own, *left]}.values())[:count]
 
 
 def allowed(profiles: list, state: LoopState) -> list:
@@ -100,12 +103,14 @@ def _about(state: LoopState, files: Iterable[str], *first: str) -> list[str]:
 
 
 def review_topics(state: LoopState, wave: int | None) -> list[str]:
-    """What a review of a wave, or (None) of the whole loop, is about."""
+    """What a review of a wave, or (None) of the whole loop, is about: its own topics, then what is
+    asked about everything, so that no seat goes to a view that would have nothing to look at."""
     names = next((row.tasks for row in state.waves if row.number == wave), ())
     reviewed = [task for task in state.tasks.values() if wave is None or task.id in names]
-    topics = _about(state, [path for task in reviewed for path in task.files])
-    general = GENERAL if wave is None or len(topics) < LEAST else ()
-    return list(dict.fromkeys([*topics, *general]))
+    files = [path for task in reviewed for path in work.files_of(task)]
+    files += [row.path for row in changes.of_wave(state, wave) or ()]
+    topics = _about(state, files)
+    return list(dict.fromkeys([*topics, *GENERAL]))
 
 
 def recorded(state: LoopState, task_id: str, given: dict, profiles: list | None = None) -> list:

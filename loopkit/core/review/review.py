@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..evidence import command
 from ..journal import prose, stage, verdict
@@ -14,8 +14,9 @@ from ..journal.parts import Changed, Finding
 from ..journal.state import LoopState
 from ..memory import decisions
 from ..memory.decisions import listed
-from ..plan import drafts
-from . import convergence, panel
+from ..plan import drafts, work
+from ..request.topics import ranked
+from . import convergence, panel, shown
 
 BLOCKER, WARNING, SUGGESTION = "BLOCKER", "WARNING", "SUGGESTION"
 SEVERITIES = (BLOCKER, WARNING, SUGGESTION)
@@ -86,6 +87,7 @@ def _finding(state: LoopState, row: dict, number: int) -> dict:
         "breaks": breaks,
         "files": files,
         "violates": _known(state, row.get("violates") or (), f"violates of {what}", must_not=True),
+        **({"experts": list(row["experts"])} if row.get("experts") else {}),
         **({"contradicts": against} if against else {}),
     }
     for name in ("reverses", "repeats"):
@@ -127,22 +129,59 @@ def _allowed(finding: dict, alternative: str) -> dict:
 
 
 def needs_new_round(state: LoopState) -> bool:
-    """A remediation task was completed after the last thorough review: it has to be repeated."""
-    return state.thorough is not None and state.last_completion > state.thorough["line"]
+    """A remediation task was completed after the last thorough review, or a proof replaced: it has
+    to be repeated."""
+    if state.thorough is None:
+        return False
+    return state.last_completion > state.thorough["line"] or bool(state.unlooked)
+
+
+def looks_again(state: LoopState, depth: dict[str, Sequence[str]]) -> list[str]:
+    """Who of the experts that have looked does so once more: whose finding was worked on, or whose
+    subject the files are that were changed for it; everybody where that is not known.
+
+    depth: {expert: topics that it knows best}.
+    """
+    panelists = list((state.thorough or {}).get("panel", ()))
+    since = (state.thorough or {}).get("line", 0)
+    completed = state.checkpoints.completed
+    done = [task for task in state.tasks.values() if completed.get(task.id, 0) > since]
+    files = [path for task in done for path in work.files_of(task)]
+    for number, rows in state.changes.waves.items():
+        if number > (state.thorough or {}).get("wave", 0):
+            files += [row.path for row in rows]
+    about = set(ranked([], None, files))
+    chosen = {name for name in panelists if about.intersection(depth.get(name, ()))}
+    known = bool(files) or not done
+    for finding in state.findings.values():
+        proof = finding.category == shown.PROOF and not state.unlooked.isdisjoint(finding.breaks)
+        if proof or finding.task and finding.task in [task.id for task in done]:
+            chosen.update(finding.experts)
+            known = known and bool(finding.experts)
+    if not known:
+        return panelists
+    return [name for name in panelists if name in chosen] or panelists[:1]
 
 
 def unsettled(finding: Finding, state: LoopState) -> bool:
     """A finding that still keeps the gate shut: of the thorough review, of a decision that no
-    longer holds, or of any review if it says that a mustNot has come true."""
+    longer holds, or of any review if it says that a mustNot is broken."""
     how = (finding.resolution or {}).get("how")
     to_do = how == "task" and finding.severity == BLOCKER
-    if how and not to_do or finding.severity == SUGGESTION:
+    if how and not to_do or finding.severity == SUGGESTION or _shown_since(finding, state):
         return False
     broken = any(row.id in finding.breaks for row in state.must_nots)
     if finding.source not in ("thorough", "decision") and not broken:
         return False
     task = state.tasks.get(finding.task or "")
     return task is None or task.status != tasks.COMPLETED
+
+
+def _shown_since(finding: Finding, state: LoopState) -> bool:
+    """It says that a proof does not show its criterion, and the newest look says otherwise."""
+    if finding.category != shown.PROOF:
+        return False
+    return not any(state.shown.get(name, ("",))[0] == shown.NO for name in finding.breaks)
 
 
 def blockers_left(state: LoopState) -> int:
@@ -171,8 +210,9 @@ def summary(state: LoopState) -> dict:
     return rows
 
 
-def light(state: LoopState, wave: int, given: dict) -> list:
-    """`review --wave N`: recorded, never blocks. `given`: score, experts, findings or counts."""
+def light(state: LoopState, wave: int, given: dict, printed: Sequence[str] = ()) -> list:
+    """`review --wave N`: recorded, never blocks. given: score, findings, experts (all of `printed`
+    where none is named), issues and blockers as somebody counts them."""
     stage.running(state)
     closed = [row.number for row in state.waves if row.closed]
     if wave not in closed:
@@ -181,34 +221,44 @@ def light(state: LoopState, wave: int, given: dict) -> list:
     rows = findings(state, given["findings"])
     blocking = sum(row["severity"] == BLOCKER for row in rows)
     counted = {"issues": len(rows) - blocking, "blockers": blocking}
-    said = {name: given[name] for name in counted if given.get(name) is not None}
-    experts = _experts(state, given, LIGHT_EXPERTS)
-    data = {"wave": wave, "score": given["score"], **counted, **said, "experts": experts}
+    for name, count in counted.items():
+        if given.get(name) not in (None, count):
+            todo = f"submit the words of each: loopkit review --wave {wave} --file -"
+            raise Refused(f"{given[name]} {name} are counted, and {count} told", todo)
+    experts = _experts(state, given, LIGHT_EXPERTS, printed)
+    data = {"wave": wave, "score": given["score"], **counted, "experts": experts}
     review = ("review_light", {**data, "findings": rows})
     return [review, *decisions.lessons(state, rows, "review"), *breach(state, rows)]
 
 
 def breach(state: LoopState, rows: list[dict]) -> list:
-    """The pause that follows at once where a finding says that a mustNot has come true."""
+    """The pause that follows at once where a finding says that a mustNot is broken."""
     for row in rows:
         for rule in (state.criteria[name] for name in row["breaks"]):
             if rule.must_not:
                 where = f" ({row['place']})" if row["place"] else ""
-                reason = f"{rule.id} has come true: {rule.text}; "
+                reason = f"{rule.id} is broken: {rule.text}; "
                 reason += f"{row['id']}{where}: {row['issue'][:300]}"
                 return [("paused", {"verdict": verdict.BREACHED, "reason": reason})]
     return []
 
 
-def _experts(state: LoopState, given: dict, bounds: tuple) -> list:
-    names = set(given["experts"])
+def _experts(state: LoopState, given: dict, bounds: tuple, printed: Sequence[str]) -> list:
+    """Whose views a review has. Raises Refused for one that was not asked."""
+    experts = given["experts"] or list(printed)
+    names = set(experts)
     for name in sorted(names.intersection(panel.blocklist(state))):
         todo = "ask another: loopkit review --thorough names some"
         raise Refused(f"{name} is on the blocklist", todo)
-    if not bounds[0] <= len(names) <= bounds[1]:
+    strangers = [name for name in experts if printed and name not in printed]
+    if strangers:
+        todo = f"asked are: {', '.join(printed)}"
+        raise Refused(f"{prose.clean(', '.join(strangers), 100)} was not asked", todo)
+    least = min(bounds[0], len(printed) or bounds[0])
+    if not least <= len(names) <= bounds[1]:
         todo = f"{bounds[0]} to {bounds[1]} look at it, each with a view of its own"
         raise Refused(prose.count(len(names), "expert"), todo)
-    return given["experts"]
+    return experts
 
 
 def check_due(state: LoopState) -> None:
@@ -253,21 +303,37 @@ def still_out(state: LoopState) -> int:
     return max(0, len(state.asked["experts"]) - reported)
 
 
-def thorough(state: LoopState, given: dict, size: int = 0) -> list:
+def thorough(
+    state: LoopState,
+    given: dict,
+    size: int = 0,
+    printed: Sequence[str] = (),
+    may_run: Callable[[str], bool] = lambda line: False,
+) -> list:
     """`review --thorough`: blockers become remediation tasks and lead back to waves; warnings wait
     for an answer.
 
-    size: bytes of SHAPE.md and the tasks' files now, 0 where unknown. A blocker needs a `verify`
+    size: bytes of SHAPE.md and the tasks' files now, 0 where unknown · printed: the experts that
+    were asked · may_run: whether a check may run without asking. A blocker needs a `verify`
     command for its task. What goes round in circles is decided instead; a mustNot that has come
     true pauses the loop after all is recorded.
     """
     check_due(state)
-    experts = _experts(state, given, THOROUGH_EXPERTS)
-    rows, score = findings(state, given["findings"]), given.get("score")
+    experts = _experts(state, given, THOROUGH_EXPERTS, printed)
+    answers = {field: given[field] for field in (*shown.FIELDS, "seen_by") if given.get(field)}
+    for field in shown.FIELDS:
+        _known(state, answers.get(field, ()), field, must_not=field == "must_nots")
+    if "must_nots" in answers:
+        everybody = dict.fromkeys(answers["must_nots"], ", ".join(experts))
+        answers["seen_by"] = answers.get("seen_by", everybody)
+    rows = findings(state, [*given["findings"], *shown.findings(state, given)])
+    score = given.get("score")
     decided = convergence.settle(state, rows, size, score)
     made: list = []
     for row in (row for row in rows if "resolution" not in row):
         if row["severity"] == BLOCKER:
+            if not row["verify"] and _is_the_persons(state, row):
+                continue
             if not row["verify"]:
                 todo = 'give verify: "<command that exits 0 when it is fixed>"'
                 raise UsageFault(f"blocker {row['issue'][:60]!r} has no verify", todo)
@@ -275,15 +341,52 @@ def thorough(state: LoopState, given: dict, size: int = 0) -> list:
             row["task"] = change[1]["task"]["id"]
             made.append(change)
         elif row["severity"] == WARNING and state.session.unattended:
-            row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
+            if _is_small(row) and state.thorough is None and may_run(row["verify"]):
+                change = _remediation(state, row, row["verify"], len(made))
+                row["task"] = change[1]["task"]["id"]
+                row["resolution"] = {"how": "task", "text": "small, nobody had to be asked"}
+                made.append(change)
+            else:
+                row["resolution"] = {"how": "unattended", "text": "nobody could be asked"}
     number = 1 + (state.thorough or {}).get("round", 0)
-    data = {"round": number, "experts": experts, "size": size, "score": score, "findings": rows}
+    data = {
+        "round": number,
+        "experts": experts,
+        "size": size,
+        "score": score,
+        "findings": rows,
+        **answers,
+    }
     changes = [stage.move(state, stage.REVIEW)] if state.stage == stage.EXECUTING else []
     changes += [*decided, *made, ("review_thorough", data)]
     changes += decisions.lessons(state, rows, "review", len(decided))
     if made:
         changes.append(("stage_moved", {"from": stage.REVIEW, "to": stage.EXECUTING}))
     return changes + breach(state, rows)
+
+
+def _is_the_persons(state: LoopState, row: dict) -> bool:
+    """A blocker that no command can show to be fixed: a proof that does not show its criterion, a
+    mustNot that was broken."""
+    return row["category"] == shown.PROOF or any(
+        state.criteria[name].must_not for name in row["breaks"]
+    )
+
+
+def _is_small(row: dict) -> bool:
+    """A place and a remedy in one file, and a command that shows that it is done."""
+    files = {*row["files"], row["place"].partition(":")[0]} - {""}
+    return bool(row["guidance"] and row["verify"]) and len(files) == 1
+
+
+def standing(state: LoopState) -> list[Finding]:
+    """What reviews found and nobody has fixed or called right."""
+    rows = []
+    for finding in state.findings.values():
+        left = (finding.resolution or {}).get("how") in (None, "unattended", "skip", "waive")
+        if left and not convergence.fixed(state, finding) and not _shown_since(finding, state):
+            rows.append(finding)
+    return rows
 
 
 def _remediation(state: LoopState, row: dict, verify: str, number: int) -> Change:
@@ -304,7 +407,10 @@ def resolved(
     names = [ids] if isinstance(ids, str) else list(dict.fromkeys(name.upper() for name in ids))
     chosen = [_settleable(state, name, how, text) for name in names]
     if how != "task":
-        return [("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen]
+        settled: list[Change] = [
+            ("finding_resolved", {"id": row.id, "how": how, "text": text}) for row in chosen
+        ]
+        return settled + (_given_up(state, chosen) if how == "waive" else [])
     if not verify:
         todo = f'loopkit review resolve {chosen[0].id} --task --verify "<command>"'
         raise UsageFault("a task needs a verification command", todo)
@@ -316,6 +422,20 @@ def resolved(
         changes += [change, ("finding_resolved", data)]
     if state.stage == stage.REVIEW:
         changes.append(stage.move(state, stage.EXECUTING))
+    return changes
+
+
+def _given_up(state: LoopState, waived: list[Finding]) -> list[Change]:
+    """The tasks of waived findings go, with what they were split into; with the last open one the
+    loop is back in review."""
+    gone = [row.task for row in waived if row.task in state.open]
+    for task in state.tasks.values():  # subtasks come after what they were split from
+        if task.parent in gone and task.id in state.open:
+            gone.append(task.id)
+    changes: list[Change] = [("task_removed", {"id": name}) for name in reversed(gone)]
+    if gone and state.stage == stage.EXECUTING and state.wave is None:
+        if not state.open.keys() - set(gone):
+            changes.append(stage.move(state, stage.REVIEW))
     return changes
 
 

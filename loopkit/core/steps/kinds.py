@@ -93,8 +93,7 @@ KINDS: dict[str, Kind] = {
     WAVE_REVIEW: Kind(
         *(AGENT, "wave_review", "review"),
         asked="wave_review",
-        command="loopkit review --wave {subject} --score <0-10> --issues <n> --blockers <n> "
-        "--experts <a,b>",
+        command="loopkit review --wave {subject}",
     ),
     BATCH_REVIEW: Kind(AGENT, "review", "review", asked=events.REVIEWING),
     THOROUGH_REVIEW: Kind(

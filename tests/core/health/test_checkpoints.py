@@ -331,6 +331,28 @@ def test_undoing_is_no_lesson_and_neither_is_nothing(four: Book) -> None:
     assert "anti_pattern_recorded" not in [kind for kind, _ in roll(four, 7, files=())]
 
 
+def lesson(book: Book, source: str) -> None:
+    number = book.state.decision_log.highest + 1
+    texts = {"title": source, "what": "w", "why": "y", "avoid": "z", "category": source}
+    book.line("anti_pattern_recorded", number=number, source=source, **texts)
+
+
+def test_what_a_review_said_of_a_tree_that_is_gone_teaches_nothing(four: Book) -> None:
+    lesson(four, "review")
+    lesson(four, "plan-review")
+    roll(four, 3)
+    log = four.state.decision_log
+    assert [row["source"] for row in log.anti_patterns] == ["plan-review", "rollback"]
+    assert [row["number"] for row in log.withdrawn] == [1] and "review" not in log.kinds
+
+
+def test_a_rollback_that_was_undone_teaches_nothing(four: Book) -> None:
+    roll(four, 3)
+    roll(four, 5, undo=True)
+    log = four.state.decision_log
+    assert not log.anti_patterns and [row["source"] for row in log.withdrawn] == ["rollback"]
+
+
 def test_a_rollback_to_what_was_saved_voids_what_came_after_it(four: Book) -> None:
     roll(four, 2)
     batch(four)

@@ -99,7 +99,7 @@ def test_a_must_not_that_came_true_or_nearly_did() -> None:
     book.line(
         "paused",
         verdict="must_not_breached",
-        reason="M2 has come true: A runtime dependency is added (x exits 1)",
+        reason="M2 is broken: A runtime dependency is added (x exits 1)",
     )
     book.line("resumed")
     finding = {

@@ -9,6 +9,7 @@ import pytest
 from loopkit.core.journal import clock
 from loopkit.core.journal.errors import Refused, UsageFault
 from loopkit.core.journal.events import Event
+from loopkit.core.journal.parts import Shown
 from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate
@@ -28,6 +29,13 @@ def ready(*rows: dict) -> Book:
 def passed(**changes: Any) -> Book:
     book = ready()
     book.do(gate.decided, answers(**changes), same)
+    return book
+
+
+def shown_whole() -> Book:
+    """Planned, and a review has seen each proof and mustNot."""
+    book = Book().planned(task())
+    book.state.shown.update(C1=Shown("yes", ""), M1=Shown("kept", "git diff"))
     return book
 
 
@@ -273,6 +281,8 @@ def test_a_stronger_proof_is_the_way_out_and_old_evidence_does_not_count_for_it(
     book.review([])
     book.seen()
     book.do(intake.shaped, SHAPE)
+    assert first_open(book)[0] == "the thorough review has not passed"
+    book.review([])  # nobody had looked at the new proof
     assert gate.open_points(book.state, same) == [
         ("C1 has not been verified", "loopkit verify C1 -- pytest tests/test_limits.py -q")
     ]
@@ -318,7 +328,7 @@ def test_a_must_not_that_is_said_to_have_come_true_pauses_and_leaves_a_task() ->
     session = book.state.session
     assert (session.status, session.verdict) == ("paused", "must_not_breached")
     assert (
-        "M1 has come true: The signature of a public route handler changes (search() takes"
+        "M1 is broken: The signature of a public route handler changes (search() takes"
         in session.reason
     )
     assert not book.state.gate["passed"]
@@ -364,6 +374,7 @@ def test_a_criterion_is_verified_by_its_own_command(
 def test_the_card(confidence: int, reversal: str, kind: str, card: str) -> None:
     text = SHAPE.replace("| C1 | execution output |", f"| C1 | {kind} |")
     book = Book().shaped(text=text)
+    book.line("review_thorough", proofs={"C1": "yes"}, must_nots={"M1": "kept: seen"})
     assert gate.card_kind(book.state, {"confidence": confidence, "reversal": reversal}) == card
 
 
@@ -385,14 +396,14 @@ def test_a_judgement_by_hand_gives_monitor_until_an_agent_has_judged_anew(
         ("hand", "MONITOR", [f"{doubt}: submitted by hand"]),
         ("stop", "SHIP", []),
     ):
-        book = Book().planned(task())
+        book = shown_whole()
         answered(book, kind, {**data, "by": by})
         assert gate.doubts(book.state) == doubts
         assert gate.card_kind(book.state, card) == cards
 
 
 def test_a_judgement_without_a_look_gives_monitor() -> None:
-    book = Book().planned(task())
+    book = shown_whole()
     answered(book, "task_judged", {"id": "T-001", "by": "stop", "looked": False})
     assert gate.doubts(book.state) == ["verdict on T-001: did not look"]
     answered(book, "task_judged", {"id": "T-001", "by": "hand", "looked": False})
@@ -400,7 +411,7 @@ def test_a_judgement_without_a_look_gives_monitor() -> None:
 
 
 def test_other_answers_by_hand_are_named() -> None:
-    book = Book().planned(task())
+    book = shown_whole()
     for kind, data in (
         ("plan_proposed", {}),
         ("plan_reviewed", {"score": 90}),

@@ -6,13 +6,14 @@ import pytest
 
 from loopkit.core.journal import stage
 from loopkit.core.journal.errors import LoopError, Refused
+from loopkit.core.plan import drafts
 from loopkit.core.request import topics
 from loopkit.core.review import panel
 from loopkit.core.review.panel import Profile
 from loopkit.core.steps import attempts, waves
 from loopkit.store import profiles
 from tests.core.judge import ROOT
-from tests.core.kit import PANEL, Book, task
+from tests.core.kit import PANEL, SHAPE, Book, task
 
 
 def profile(name: str, depth: tuple = (), core: tuple = (), current: tuple = ()) -> Profile:
@@ -85,7 +86,32 @@ def test_what_each_call_is_about() -> None:
     ]
     assert panel.review_topics(book.state, None)[-1] == "simplicity"
     book.wave()
-    assert panel.review_topics(book.state, 1) == ["testing", "documentation", "error"]
+    assert panel.review_topics(book.state, 1) == [
+        *("testing", "documentation", "error", "simplicity")
+    ]
+
+
+@pytest.mark.parametrize(
+    "named", [("api",), ("api", "documentation"), ("data",), ("data", "error"), ("types",)]
+)
+@pytest.mark.parametrize("wave", [1, None])
+def test_every_view_of_a_review_has_something_to_look_at(named: tuple, wave: int | None) -> None:
+    """A pure function was looked at by who knows integration and by who knows statistics, and by no
+    tester though tests were written."""
+    text = SHAPE.replace("criteria:", "aspects: testing, error\ncriteria:", 1)
+    book = Book().shaped(text=text)
+    book.state.scores["topics"] = list(named)
+    book.do(drafts.submit, [task("a", files=["src/words.py"])])
+    book.wave()
+    work = {"status": "complete", "summary": "x", "files": ["src/words.py", "tests/test_words.py"]}
+    book.line("task_coded", id="T-001", kind="implementation", **work)
+    about = panel.review_topics(book.state, wave)
+    assert "testing" in about[:2], "what was changed counts, not only what was declared"
+    for count in (3, 4):
+        chosen = panel.choose(EXPERTS, about, count)
+        assert any("testing" in one.depth for one in chosen)
+        assert {"integration-engineer", "statistician"}.isdisjoint(one.name for one in chosen)
+        assert all(set(one.depth).intersection(about) for one in chosen)
 
 
 # -- the record

@@ -11,7 +11,7 @@ from loopkit.core.journal.parts import Changed
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
 from loopkit.core.review import review
-from loopkit.core.steps import snapshot, waves
+from loopkit.core.steps import due, kinds, snapshot, waves
 from tests.core.kit import Book, task
 
 BLOCKER = {
@@ -33,7 +33,7 @@ def closed_wave() -> Book:
 
 
 def light(**changes: Any) -> dict:
-    return {"score": 8, "issues": 2, "blockers": 1, "experts": ["a", "b"], **changes}
+    return {"score": 8, "experts": ["a", "b"], "findings": [], **changes}
 
 
 # -- light
@@ -41,8 +41,8 @@ def light(**changes: Any) -> dict:
 
 def test_a_light_review_is_stored_and_never_blocks() -> None:
     book = closed_wave()
-    book.do(review.light, 1, light(score=0, blockers=5))
-    assert review.summary(book.state)["wave_1"] == {"score": 0, "issues": 2, "blockers": 5}
+    book.do(review.light, 1, light(score=0, findings=[BLOCKER, WARNING]))
+    assert review.summary(book.state)["wave_1"] == {"score": 0, "issues": 1, "blockers": 1}
     book.wave()
     assert book.state.wave.tasks == ("T-002",)
 
@@ -55,11 +55,25 @@ def test_the_next_wave_needs_no_review_at_all() -> None:
 
 def test_findings_give_the_counts() -> None:
     book = closed_wave()
-    given = light(findings=[BLOCKER, WARNING, SUGGESTION])
-    del given["issues"], given["blockers"]
-    book.do(review.light, 1, given)
+    book.do(review.light, 1, light(findings=[BLOCKER, WARNING, SUGGESTION], issues=2, blockers=1))
     assert review.summary(book.state)["wave_1"] == {"score": 8, "issues": 2, "blockers": 1}
     assert [one.source for one in book.state.findings.values()] == ["wave_1"] * 3
+
+
+@pytest.mark.parametrize("counts", [{"issues": 0}, {"blockers": 3}, {"issues": 2, "blockers": 3}])
+def test_what_is_counted_is_told(counts: dict) -> None:
+    """The words of an issue are kept; a number says nothing."""
+    with pytest.raises(Refused, match="are counted, and 1 told"):
+        closed_wave().do(review.light, 1, light(findings=[WARNING, BLOCKER], **counts))
+
+
+def test_only_experts_that_were_asked_count() -> None:
+    book, printed = Book().worked(), ["a", "b", "c", "d"]
+    for experts in (["a", "b", "nobody"], ["a", "b"]):
+        with pytest.raises(Refused, match=r"nobody was not asked; asked are: a, b|2 experts"):
+            book.do(review.thorough, {"experts": experts, "findings": []}, 0, printed)
+    book.do(review.thorough, {"experts": [], "findings": []}, 0, printed)
+    assert book.state.thorough["experts"] == printed
 
 
 def test_blockers_of_a_light_review_do_not_keep_the_gate_shut() -> None:
@@ -196,7 +210,7 @@ def test_the_category_of_a_finding() -> None:
     assert [one.category for one in found] == ["other", "style"]
 
 
-# -- a mustNot that has come true
+# -- a mustNot that is broken
 
 
 def test_a_broken_must_not_pauses_at_once_and_is_fixed_after_resume() -> None:
@@ -206,7 +220,7 @@ def test_a_broken_must_not_pauses_at_once_and_is_fixed_after_resume() -> None:
         "must_not_breached",
     )
     assert (
-        "M2 has come true: A runtime dependency is added; F-001 (requirements.txt:3)"
+        "M2 is broken: A runtime dependency is added; F-001 (requirements.txt:3)"
         in book.state.session.reason
     )
     with pytest.raises(Refused, match="paused"):
@@ -330,6 +344,29 @@ def test_a_waiver_needs_a_reason() -> None:
         review.resolved(book.state, "F-001", "waive", " ", "")
     book.do(review.resolved, "F-001", "waive", "the person knows", "")
     assert review.blockers_left(book.state) == 0
+
+
+def test_the_task_of_a_waived_blocker_goes_and_the_loop_is_in_review_again() -> None:
+    book = Book().reviewed(findings=[BLOCKER, {**BLOCKER, "issue": "no test"}])
+    assert list(book.state.open) == ["T-002", "T-003"]
+    book.do(review.resolved, "F-001", "waive", "the person knows", "")
+    assert list(book.state.open) == ["T-003"] and book.state.stage == "executing"
+    book.do(review.resolved, "F-002", "waive", "that too", "")
+    assert not book.state.open and book.state.stage == "review" and review.passed(book.state)
+    assert due.due(book.state)[0].kind == kinds.GATE
+
+
+def test_a_waived_blocker_takes_the_subtasks_and_the_attempt_of_its_task_along() -> None:
+    book = Book().reviewed(findings=[BLOCKER, {**BLOCKER, "issue": "no test"}])
+    book.do(drafts.split, "T-002", [task("half"), task("other half")])
+    book.wave()
+    assert book.state.running
+    book.do(review.resolved, "F-001", "waive", "the person knows", "")
+    assert list(book.state.tasks) == ["T-001", "T-003"]
+    for name in list(book.state.running):
+        book.verify(name)
+    book.do(waves.closed)
+    assert book.state.stage == "review"
 
 
 def test_unattended_warnings_are_acknowledged_as_such() -> None:
@@ -496,3 +533,72 @@ def test_how_many_look_follows_from_what_was_measured(rows: list | None, count: 
     changed = None if rows is None else [Changed(*row) for row in rows]
     assert review.agents_for(changed, 4) == count
     assert review.agents_for(changed, 1) == 1
+
+
+# -- who looks again
+
+
+DEPTH = {"writer": ["documentation"], "api": ["api"], "tester": ["testing"], "simplifier": []}
+
+
+def remedied(*findings: dict, files: tuple = ("src/a.py",)) -> Book:
+    """Reviewed by four, the first blocker's task done with these files."""
+    book = Book().worked()
+    book.do(review.thorough, {"experts": list(DEPTH), "findings": list(findings)})
+    for finding in book.state.findings.values():
+        by = {"F-001": ("api",), "F-002": ("simplifier",)}
+        book.state.findings[finding.id] = finding._replace(experts=by[finding.id])
+    book.wave()
+    for name in list(book.state.running):
+        book.line("task_changed", id=name, files=list(files))
+        book.verify(name)
+    book.do(waves.closed)
+    return book
+
+
+@pytest.mark.parametrize(
+    ("findings", "files", "names"),
+    [
+        ([BLOCKER], ("src/a.py",), ["api"]),
+        ([BLOCKER], ("README.md",), ["writer", "api"]),
+        ([BLOCKER], ("src/a.py", "tests/test_a.py"), ["api", "tester"]),
+        ([BLOCKER, {**BLOCKER, "issue": "no test"}], ("src/a.py",), ["api", "simplifier"]),
+        ([BLOCKER], (), list(DEPTH)),
+    ],
+)
+def test_only_whose_point_was_open_or_whose_files_changed_look_again(
+    findings: list, files: tuple, names: list
+) -> None:
+    book = remedied(*findings, files=files)
+    assert review.needs_new_round(book.state)
+    assert review.looks_again(book.state, DEPTH) == names
+
+
+def test_a_sentence_of_a_readme_is_looked_at_by_one() -> None:
+    book = Book().worked()
+    warning = {**WARNING, "files": ["README.md"]}
+    book.do(review.thorough, {"experts": list(DEPTH), "findings": [warning]})
+    book.state.findings["F-001"] = book.state.findings["F-001"]._replace(experts=("writer",))
+    book.do(review.resolved, "F-001", "task", "", "grep -q x README.md")
+    book.wave()
+    book.verify("T-002")
+    book.do(waves.closed)
+    assert review.looks_again(book.state, DEPTH) == ["writer"]
+    book.do(review.thorough, {"experts": [], "findings": []}, 0, ["writer"])
+    assert review.passed(book.state) and book.state.thorough["panel"] == list(DEPTH)
+
+
+def test_where_nobody_knows_whose_it_was_all_look_again() -> None:
+    book = remedied(BLOCKER)
+    book.state.findings["F-001"] = book.state.findings["F-001"]._replace(experts=())
+    assert review.looks_again(book.state, DEPTH) == list(DEPTH)
+
+
+def test_a_proof_that_is_another_now_is_looked_at_by_who_refused_the_old_one() -> None:
+    book = Book().worked()
+    answers = {"proofs": {"C1": "no: it asserts nothing"}, "seen_by": {"C1": "tester"}}
+    given = {"experts": list(DEPTH), "findings": [], **answers}
+    for kind, data in review.thorough(book.state, given):
+        book.line(kind, **data)
+    book.state.proof_replaced("C1")
+    assert review.looks_again(book.state, DEPTH) == ["tester"]
