@@ -74,13 +74,12 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
 
     def decide(state: LoopState) -> list:
-        known = state.changes
         whole = rules.event(None, found.whole, found.ignored)
         measured = [whole] if _is_new(state, whole[1]) else []
         if wave is not None:
             number = made.number if made else None
             measured.insert(0, rules.event(wave, found.files, (), number))
-        if state.session.question is not None or known.asked:
+        if state.session.status in verdict.FINAL or state.session.question is not None:
             return measured
         judged = rules.judged(state, rows, wave)
         if wave is None and not judged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..core.evidence import changes
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import Finding
@@ -60,7 +61,8 @@ def _proofs(state: LoopState) -> list[str]:
             how = f"not verified: {command}"
         else:
             answers = (state.gate or {}).get("criteria") or {}
-            how = line(answers.get(criterion.id) or "", LONGEST)
+            watched = changes.watched(state, criterion) if criterion.must_not else ""
+            how = line(answers.get(criterion.id) or watched, LONGEST)
             looked = "looked at in the thorough review"
             how = how or (looked if criterion.must_not else "answered for at the gate")
         kind = "must not" if criterion.must_not else criterion.type or "criterion"
