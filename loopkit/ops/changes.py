@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..core.evidence import changes as rules
 from ..core.health import checkpoints as branch
-from ..core.journal import clock, verdict
+from ..core.journal import clock, stage, verdict
 from ..core.journal.errors import LoopError
 from ..core.journal.parts import UNDO, Changed, Checkpoint, Touched
 from ..core.journal.state import LoopState
@@ -46,9 +46,10 @@ def of_wave(workspace: Workspace, loop: Loop, number: int) -> list[str]:
 
 def at_end(workspace: Workspace, loop: Loop) -> list[str]:
     """Measure all since the start, before anybody judges the whole; the same lines."""
-    session = loop.state.session
+    state, session = loop.state, loop.state.session
     stands = session.status != verdict.RUNNING or session.question is not None
-    return [] if stands or not loop.state.waves else _looked(workspace, loop, None)
+    ended = state.waves and state.wave is None and state.stage == stage.REVIEW
+    return [] if stands or not ended else _looked(workspace, loop, None)
 
 
 def at_work(workspace: Workspace, loop: Loop) -> list[Changed]:
@@ -74,13 +75,12 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
 
     def decide(state: LoopState) -> list:
-        known = state.changes
         whole = rules.event(None, found.whole, found.ignored)
         measured = [whole] if _is_new(state, whole[1]) else []
         if wave is not None:
             number = made.number if made else None
             measured.insert(0, rules.event(wave, found.files, (), number))
-        if state.session.question is not None or known.asked:
+        if state.session.status in verdict.FINAL or state.session.question is not None:
             return measured
         judged = rules.judged(state, rows, wave)
         if wave is None and not judged:

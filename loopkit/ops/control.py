@@ -92,8 +92,10 @@ def complete(workspace: Workspace) -> Result:
     from .gate import files
 
     loop = workspace.own_loop()
+    found = files(workspace, loop)
+    gate.completed(loop.state, *found)  # refused before anything is recorded
     measured.at_end(workspace, loop)
-    workspace.change(loop, gate.completed, *files(workspace, loop))
+    workspace.change(loop, gate.completed, *found)
     notes = card.notes(loop.state)
     lines = [card.render(loop.state).rstrip("\n")]
     if notes:

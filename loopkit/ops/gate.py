@@ -122,8 +122,10 @@ def _form(loop: Loop, kind: str) -> str:
 def record(workspace: Workspace, row: dict) -> Result:
     """Record the answers. Code 1 where the gate does not pass."""
     loop = workspace.own_loop()
+    found = files(workspace, loop)
+    gate.decided(loop.state, row, *found)  # refused before anything is recorded
     measured.at_end(workspace, loop)
-    changes = workspace.change(loop, gate.decided, row, *files(workspace, loop))
+    changes = workspace.change(loop, gate.decided, row, *found)
     data = next(data for kind, data in changes if kind == "gate_result")
     if not data["passed"]:
         failed = "; ".join(prose.clean(what, 300) for what in data["failed"])

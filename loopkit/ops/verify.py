@@ -227,8 +227,11 @@ def _reported(workspace: Workspace, loop: Loop, text: str, row: dict) -> Result:
 def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) -> Result:
     from ..core.evidence import trials
     from ..core.review import gate
+    from . import changes as measured
     from . import proof
 
+    gate.check_criterion(loop.state, name, words)
+    measured.at_end(workspace, loop)
     line = gate.check_criterion(loop.state, name, words)
     named = {path for task in loop.state.tasks.values() for path in task.files}
     files = sorted(named.union(loop.state.changes.first))

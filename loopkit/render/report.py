@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..core.evidence import changes
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import Finding
@@ -66,8 +67,9 @@ def _proofs(state: LoopState) -> list[str]:
         else:
             answers = (state.gate or {}).get("criteria") or {}
             how = line(answers.get(criterion.id) or "", LONGEST)
+            watched = changes.watched(state, criterion) if criterion.must_not else ""
             seen_by = shown.answer(state, criterion.id) if criterion.must_not else ""
-            how = how or line(seen_by, LONGEST) or "answered for at the gate"
+            how = how or line(watched or seen_by, LONGEST) or "answered for at the gate"
         kind = "must not" if criterion.must_not else criterion.type or "criterion"
         rows.append(f"{criterion.id} {line(criterion.text, LONGEST)} ({kind}): {how}")
     return rows

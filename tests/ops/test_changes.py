@@ -251,6 +251,8 @@ def test_what_is_the_persons_own_is_not_asked_again(watched: Project) -> None:
     end(watched)
     assert len(watched.of("question_asked")) == 1
     assert watched.snapshot["verdict"] == "achieved"
+    report = (watched.root / watched.name / "report.md").read_text()
+    assert "changed: route.txt (by the person)" in report
 
 
 def end(project: Project) -> None:

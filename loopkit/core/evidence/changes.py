@@ -183,6 +183,20 @@ def _in_words(text: str, path: str) -> bool:
     return any(re.search(rf"(?<![\w./-]){re.escape(one)}(?![\w/-]|\.\w)", text) for one in names)
 
 
+def watched(state: LoopState, criterion: Criterion) -> str:
+    """What was measured of the files that a mustNot names; "" where nothing was."""
+    newest = {row.path: row for row in state.changes.touched if row.criterion == criterion.id}
+    if not newest:
+        unchanged = criterion.paths and state.changes.whole is not None
+        return f"unchanged: {', '.join(criterion.paths)}" if unchanged else ""
+    how = {MINE: "by the person", UNDO: "to be undone"}
+    rows = [
+        f"{path} ({how.get(row.how) or row.by or 'nobody knows by whom'})"
+        for path, row in newest.items()
+    ]
+    return f"changed: {', '.join(rows)}"
+
+
 def judged(
     state: LoopState, rows: list[Touched], wave: int | None, again: bool = False
 ) -> list[Change]:
