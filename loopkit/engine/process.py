@@ -34,6 +34,8 @@ Outcome = namedtuple("Outcome", "exit seconds note")
 
 #: Most bytes of output that are kept: the beginning and, what matters more, the end.
 MOST_OUTPUT = 4_000_000
+#: Bytes before the end that is kept which tell what of it is within a private key.
+_BEFORE = 1 << 17
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
 #: Seconds between two looks at whether a program has ended.
@@ -51,7 +53,7 @@ def run(
     environment = {name: value for name, value in environment.items() if name not in _OURS}
     deadlines = Deadlines(math.inf, math.inf, seconds)
     with open(log, "ab") as output:
-        kept = _Log(output, masking.Stream(masks, masks.values(environment)))
+        kept = _Log(output, masks, masks.values(environment))
         try:
             end = child(arguments, None, folder, environment, deadlines, kept.feed)
         except FileNotFoundError:
@@ -96,19 +98,40 @@ class Bounded:
 
 
 class _Log:
-    """A file that gets a program's output, credentials masked: the first half at once."""
+    """A file that gets a program's output, credentials masked: the first half at once. What is not
+    kept is not looked at."""
 
-    def __init__(self, output: BinaryIO, masks: masking.Stream) -> None:
-        self.output, self.masks = output, masks
-        self.kept = Bounded(MOST_OUTPUT)
+    def __init__(self, output: BinaryIO, masks: masking.Masks, secrets: list) -> None:
+        self.output, self.masks, self.secrets = output, masks, secrets
+        self.first = masking.Stream(masks, secrets)
+        self.room = MOST_OUTPUT // 2
+        self.last, self.left_out = bytearray(), 0
         self.fault: OSError | None = None
 
     def feed(self, stream: str, piece: bytes) -> None:
-        self._write(self.kept.feed(self.masks.feed(piece)))
+        if self.room:
+            self._write(self.first.feed(piece[: self.room]))
+        self.last += piece[self.room :]
+        self.room = max(0, self.room - len(piece))
+        if len(self.last) > 2 * (MOST_OUTPUT + _BEFORE):
+            self._drop()
+
+    def _drop(self) -> None:
+        gone = max(0, len(self.last) - MOST_OUTPUT // 2 - _BEFORE)
+        del self.last[:gone]
+        self.left_out += gone
 
     def finish(self) -> None:
         """Write the end. Raises OSError where the log could not be written."""
-        self._write(self.kept.feed(self.masks.end()) + self.kept.end())
+        if len(self.last) > MOST_OUTPUT // 2 + _BEFORE:
+            self._drop()
+        masks, before = self.first, 0
+        if self.left_out:  # what is shown of the end depends on what stands before it
+            before = _BEFORE
+            masks = masking.Stream(self.masks, self.secrets)
+            masks.feed(bytes(self.last[:before]))
+            self._write(f"\n[… {self.left_out + before} bytes left out …]\n".encode())
+        self._write(masks.feed(bytes(self.last[before:])) + masks.end())
         if self.fault is not None:
             raise self.fault
 
