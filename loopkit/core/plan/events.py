@@ -154,20 +154,19 @@ class TaskVerified(Check, OfTask, EventType):
     run: Count | None = None
     signature: Text = ""
     worktree: Text | None = None
-    also = {"Text": "command"}
 
     def fold(self, state: LoopState) -> None:
         task = self.task_in(state)
         if task is None:
             return
         state.evidence_count += 1
-        failed = not self.passed
+        failed = not self.passed and self.told != tasks.NOT_STARTABLE
         state.put(
             task._replace(
                 evidence=task.evidence if self.worktree else self.evidence(self.at, state.lines),
                 runs=task.runs + 1 if self.run is None else self.run,
                 fix_cycles=task.fix_cycles + failed,
-                failing=task.failing + 1 if failed else 0,
+                failing=0 if self.passed else task.failing + failed,
                 stale=False,
             )
         )

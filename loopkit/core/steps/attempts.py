@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..evidence import command
-from ..journal import stage
+from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
@@ -70,7 +70,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
     row["tier"] = command.due_tier(task.failing)
-    row.update({key: outcome[key] for key in command.OUTCOME})
+    row.update(command.kept(outcome))
     mark = {}
     if not outcome["passed"]:
         from ..evidence import signature  # its patterns are only paid for where something failed
@@ -80,6 +80,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
+    if not command.is_startable(outcome):
+        return changes + unchecked(task, outcome)
     if task.status != tasks.COMPLETED:
         return changes + policies.of(state).on_verified(state, task, outcome)
     if not outcome["passed"]:
@@ -89,6 +91,17 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         if state.stage == stage.REVIEW:
             changes.append(stage.move(state, stage.EXECUTING))
     return changes
+
+
+def unchecked(task: Task, outcome: dict) -> list[Change]:
+    """What follows a check that cannot start: no attempt has failed, and nobody's work mends it. An
+    agent that is at work is told, a task that is done waits for the person."""
+    why = f"its check cannot start: {outcome['note'] or 'exit ' + str(outcome['exit'])}"
+    if task.status == tasks.COMPLETED:
+        return [("paused", {"verdict": verdict.WAITING, "reason": f"{task.id}: {why}"})]
+    if task.coded is None:
+        return []
+    return [("task_blocked", {"id": task.id, "kind": "external", "text": why})]
 
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:
