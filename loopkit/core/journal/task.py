@@ -127,6 +127,7 @@ class Task(Record):
     interrupted: bool = (
         False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
     )
+    back: bool = False  # a rollback took its work away and was undone: its check alone completes it
     reopened: tuple = ()  # of one that was done and is open again: (why, what fails since)
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
     # under a supervisor (core/plan/events.py); the newest reply of each role within the

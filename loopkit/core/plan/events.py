@@ -132,6 +132,7 @@ class TaskStarted(OfTask, EventType):
             fix_cycles=0,
             action=None,
             interrupted=False,
+            back=False,
         )
         wave = state.wave
         if wave is not None and self.id in state.tasks and self.id not in wave.tasks:
@@ -168,13 +169,14 @@ class TaskVerified(Check, OfTask, EventType):
                 fix_cycles=task.fix_cycles + failed,
                 failing=0 if self.passed else task.failing + failed,
                 stale=False,
+                back=task.back and not failed,
             )
         )
 
 
 class TaskCompleted(OfTask, EventType):
     def fold(self, state: LoopState) -> None:
-        state.change(self.id, status=tasks.COMPLETED, block_kind=None, block_text="")
+        state.change(self.id, status=tasks.COMPLETED, block_kind=None, block_text="", back=False)
 
 
 class TaskFailed(OfTask, EventType):

@@ -50,7 +50,7 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
     """The task that a verification is about. Refused unless it runs, with its stored command."""
     stage.running(state)
     task = work.find(state, task_id)
-    late = task.id in state.interrupted  # its agent was not gone after all
+    late = task.id in state.interrupted or task.back  # its agent was not gone after all
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
         raise NotYet(f"{task.id} is {task.status}, not in progress")
     if not command.same(task.verify, given):
@@ -78,6 +78,8 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         mark["signature"] = outcome.get("signature") or signature.of(outcome["output"])
     isolated = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
     changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
+    if task.back:  # what was done is there again
+        return changes + (work.completed(state, task) if outcome["passed"] else [])
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
     if not command.is_startable(outcome):
