@@ -10,7 +10,7 @@ import pytest
 from loopkit.core.review import gate
 from loopkit.store.loop import Loop
 
-from .kit import SHAPE, Project, task
+from .kit import GATE, SHAPE, Project, task
 
 ONCE_RED = "sh -c 'test -f .seen; code=$?; touch .seen; exit $code'"
 
@@ -85,6 +85,13 @@ def test_a_check_that_passes_after_failing_with_nothing_changed_is_flaky(project
     assert told(project) == ["", "flaky"] and not project.of("task_reopened")
     state = Loop(str(project.root), project.name).state
     assert [row[:24] for row in gate.evidence_doubts(state)] == ["T-001: its check is flaky"[:24]]
+    project.write("limiter.txt")
+    project.ok("wave", "close")
+    project.review([])
+    for name in ("C1", "M2"):
+        assert project.verify(name).exit == 0
+    assert "doubt, T-001: its check is flaky" in project.ok("gate").out
+    assert "gate passed: MONITOR" in project.ok("gate", "--file", "-", given=GATE).out
 
 
 def test_the_check_of_an_agent_that_is_at_work_runs_once(project: Project) -> None:

@@ -260,6 +260,12 @@ def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     assert names(two) == []
 
 
+def test_execution_that_task_start_begins_has_a_start_too(project: Project) -> None:
+    project.planned(task("one", "test -f one.txt"))
+    assert "checkpoint 1 (start)" in project.ok("task", "start", "T-001").out
+    assert [row["label"] for row in project.of("checkpoint_made")] == ["start"]
+
+
 def test_what_an_undo_brings_back_is_completed_by_its_check_alone(two: Project) -> None:
     two.ok("rollback", "1")
     assert [row["status"] for row in two.tasks.values()] == ["pending"] * 3

@@ -307,7 +307,9 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or proofs.REVIEWED in types:
+    seen = [*state.criterion_evidence.values(), *(task.evidence for task in state.tasks.values())]
+    doubtful = any(row is not None and row.told in DOUBTFUL for row in seen)
+    if card["reversal"] == "1" or proofs.REVIEWED in types or doubtful:
         return MONITOR
     return SHIP
 
