@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.core.review import gate
-from loopkit.store import digest
+from loopkit.store import digest, evidence
 from loopkit.store.loop import Loop
 
 from .kit import Project
@@ -57,7 +57,7 @@ def test_a_forged_line_with_a_forged_file_blocks_the_gate(project: Project) -> N
     assert f"C1 counts for nothing: {why}" in project.lk("gate").out
     assert f"C1: {why}" in doctor(project)
     assert project.verify("C1").exit == 0
-    assert "C1" not in project.lk("gate").out
+    assert "counts for nothing" not in project.lk("gate").out
 
 
 def test_a_recorded_line_whose_exit_code_was_changed_blocks_the_gate(project: Project) -> None:
@@ -83,8 +83,9 @@ def test_evidence_of_an_older_version_is_a_doubt_and_blocks_nothing(project: Pro
         line["data"].pop("digest", None)
         lines.append(json.dumps(line))
     project.ledger.write_text("\n".join(lines) + "\n")
-    assert "every check is there" in project.lk("gate").out
-    doubts = gate.evidence_doubts(Loop(str(project.root), project.name).state)
+    loop = Loop(str(project.root), project.name)
+    assert evidence.unlike(loop) == {}
+    doubts = gate.evidence_doubts(loop.state)
     assert [row[:30] for row in doubts] == [
         f"{name}: its evidence is not sealed"[:30] for name in ("T-001", "C1", "M2")
     ]
