@@ -146,12 +146,10 @@ class _Log:
 
     def finish(self) -> None:
         """Write the end. Raises OSError where the log could not be written."""
-        if len(self.last) > MOST_OUTPUT // 2 + _BEFORE:
-            self._drop()
-        masks, before = self.first, 0
+        before, masks = max(0, len(self.last) - MOST_OUTPUT // 2), self.first
         if self.left_out:  # what is shown of the end depends on what stands before it
-            before = _BEFORE
             masks = masking.Stream(self.masks, self.secrets)
+        if before:
             masks.feed(bytes(self.last[:before]))
             self._write(f"\n[… {self.left_out + before} bytes left out …]\n".encode())
         self._write(masks.feed(bytes(self.last[before:])) + masks.end())
