@@ -7,8 +7,7 @@ from . import app
 
 @app.command("doctor", "loopkit doctor --fix")
 @app.flag("--fix", help="Rebuild derived files: snapshot, PROGRESS.md, ignore file.")
-@app.flag("--permissions", help="Print permission rules that a person may want to add.")
-def doctor(call: app.App, fix: bool, permissions: bool) -> Result:
+def doctor(call: app.App, fix: bool) -> Result:
     """Check programs, hooks, ownership, the task list and the files of the loop. Exit 0: a loop
     would work; 1: it would not, or not as wished; 3: damaged files."""
-    return ops.permissions() if permissions else ops.examine(call, fix)
+    return ops.examine(call, fix)

@@ -87,7 +87,9 @@ task.add(
     click.option("--kind", default="external", help=" | ".join(BLOCK_KINDS)),
     click.option("--reason", default="", help="What is needed to go on."),
 )(ops.block)
-task.add("unblock", "loopkit task unblock T-003", TASK)(ops.unblock)
+task.add("unblock", 'loopkit task unblock T-003 "The key is in .env"', TASK, app.words("said"))(
+    ops.unblock
+)
 
 
 @task.add("split", "loopkit task split T-003 --file -", TASK)

@@ -224,11 +224,3 @@ def _task(report: Report, task: tasks.Task) -> None:
     if task.panel_due:
         what = f"{task.id} failed and no panel has looked at it"
         report.warn(f"{what}: loopkit panel {task.id}")
-
-
-#: Permission rules a person may want to add: the lines of a loop where no hook answers for them;
-#: none runs a check by other words than those that were allowed.
-RULES = [
-    f"Bash(loopkit {words})"
-    for words in ("start --from-prompt", "next", "submit *", "task show *", "ask *", "status *")
-]

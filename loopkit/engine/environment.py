@@ -114,8 +114,8 @@ def rules(report: Report, files: list[client.Settings]) -> None:
             named = listed([prose.clean(rule, LONGEST_RULE) for rule in wide], MOST_RULES)
             report.warn(
                 f"{file.path} allows {named}: Claude may change a check and run it, so any command "
-                "runs and you are not asked; take it out of permissions.allow and answer for each "
-                f"check, or allow one in its exact words, such as {permissions.EXACT}"
+                "runs and you are not asked; take it out of permissions.allow; checks run once "
+                "you have said yes to them: loopkit allow"
             )
 
 

@@ -86,10 +86,8 @@ def tried(
             place = _Place(own, repo.project, os.path.join(project, folder), environment)
             place.changed(changed, start, obeys_modes(repo, environment))
             word, why = _runs(place, outcomes, line, seconds, until, loop or own, target)
-    except (Unavailable, GitFault) as error:
-        word, why = NOT_TRIED, error.what
-    except OSError as error:
-        word, why = NOT_TRIED, f"{error.filename}: {error.strerror}"
+    except (OSError, Unavailable, GitFault) as error:
+        word, why = NOT_TRIED, _why(error)
     first, second, third, *_ = *outcomes, None, None, None
     return Tried(first, second, third, word, why)
 
@@ -117,18 +115,26 @@ def _runs(
         outcomes.append(outcome)
         if outcome["exit"] == 124 and left < seconds:
             place.fault = "no time is left"
-        passed = outcome["passed"]
-        if place.fault:
-            return NOT_TRIED, place.fault + where
-        if not what and not passed:
-            return NOT_TRIED, "it does not pass apart from the real tree" + where
-        if not what and not place.rows:
-            return NOT_TRIED, "there is nothing to take away"
-        if what == START and not passed:
-            return RED, ""
-        if what == EMPTY and passed:
-            return NOT_TRIED, "it passes with emptied files too: it does not look at them" + where
-    return GREEN, ""
+        elif outcome["exit"] == 137:  # by what ends programs where memory is short, for example
+            place.fault = place.fault or "it was killed"
+        if found := _found(place, what, outcome["passed"]):
+            word, why = found
+            return word, why and why + where
+    raise AssertionError
+
+
+def _found(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
+    """(word, why) where one more run has decided, else None."""
+    if place.fault:
+        return NOT_TRIED, place.fault
+    if what == EMPTY:
+        look = "it passes with emptied files too: it does not look at them"
+        return (NOT_TRIED, look) if passed else (GREEN, "")
+    if what == START:
+        return None if passed else (RED, "")
+    if not passed:
+        return NOT_TRIED, "it does not pass apart from the real tree"
+    return None if place.rows else (NOT_TRIED, "there is nothing to take away")
 
 
 class _Place:
@@ -166,14 +172,17 @@ class _Place:
         if not self.refusal:
             return self._in_overlay(what, arguments, log, seconds)
         with folder_of_ours(tempfile.gettempdir(), _COPY) as top:
+            folder = os.path.join(top, self.folder)
             try:
                 self._copy(what, top)
-                folder = os.path.join(top, self.folder)
                 os.makedirs(folder, exist_ok=True)
-            except OSError as error:
-                self.fault = f"{error.filename}: {error.strerror}"
-                return Outcome(126, 0.0, self.fault)
+            except (OSError, Unavailable, GitFault) as error:
+                return self._not_begun(error)
             return run(arguments, folder, log, seconds, self.environment)
+
+    def _not_begun(self, error: Exception) -> Outcome:
+        self.fault = _why(error)
+        return Outcome(126, 0.0, self.fault)
 
     # -- overlays
 
@@ -196,19 +205,24 @@ class _Place:
 
     def _in_overlay(self, what: str, arguments: list[str], log: str, seconds: float) -> Outcome:
         spec, told = os.path.join(self.own, "spec"), os.path.join(self.own, "report")
-        with open(spec, "wb") as file:
-            facts = self._facts(what, arguments) | {"report": told}
-            file.write(json.dumps(facts).encode() + b"\n")
-            file.flush()
-            self._pour(what, file)
+        facts = self._facts(what, arguments) | {"report": told}
+        try:
+            with open(spec, "wb") as file:
+                file.write(json.dumps(facts).encode() + b"\n")
+                file.flush()
+                self._pour(what, file)
+        except (OSError, Unavailable, GitFault) as error:
+            return self._not_begun(error)
         options = ("-Urmp", "--fork", "--kill-child=KILL", "--mount-proc", "--")
         program = (sys.executable, "-I", "-S", inside_overlay.__file__, spec)
         with open(told, "w+b") as report:
             words = [self._unshare() or "unshare", *options, *program]
             outcome = run(words, self.project, log, seconds, self.environment)
             said = _said(report)
-        if REFUSED in said or BEGUN not in said and outcome.exit != 124:
-            self.fault = said.get(REFUSED) or "no overlay could be made"
+        if BEGUN not in said:
+            late = "out of time before it began"
+            no_overlay = late if outcome.exit == 124 else "no overlay could be made"
+            self.fault = said.get(REFUSED) or no_overlay
         elif FULL in said and outcome.exit:
             self.fault = "the memory for what it writes was full"
         if why := said.get(NOT_STARTED):
@@ -257,6 +271,12 @@ class _Place:
                 change = Change(top, self.rows, what, self.modes)
                 change.early(heap, top)
                 change.late()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or ""
+    return str(getattr(error, "what", error))
 
 
 def _said(report: BinaryIO) -> dict[str, str]:

@@ -3,6 +3,7 @@ one that does not fit goes back to whoever gave it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -31,8 +32,12 @@ def handle(call: Call) -> dict | None:
     name = prompts.named(given.get("prompt"))
     found = project.open_view(call) if name else None
     text = prompts.read(folder(found), name) if found is not None else None
+    if found is None or text is None:
+        return None
+    with contextlib.suppress(OSError):  # then it may be started once more: the first answer counts
+        answers.start(folder(found), name)
     # auto mode refuses a call that a hook has changed and does not allow
-    return reply.permit({**given, "prompt": text}) if text is not None else None
+    return reply.permit({**given, "prompt": text})
 
 
 def _handed_back(call: Call, message: object) -> dict | None:

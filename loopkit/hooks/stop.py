@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..core.journal import verdict
+from ..core.journal import clock, verdict
 from ..core.steps import stop
 from ..store import loops, place
 from . import project, reply
@@ -16,6 +16,9 @@ RUNNING = ("running", "pending", "queued", "starting", None)
 
 #: Types of background work that are agents.
 AGENTS = ("subagent", "agent", None)
+
+#: Seconds for which a report may wait, since the turn before it goes on.
+LONGEST_TURN = 600
 
 #: Seconds between the looks at a transcript without a tool call, and how many more.
 LATE, LOOKS = 0.1, 5
@@ -56,7 +59,19 @@ def _last_rows(found: loops.View, call: Call) -> stop.Decision:
             decision = stop.last_rows(found.session, found.snapshot, forced, active, seen, call.now)
         if active or decision.row != 8:
             break
+    if decision.row in (7, 9) and _is_queued(call):
+        return stop.Decision(3, "allow", None, "")
     return decision
+
+
+def _is_queued(call: Call) -> bool:
+    """Whether a turn follows by itself, since a report waits for it."""
+    path = call.given.get("transcript_path")
+    if type(path) is not str or not path:
+        return False
+    from ..store import transcript
+
+    return transcript.queued(path, clock.stamp(call.now - LONGEST_TURN))
 
 
 def _still_held(found: loops.View, session_id: str) -> bool:

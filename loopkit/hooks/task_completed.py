@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core.journal import prose, settings, verdict
+from ..core.journal import settings, verdict
 from ..store import loops, native
 from . import project, reply
 from .reply import Call
@@ -30,12 +30,9 @@ def handle(call: Call) -> dict | None:
         if state.terms.check_completes:
             return None
         why = "has passed its check and stays open until it is approved"
-        return reply.refuse(f"{task.id} {why}; run loopkit wave next")
-    way = f'give it a verification first: loopkit task set {task.id} --verify "<command>"'
-    if task.verify:
-        check = prose.clean(task.verify, 300)
-        way = f"run on a line of its own: loopkit verify {task.id} -- {check}"
-    return reply.refuse(f"{task.id} has no passing evidence, so it stays open; {way}")
+    else:
+        why = "has no passing evidence, so it stays open"
+    return reply.refuse(f"{task.id} {why}; run loopkit next")
 
 
 def _record(call: Call, name: str) -> dict | None:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from .. import replies
 from ..core.evidence import changes
 from ..core.evidence import consent as rules
-from ..core.journal import prose, verdict
+from ..core.journal import clock, prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
-from ..core.review import review
+from ..core.review import looking, review
 from ..core.steps import context, due, kinds
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
-from ..store import answers, looks, place, prompts, transcript
+from ..store import answers, beats, looks, place, prompts, transcript
 from ..store.loop import unwritable
 from . import consent, dispatch, drive, guides
 from . import review as reviews
@@ -33,6 +33,11 @@ SECONDS, MOST_ROUNDS = 480, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
+#: Kinds whose agents judge work.
+_JUDGING = (
+    *(kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT),
+    *(kinds.WAVE_REVIEW, kinds.BATCH_REVIEW, kinds.THOROUGH_REVIEW),
+)
 
 
 def advance(workspace: Workspace, before: str = "") -> Result:
@@ -72,7 +77,7 @@ def _name(state: LoopState, step: Step) -> str:
 
 def _keep(loop: Loop, name: str, text: str) -> None:
     try:
-        answers.write(loop.folder, name, {"text": text, "by": "hand"})
+        answers.write(loop.folder, name, {"text": text, "by": events.HAND})
     except OSError as error:
         raise unwritable(loop.folder, error) from None
 
@@ -144,8 +149,7 @@ class _Run:
             answer = self._answer(loop, step)
             if answer is not None:
                 try:
-                    if answer.outcome == EMPTY:
-                        raise UsageFault("its agent has ended without an answer")
+                    _check(loop.state, step, answer)
                     self._said(list(self.driver.take(step, answer)))
                 except (UsageFault, Refused) as fault:
                     self._unfit(loop, step, fault, answer.text)
@@ -163,7 +167,24 @@ class _Run:
         if row is None or type(row.get("text")) is not str:
             return Answer(EMPTY)
         corrected = answers.held(loop.folder, name) >= answers.MOST_HELD
-        return Answer(DONE, text=row["text"], final=corrected)
+        by = str(row.get("by", ""))
+        seen = {} if by == events.HAND else row.get("seen")
+        looked = self._looked(loop.state, step, seen)
+        return Answer(DONE, text=row["text"], final=corrected, by=by, looked=looked)
+
+    def _looked(self, state: LoopState, step: Step, seen: object) -> bool | None:
+        """Whether whoever judges work has looked at it; None where that is not to be known."""
+        if step.kind not in _JUDGING or type(seen) is not dict:
+            return None
+        tasks = list(state.tasks.values())
+        if step.subject in state.tasks:
+            tasks = [state.tasks[step.subject]]
+        elif step.kind in (kinds.WAVE_REVIEW, kinds.BATCH_REVIEW):
+            named = {
+                name for wave in state.waves if wave.number == step.subject for name in wave.tasks
+            }
+            tasks = [task for task in tasks if task.id in named]
+        return looking.looked(seen, tasks, self.workspace.project)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
@@ -193,8 +214,10 @@ class _Run:
         out = _reviewers(loop.state)
         found = [self._answer(loop, one) for one in out]
         for one, answer in zip(out, found, strict=True):
-            if answer is not None and answer.outcome == EMPTY:
-                self._unfit(loop, one, UsageFault("its agent has ended without an answer"), "")
+            try:
+                _check(loop.state, one, answer)
+            except UsageFault as fault:
+                self._unfit(loop, one, fault, "")
                 return True
         if not out or not all(found):
             return False
@@ -202,6 +225,12 @@ class _Run:
             rows = [replies.parse("review", answer.text) for answer in found if answer]
             whole = {**rows[0], "findings": [one for row in rows for one in row["findings"]]}
             whole["experts"] = (loop.state.asked or {})["experts"]
+            sources = sorted({answer.by for answer in found if answer})
+            looked = {answer.looked for answer in found if answer}
+            self.workspace.source = {
+                "by": events.HAND if events.HAND in sources else sources[0],
+                "looked": False if False in looked else True if True in looked else None,
+            }
             self._said([reviews.record_thorough(self.workspace, whole)])
         except (UsageFault, Refused) as fault:
             for one in out:
@@ -243,7 +272,11 @@ class _Run:
             changes.append(("agents_dispatched", {"agents": len(fresh), **used}))
             self.workspace.change(loop, lambda state: changes)
         known = self.out or set()
-        started = [one for one in steps if one in fresh or kinds.key(one) not in known]
+        started = [
+            one
+            for one in steps
+            if one in fresh or kinds.key(one) not in known or self._is_unstarted(loop, one)
+        ]
         if not started:
             # what is derived follows, should whoever dispatched them have died
             self.workspace.change(loop, lambda state: [])
@@ -254,6 +287,18 @@ class _Run:
             f"agent loop:{one.agent}: {prompts.token(_name(loop.state, one))}" for one in started
         ]
         return self._result(loop, [*lines, due.NEXT])
+
+    def _is_unstarted(self, loop: Loop, step: Step) -> bool:
+        """It was dispatched, and no agent was ever started with its token: whoever was told to has
+        not read it. Only where hooks hear agents start, and one that we miss is started twice at
+        the worst: the first answer counts."""
+        heard = beats.read(place.data_dir(self.workspace.environment), "pre_tool_use")
+        since = clock.epoch(loop.state.session.owner_since)
+        return (
+            heard is not None
+            and heard.at >= since
+            and not answers.started(loop.folder, _name(loop.state, step))
+        )
 
     def _write(self, loop: Loop, step: Step) -> None:
         fault = loop.state.supervision.invalid.get(kinds.key(step), "")
@@ -281,6 +326,19 @@ class _Run:
             count = review.agents_for(changes.of_wave(loop.state, None), len(names))
             self.workspace.change(loop, _review_asked, names, count)
         return _reviewers(loop.state)
+
+
+def _check(state: LoopState, step: Step, answer: Answer | None) -> None:
+    """Raises UsageFault for an answer that says nothing, and once for one that judges what its
+    agent has not looked at."""
+    if answer is None:
+        return
+    if answer.outcome == EMPTY:
+        raise UsageFault("its agent has ended without an answer")
+    again = state.supervision.misses.get(kinds.key(step), 0)
+    if answer.looked is False and answer.by != events.HAND and not again:
+        what = "it did not look: read the changed files, or their diff, before you judge them"
+        raise UsageFault(what)
 
 
 def _late_reviews(state: LoopState) -> list[Step]:

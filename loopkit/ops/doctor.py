@@ -1,9 +1,7 @@
 """What is wrong, and how to put it right."""
 
-import json
 import sys
 
-from ..core.evidence import permissions as permission_rules
 from ..engine import doctor
 from ..render import wrapped
 from .workspace import Result, Workspace
@@ -17,16 +15,3 @@ def examine(workspace: Workspace, fix: bool = False) -> Result:
     end = "see the lines marked fault or damaged" if report.exit else "a loop would work"
     row = {"exit": report.exit, "findings": [list(finding) for finding in report.rows]}
     return Result(None, "\n".join([*lines, end]), row, code=report.exit)
-
-
-def permissions() -> Result:
-    """Permission rules that a person may want to add."""
-    rules = {"permissions": {"allow": doctor.RULES}}
-    text = (
-        "Rules for permissions.allow in your Claude Code settings; add those you agree with.\n"
-        "Checks are not among them: Claude Code asks you for each; answer Yes, and do not choose "
-        '"don\'t ask again".\n'
-        "For a time away allow single checks of the plan, each in its exact words: "
-        f"{permission_rules.EXACT}\n"
-    )
-    return Result(None, text + json.dumps(rules, indent=2), rules)

@@ -86,6 +86,7 @@ class Driver:
     def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
         """Record what was answered; the task's check then looks at what its agent did."""
         workspace, loop = self._open()
+        workspace.source = {"by": answer.by, "looked": answer.looked}
         if step.kind in FORMS:
             row = _row(step.kind, answer)
             yield _recorded(step, FORMS[step.kind].take(workspace, *subject_of(step), row))
@@ -151,8 +152,8 @@ def _row(kind: str, answer: Answer) -> Any:
         return answer.reply or records.parse(answer.text, "the answer", dict)
     if answer.reply is not None:
         return replies.check(name, answer.reply)
-    if replies.model(name).bare:  # its form is a list
-        return replies.read(name, answer.text, "the answer")
+    if KINDS[kind].who == kinds.FORM:
+        return replies.read(name, answer.text, "the form")
     return replies.parse(name, answer.text)
 
 

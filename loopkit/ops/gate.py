@@ -32,6 +32,8 @@ def _missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str | None]]:
 
 def next_check(workspace: Workspace, loop: Loop) -> list[str]:
     """The step after a check in review: the next one the gate waits for, or the gate itself."""
+    if loop.state.session.dispatches:
+        return [rules.NEXT]
     missing = _missing(workspace, loop)
     step = missing[0][1] if missing else "loopkit gate"
     return [step] if step else []
@@ -68,7 +70,8 @@ def ask(workspace: Workspace) -> Result:
         text = "\n".join(
             [*noted, "the gate waits:", *(prose.clean(point, 400) for point in points)]
         )
-        steps = [missing[0][1]] if missing[0][1] else None
+        step = None if loop.state.session.dispatches else missing[0][1]
+        steps = [step] if step else None
         return Result(loop, text, {"missing": points}, steps, code=1)
     if loop.state.stage != stage.REVIEW:
         what = f"the loop is in {loop.state.stage}"
@@ -119,7 +122,8 @@ def record(workspace: Workspace, row: dict) -> Result:
         failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
         text = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"
         return Result(loop, text, {"passed": False, "tasks": data["tasks"]}, code=1)
-    text, row = f"gate passed: {data['card']}", {"passed": True, "card": data["card"]}
+    text = "; ".join([f"gate passed: {data['card']}", *gate.doubts(loop.state)])
+    row = {"passed": True, "card": data["card"]}
     if data["card"] == gate.RESEARCH:
         text = (
             f"RESEARCH: confidence {data['confidence']} % is under {gate.RESEARCH_UNDER}: find out "

@@ -10,7 +10,7 @@ from ..core.plan import drafts, events, work
 from ..core.steps import answers, context, due, kinds, supervision
 from ..core.steps.kinds import Step
 from ..render import quoted
-from ..replies import reading
+from ..replies import lists
 from ..store import project, reports, tables
 from ..store.loop import Loop
 from . import dispatch
@@ -39,7 +39,7 @@ def reply(
         answer, error = None, fault.what
         known = project.checks(workspace.project)
         tests = [check.command for check in known if check.kind == checks.TEST]
-        instead = reading.fallback(name, text, tests[0] if tests else None)
+        instead = lists.fallback(name, text, tests[0] if tests else None)
     changes = workspace.change(
         loop, answers.answered, kind, step.subject, answer, error, text, instead, final
     )
@@ -53,11 +53,20 @@ def reply(
         elif name in ("plan_reviewed", "task_judged", "goal_judged"):
             shown = ("score", "level", "outcome", "band", "approved")
             data |= {key: row[key] for key in shown if key in row}
+        elif name == "task_blocked" and row["kind"] != "dependency":
+            lines.append(_waits(workspace, row))
     added = [row["task"] for name, row in changes if name == "task_added"]
     lines += [f"{row['id']} added: {prose.clean(row['subject'], 100)}" for row in added]
     data["added"] = [row["id"] for row in added]
     stopped = loop.state.session.status in (verdict.FAILED, verdict.PAUSED)
     return Result(loop, "\n".join(filter(None, lines)), data, _out(loop) or None, int(stopped))
+
+
+def _waits(workspace: Workspace, row: dict) -> str:
+    line = f"{row['id']} waits for the person, the others go on: {prose.clean(row['text'], 600)}"
+    if workspace.unattended:
+        return line
+    return f'{line}\n  ask now; then: loopkit task unblock {row["id"]} "<what the person said>"'
 
 
 def _out(loop: Loop) -> list[str]:

@@ -19,9 +19,18 @@ from .workspace import Result, Workspace, untrusted_only
 USAGE = "write what is to be done: /loop:start <task>, or loopkit start --task-file FILE"
 
 #: An option that a person types before the request.
-_OPTION = re.compile(
-    r"""\s*--(approval|iterations|usd|time|list|checks)(?:=|[ \t]+)('[^']*'|"[^"]*"|\S+)"""
-)
+_NAME = r"\s*--(approval|iterations|usd|time|list|checks)"
+_OPTION = re.compile(_NAME + r"""(?:=|[ \t]+)('[^']*'|"[^"]*"|(?!--)\S+)""")
+_BARE = re.compile(_NAME + r"(?:[\s=]|$)")
+#: A value of each.
+EXAMPLES = {
+    "approval": "review",
+    "iterations": "30",
+    "usd": "10",
+    "time": "2h",
+    "list": "new",
+    "checks": "'pytest *'",
+}
 LISTS = ("new", "existing", "session")
 
 
@@ -75,11 +84,17 @@ def _typed(options: Options, text: str) -> tuple[Options, list[str], str]:
 
 
 def typed_options(text: str) -> tuple[dict[str, list[str]], str]:
-    """({option: its values}, the rest) of words that a person typed behind a slash command."""
+    """({option: its values}, the rest) of words that a person typed behind a slash command. Raises
+    UsageFault for an option without a value."""
     given: dict[str, list[str]] = {}
     while match := _OPTION.match(text):
         given.setdefault(match[1], []).append(match[2].strip("'\""))
         text = text[match.end() :].lstrip()
+    bare = _BARE.match(text)
+    if bare:
+        raise UsageFault(
+            f"--{bare[1]} needs a value", f"for example --{bare[1]} {EXAMPLES[bare[1]]}"
+        )
     return given, text
 
 

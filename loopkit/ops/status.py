@@ -169,7 +169,7 @@ def _tasks(state: LoopState, snapshot: dict, changed: list[str]) -> list[str]:
         seconds = max(0, int(time.time()) - clock.epoch(state.tasks[task].handed_at))
         lines.append(
             f"Lost: {task}, given to an agent {clock.human(seconds)} ago that never reported; "
-            "loopkit wave next gives it again"
+            "loopkit next gives it again"
         )
     if state.worktrees.rows:
         lines.append(f"Worktrees: {len(state.worktrees.rows)}; see loopkit worktree list")

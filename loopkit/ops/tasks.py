@@ -105,10 +105,10 @@ def block(workspace: Workspace, task_id: str, kind: str, reason: str) -> Result:
     return Result(loop, f"{task.id} blocked ({kind}): {prose.clean(reason, 300)}")
 
 
-def unblock(workspace: Workspace, task_id: str) -> Result:
-    """What it waited for is there."""
+def unblock(workspace: Workspace, task_id: str, said: str = "") -> Result:
+    """What it waited for is there; what the person said of it is told to whoever does it."""
     loop = workspace.own_loop()
-    workspace.change(loop, work.unblocked, task_id)
+    workspace.change(loop, work.unblocked, task_id, said)
     return Result(loop, f"{work.find(loop.state, task_id).id} is pending again").going_on()
 
 

@@ -9,7 +9,9 @@ from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Damaged, LoopError, NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
+from ..core.plan.events import HAND, OfAgent
 from ..core.steps import due
+from ..core.steps.events import LOOP
 from ..store import atomic, loops, place
 from ..store.loop import Loop
 
@@ -72,6 +74,8 @@ class Workspace:
         self.environment = dict(os.environ)
         self.note = note
         self.owned = False
+        #: Where the answers that are taken here are from.
+        self.source: dict = {"by": HAND}
         try:
             self.folder = os.getcwd()
         except OSError:
@@ -253,6 +257,9 @@ class Workspace:
             if self.owned:  # it may have been taken over since it was opened
                 self._check_owner(loop)
             changes = decide(state, *arguments, **named)
+            for kind, data in changes:
+                if issubclass(LOOP.known(kind) or object, OfAgent):
+                    data.update(self.source)
             loop.record([*changes, *stage.asked_again(loop.state, changes)], self.by)
             if not changes:  # what was recorded by somebody who died then may be missing in it
                 loop.write_snapshot()
@@ -305,7 +312,6 @@ def not_ours() -> Refused:
 def taught(loop: Loop) -> list[str]:
     """What a loop that has ended proposes to keep; nothing of it is written."""
     from ..core.memory import learning
-    from ..core.steps.events import LOOP
     from ..render import wrapped
     from ..store import journal, tables
 

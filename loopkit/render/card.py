@@ -47,6 +47,7 @@ def notes(state: LoopState) -> list[str]:
     """What the person should know beside the card: warnings that nobody answered, what reviews
     decided by themselves, and where to read what was decided on purpose."""
     rows = [prose.clean(warning, 300) for warning in supervision.warnings(state)]
+    rows += gate.by_hand(state)
     for finding in state.findings.values():
         if (finding.resolution or {}).get("how") == "unattended":
             issue = prose.clean(finding.issue, 300)

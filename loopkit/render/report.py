@@ -10,7 +10,7 @@ from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline
-from ..core.review import review
+from ..core.review import gate, review
 from ..core.steps import supervision
 from . import first, line, text
 
@@ -80,6 +80,7 @@ def _reviews(state: LoopState) -> list[str]:
         issues = prose.count(row.get("issues") or 0, "issue")
         blockers = prose.count(row.get("blockers") or 0, "blocker")
         rows.append(f"{name.replace('_', ' ')}: {score}{issues}, {blockers}")
+    rows += [*gate.doubts(state), *gate.by_hand(state)]
     if state.thorough is not None:
         names = ", ".join(line(expert, 60) for expert in state.thorough["experts"][:8])
         left = sum(review.unsettled(finding, state) for finding in state.findings.values())

@@ -14,6 +14,8 @@ from ..core.journal.errors import UsageFault
 if TYPE_CHECKING:
     from .fields import Reply
 
+#: Characters of an agent's answer at the most.
+LARGEST = 100_000
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _TEMPLATES = os.path.join(_ROOT, "templates")
 
@@ -149,12 +151,19 @@ def read(name: str, text: str, source: str) -> Any:
 
 
 def parse(name: str, text: str) -> Any:
-    """The same of an agent's answer: the record may stand in a fence or between prose; more than
-    one, or one that can only be guessed, is refused. Raises Invalid."""
-    from . import quoting, reading, texts
+    """The same of an agent's answer: a JSON object, whatever stands around it, as the hook takes it
+    (core/plan/schema.py), else a record in block YAML and nothing beside it. Raises Invalid."""
+    from ..core.plan import schema as rules
+    from . import records
 
-    kind = model(name)
-    fields, words = texts.names(kind)
-    spelled = [key for key in fields if kind.name_of(key) in kind.model_fields]
-    names = [*kind.model_fields, *spelled]
-    return check(name, reading.record(text, names, lambda raw: quoting.quoted(raw, fields, words)))
+    if len(text) > LARGEST:
+        size = f"{len(text):,} characters, at most {LARGEST:,}"
+        raise Invalid(f"the reply has {size}; put long output into a file")
+    wanted = accepted(name)
+    value, kind = rules.found(text, wanted), model(name)
+    try:
+        if not any(kind.name_of(key) in kind.model_fields for key in value or ()):
+            value = records.parse(text, "the reply", dict)
+    except UsageFault as fault:
+        raise Invalid(rules.unfit(text, wanted) if "{" in text else fault.what) from None
+    return check(name, value)

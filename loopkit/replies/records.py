@@ -29,9 +29,13 @@ class _Loader(yaml.SafeLoader):
     def scan_plain(self) -> Any:
         self._in_plain = True
         try:
-            return super().scan_plain()
+            token = super().scan_plain()
         finally:
             self._in_plain = False
+        cut = self.peek() == "#" and self.line == token.end_mark.line
+        if cut and not re.fullmatch(r"-?[0-9]+|null", token.value):
+            raise _fault("the text ends before ' #'", token)
+        return token
 
     def peek(self, index: int = 0) -> str:
         """In a plain text a question mark is a letter like any other: `[Which one?, And when?]`."""
@@ -42,6 +46,8 @@ class _Loader(yaml.SafeLoader):
         event = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
             raise _fault("aliases are not used here", event)
+        if getattr(event, "anchor", None) is not None:
+            raise _fault("anchors are not used here", event)
         if getattr(event, "tag", None) is not None:
             raise _fault("tags are not used here", event)
         return super().compose_node(parent, index)
@@ -82,6 +88,9 @@ def _json(text: str) -> Any:
         return None
 
 
+_QUOTES = "put into single quotes a text with ': ' or ' #', and one that begins with `@%&*!|>[{"
+
+
 def parse(text: str, source: str, kind: type) -> Any:
     """The record or list (`kind`) in a text. Raises UsageFault naming source, line and reason."""
     todo = "write block YAML"
@@ -90,8 +99,10 @@ def parse(text: str, source: str, kind: type) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{source} line {mark.line + 1}" if mark else source
-        todo += "; put a text with ': ' or ' #' in quotes"
-        raise UsageFault(f"{where}: {error.problem or error}", todo) from None
+        rows = text.splitlines()
+        near = f", at {rows[mark.line].strip()[:60]!r}" if mark and mark.line < len(rows) else ""
+        todo += f"; {_QUOTES}"
+        raise UsageFault(f"{where}: {error.problem or error}{near}", todo) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageFault(f"{source} cannot be read: {str(error)[:200]}", todo) from None
     if not isinstance(value, kind):

@@ -17,6 +17,8 @@ LARGEST, MOST_LATE = 4_000_000, 20
 MOST_HELD = 2
 #: Ending of the file whose size says how often an agent was asked for another answer.
 _HELD = ".held"
+#: Ending of the file that says that an agent was started with a prompt.
+_STARTED = ".started"
 
 
 def write(folder: str, name: str, row: dict) -> str:
@@ -83,7 +85,21 @@ def held(folder: str, name: str) -> int:
 
 def hold(folder: str, name: str) -> None:
     """Count one more time. Raises OSError."""
-    path = _path(folder, name, _HELD)
+    _mark(folder, name, _HELD)
+
+
+def started(folder: str, name: str) -> bool:
+    """Whether an agent was started with a prompt."""
+    return os.path.lexists(_path(folder, name, _STARTED))
+
+
+def start(folder: str, name: str) -> None:
+    """Note that one is. Raises OSError."""
+    _mark(folder, name, _STARTED)
+
+
+def _mark(folder: str, name: str, ending: str) -> None:
+    path = _path(folder, name, ending)
     atomic.check_inside(folder, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "ab") as file:

@@ -167,6 +167,42 @@ def agents(path: str) -> list:
     return [os.path.join(folder, name) for name in names]
 
 
+#: Bytes at a transcript's end in which the client's notes of its queue are looked for.
+_TAIL = 1 << 20
+
+
+def queued(path: str, since: str = "") -> bool:
+    """Whether an agent's report waits to begin a turn of its own: the client (2.1.332) notes each
+    `queue-operation`, what it puts into its queue and what it takes out. since: the stamp before
+    which one was left behind by a client that was killed."""
+    waiting = 0
+    try:
+        state = os.stat(path)
+        if not stat.S_ISREG(state.st_mode):
+            return False
+        with open(path, "rb", buffering=0) as file:
+            file.seek(max(0, state.st_size - _TAIL))
+            lines = file.read(_TAIL).split(b"\n")
+    except (OSError, ValueError):
+        return False
+    for line in lines:
+        if b'"queue-operation"' not in line:
+            continue
+        at, operation = _TIME.search(line), _OPERATION.search(line)
+        if operation is None or operation[1] == b"popAll":
+            waiting = 0
+        elif operation[1] != b"enqueue":
+            waiting = max(0, waiting - 1)
+        elif any(mark in line for mark in _REPORTS) and at and at[1].decode() >= since[:19]:
+            waiting += 1
+    return waiting > 0
+
+
+_OPERATION = re.compile(rb'"operation": ?"(\w+)"')
+#: How a report begins, in default and in auto mode.
+_REPORTS = (b"<task-notification>", b"<agent-message")
+
+
 def _files(path: str, extra: tuple) -> list:
     found = [path, *agents(path)] if path else []
     known = {key(file) for file in found}

@@ -339,7 +339,7 @@ def test_the_final_review_writes_the_report_with_the_adherence_table(project: Pr
     project.ok("complete")
     text = own(project, "report.md")
     assert "| 001 Stream rows to the client | yes, after F-001 | export.py:3 |" in text
-    assert "\n- completed" in text and "gate: SHIP" in text
+    assert "\n- completed" in text and "gate: MONITOR" in text
 
 
 def test_what_was_gathered_stands_in_the_context(project: Project) -> None:

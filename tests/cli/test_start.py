@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.ops import start
 from loopkit.store import typed
 from tests.cli.kit import REQUEST, S1, S2, Project, at_once, task
 
@@ -353,6 +354,13 @@ def test_list_mode_and_checks_may_be_typed_too(project: Project, tmp_path: Path)
         ("--usd -3 it", "not a limit for usd: '-3'"),
         ("--time soon it", "not a duration: 'soon'"),
         ("--usd 2", "the task is empty"),
+        *(
+            (f"--{name}", f"--{name} needs a value; for example --{name} ")
+            for name in start.EXAMPLES
+        ),
+        ("--approval\nadd it", "--approval needs a value"),
+        ("--usd 2 --checks --time 2h it", "--checks needs a value"),
+        ("--iterations= it", "--iterations needs a value"),
         ("--checks 'pytest *'", "the task is empty"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_doubtful_subject_is_warned_about(project: Project) -> None:
         (1, [task(blocked_by=["#2"]), task(blocked_by=["#1"])], "cycle: T-001 → T-002 → T-001"),
         (1, [task(str(number)) for number in range(26)], "26 tasks, at most 25"),
         (2, b"\xff", "not UTF-8"),
-        (2, b"- subject: &a x\n- *a\n", "aliases"),
+        (2, b"- subject: &a x\n- *a\n", "anchors"),
     ],
 )
 def test_lists_that_cannot_be_taken_add_nothing(

@@ -367,7 +367,7 @@ def test_a_gate_that_passes_leads_to_complete(project: Project) -> None:
     answer = project.gated()
     assert (answer.exit, answer.out.splitlines()[0], answer.steps) == (
         0,
-        "gate passed: SHIP",
+        "gate passed: MONITOR; thorough review: submitted by hand",
         ["loopkit complete"],
     )
 
@@ -482,7 +482,8 @@ CARD = """\
 <loop-complete>
 All tasks verified:
 - T-001: ✓ write the limiter
-╭─ 🟢 SHIP ─"""
+! thorough review: submitted by hand
+╭─ 🟡 MONITOR ─"""
 
 
 def test_completion_prints_list_and_box(project: Project) -> None:

@@ -484,9 +484,7 @@ class Model:
             return [bash(f"loopkit verify {target}", "check")]
         if not made:
             look = (
-                bash("git status --short")
-                if "Bash" in turn.tools
-                else Tool("Glob", {"pattern": "*"})
+                bash("git diff --stat") if "Bash" in turn.tools else Tool("Glob", {"pattern": "*"})
             )
             return [look]
         name = f"{kind} {target or ''}".strip()

@@ -87,7 +87,7 @@ def test_two_agents_with_one_token(place: Any, mode: str, by: str) -> None:
     here.run(f"/loop:start {REQUEST}", *more, allowed=EVERYTHING)
     it_was_told_all_and_corrected_itself(here, by)
     files = sorted(one.name for one in (folder(here) / "answers").iterdir())
-    assert files == ["plan-1.held", "plan-1.json", "plan-1.late-1.json"]
+    assert files == [f"plan-1.{end}" for end in ("held", "json", "late-1.json", "started")]
 
 
 def test_one_in_a_terminal(place: Any, tmux: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopkit.store import transcript
 from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import Reply, Text, Tool, Turn
 from tests.client.scenarios import REQUEST, greetings
@@ -56,3 +57,30 @@ def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> N
     terminal.see("stalled")
     assert here.status["status"] == "paused"
     assert "overrid" not in terminal.history
+
+
+def test_nobody_is_held_while_a_report_is_queued(place, tmux) -> None:
+    """The second agent ends while the main session answers the first one's report."""
+    here = place(greetings())
+
+    def ends(turn: Turn, reply: Reply) -> bool:
+        return turn.prompt.startswith("loop:implementation-T-002") and isinstance(reply[0], Text)
+
+    def reported(turn: Turn, reply: Reply) -> bool:
+        return turn.main and any(event.kind == "notice" for event in turn.events)
+
+    second, main = here.model.pause(ends), here.model.pause(reported)
+    terminal = here.terminal("--permission-mode", "default", allowed=EVERYTHING)
+    terminal.say(f"/loop:start {REQUEST}")
+    main.wait()
+    second.wait()
+    second.release()
+    terminal.wait("its report", lambda: _queued(here))
+    main.release()
+    terminal.wait("the next wave", lambda: here.events("wave_opened")[1:])
+    assert here.events("iteration_ended") == [], here.model.story()
+
+
+def _queued(here: Sandbox) -> bool:
+    path = next((here.home / ".claude" / "projects").glob("*/*.jsonl"))
+    return transcript.queued(str(path))

@@ -29,7 +29,7 @@ from loopkit.core.steps import announce, snapshot
 from loopkit.core.steps.events import LOOP
 from loopkit.hooks import dispatch, log, mirror, stop
 from loopkit.render import files, report
-from loopkit.replies import reading, records
+from loopkit.replies import lists, records
 from loopkit.store import config, journal, learnings, loops, native, transcript, trust
 from loopkit.store.origin import Origin
 from tests.cli.kit import S1, Project
@@ -451,8 +451,8 @@ def reply(raw: bytes) -> None:
         else:
             json.dumps(found, ensure_ascii=False).encode("utf-8")
             assert replies.parse(kind, json.dumps(found)) == found
-        listed = reading.fallback(kind, text, "pytest -q")
-        assert listed is None or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= reading.MOST
+        listed = lists.fallback(kind, text, "pytest -q")
+        assert listed is None or 1 <= len(listed.get("tasks") or listed["subtasks"]) <= lists.MOST
 
 
 ALL = {

@@ -127,6 +127,7 @@ def test_a_token_becomes_the_prompt(loop: Loop, tool: str, words: str) -> None:
             "description": "d", "prompt": prompt_of(), "subagent_type": "loop:coder",
         },
     }  # fmt: skip
+    assert answers.started(loop.folder, ONE) and not answers.started(loop.folder, TWO)
 
 
 @pytest.mark.parametrize(

@@ -364,10 +364,9 @@ def test_tasks_of_other_sessions_are_none_of_ours(project: Project) -> None:
 def test_completion_without_evidence_is_refused(project: Project) -> None:
     project.start()
     answer = project.hook("task_completed", {"task_id": "T-001"})
-    way = "run on a line of its own: loopkit verify T-001 -- test -f 1.txt"
     assert answer.json == {
         "decision": "block",
-        "reason": f"T-001 has no passing evidence, so it stays open; {way}",
+        "reason": "T-001 has no passing evidence, so it stays open; run loopkit next",
     }
     project.record("task_verified", id="T-001", passed=False, exit=1, log="x")
     assert project.hook("task_completed", {"task_id": "T-001"}).json["decision"] == "block"
@@ -385,8 +384,7 @@ def test_evidence_completes_nothing_where_somebody_has_to_approve(
     project.record("task_verified", id="T-001", passed=True, exit=0, log="x")
     reason = project.hook("task_completed", {"task_id": "T-001"}).json["reason"]
     assert (
-        reason
-        == "T-001 has passed its check and stays open until it is approved; run loopkit wave next"
+        reason == "T-001 has passed its check and stays open until it is approved; run loopkit next"
     )
     project.record("task_completed", id="T-001")
     assert project.hook("task_completed", {"task_id": "T-001"}).silent

@@ -120,6 +120,39 @@ def test_a_server_lets_stops_pass_once_a_hold_has_said_what_is_open(project: Pro
     assert project.stop(background=[RUNNING]).silent
 
 
+@pytest.mark.parametrize(
+    ("operations", "held"),
+    [
+        ("enqueue", False),
+        ("enqueue dequeue", True),
+        ("enqueue enqueue dequeue", False),
+        ("enqueue remove", True),
+        ("enqueue enqueue popAll", True),
+        ("dequeue enqueue", False),  # the file's end begins in between
+        ("enqueue:typed", True),
+        ("enqueue:old", True),  # the client was killed, and the session resumed
+    ],
+)
+def test_while_a_report_is_queued_nobody_is_held(
+    project: Project, operations: str, held: bool
+) -> None:
+    project.start()
+    with project.transcript.open("a") as file:
+        for operation in operations.split():
+            operation, _, content = operation.partition(":")
+            old = content == "old"
+            row = {
+                "type": "queue-operation",
+                "operation": operation,
+                "timestamp": "2020-01-01T00:00:00.000Z" if old else "2999-01-01T00:00:00.000Z",
+                "content": "/compact" if content == "typed" else "<task-notification>\n…",
+            }
+            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+    before = project.ledger.read_bytes()
+    assert project.stop().silent is not held
+    assert (project.ledger.read_bytes() == before) is not held
+
+
 def test_another_session_is_never_held_and_leaves_no_trace(project: Project) -> None:
     project.start()
     before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}

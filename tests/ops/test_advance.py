@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,10 @@ class Going:
     def folder(self) -> str:
         return str(self.project.root / self.project.name)
 
-    def say(self, name: str, reply: object, by: str = "stop") -> None:
+    def say(self, name: str, reply: object, **more: object) -> None:
         """What the hook keeps of an agent's answer."""
         text = reply if isinstance(reply, str) else json.dumps(reply)
-        answers.write(self.folder, name, {"text": text, "by": by})
+        answers.write(self.folder, name, {"text": text, "by": "stop", **more})
 
     def held(self, name: str, times: int) -> None:
         """The hook has asked the agent for another answer so often."""
@@ -163,6 +164,31 @@ def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
     assert len(going.project.lines) == before
 
 
+def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
+    """`next` was killed between its record and its print, or nobody read that."""
+    marks = Path(going.project.environment["LOOPKIT_DATA"]) / "beats"
+    marks.mkdir(parents=True)
+    (marks / "pre_tool_use").write_text("told 0.1\n")
+    os.utime(marks / "pre_tool_use", (2e9, 2e9))
+    going.begin(part("a"), part("b"))
+    for _ in range(2):
+        assert agents(going.next()) == [FIRST, SECOND]
+    answers.start(going.folder, FIRST)  # by the hook that hears its agent start
+    assert agents(going.next()) == [SECOND]
+    answers.start(going.folder, SECOND)
+    assert "at work: implementation T-001, implementation T-002" in going.next().out
+    assert journal(going).count("agents_dispatched") == 1
+
+
+def test_what_is_done_by_hand_leads_back_to_next(going: Going) -> None:
+    going.begin(part("a"))
+    assert going.project.ok("task", "add", "more", "--verify", "ls").steps == ["loopkit next"]
+    assert going.project.lk("gate").steps == ["loopkit next"]
+    going.project.refused(1, "review", "--thorough", says="next: loopkit next")
+    going.project.ok("pause")
+    assert going.project.ok("resume").steps == ["loopkit next"]
+
+
 def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None:
     going.project.start()
     going.next()
@@ -232,12 +258,39 @@ def test_a_task_that_keeps_failing_is_split_by_a_form(going: Going) -> None:
     assert agents(split) == [SECOND, "implementation-T-003-1"]
 
 
-def test_a_reported_block_ends_the_attempt_without_a_check(going: Going) -> None:
-    going.begin()
-    going.say(FIRST, "BLOCKED: the endpoint is not there")
+def test_a_reported_block_is_asked_of_the_person_while_the_others_go_on(going: Going) -> None:
+    going.begin(part("a"), part("b"))
+    going.say(FIRST, {"status": "blocked", "summary": "half", "block_reason": "no endpoint"})
     said = going.next()
-    assert "T-001 implementation: blocked" in said.out and "exit" not in said.out
-    assert going.project.of("task_failed")[0]["result"] == "the coder answers blocked"
+    assert "T-001 waits for the person, the others go on: no endpoint\n" in said.out
+    line = 'loopkit task unblock T-001 "<what the person said>"'
+    assert f"ask now; then: {line}" in said.out and "at work: implementation T-002" in said.out
+    going.did("b", task=2)
+    assert "T-002 completed" in going.next().out
+    assert going.project.of("task_failed") == [] and "panel_recorded" not in journal(going)
+    assert going.project.of("question_asked")  # now nothing else is left
+    going.project.ok("task", "unblock", "T-001", "it is /v2")
+    assert "implementation-T-001-2" in agents(going.next())
+    told = going.prompt("implementation-T-001-2")
+    assert "It was blocked: no endpoint" in told and "The person said: it is /v2" in told
+
+
+def test_where_nobody_can_be_asked_a_block_is_only_told(going: Going) -> None:
+    alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    going.begin(part("a"), part("b"), **alone)
+    going.say(FIRST, "BLOCKED: the endpoint is not there")
+    said = going.next(**alone)
+    assert "T-001 waits for the person, the others go on: BLOCKED: the endp" in said.out
+    assert "ask now" not in said.out
+
+
+def test_what_is_blocked_by_an_open_task_waits_for_that(going: Going) -> None:
+    going.begin(part("a"), part("b"))
+    going.say(FIRST, "BLOCKED: this takes what T-002 makes")
+    assert "waits for the person" not in going.next().out
+    going.did("b", "bad", task=2)
+    going.next()
+    assert going.project.of("task_blocked")[0]["kind"] == "dependency"
 
 
 def test_words_of_a_coder_are_a_report(going: Going) -> None:
@@ -335,6 +388,30 @@ def test_an_answer_by_hand_is_marked(going: Going) -> None:
     assert "the answer to implementation T-001 is submitted by hand" in told.out
     assert "T-001 completed" in told.out
     assert (answers.read(going.folder, FIRST) or {})["by"] == "hand"
+    assert going.project.of("task_coded")[-1]["by"] == "hand"
+
+
+def test_work_reported_by_hand_is_shown_and_its_check_still_counts(going: Going) -> None:
+    going.begin()
+    going.project.write("limiter.txt", "good\n")
+    going.project.ok("submit", "--file", "-", "--answer-of", f"loop:{FIRST}", given="done")
+    assert going.reviewed().steps == FORM
+    over = going.submit(GATE)
+    assert "🟢 SHIP" in over.out and "report on T-001: submitted by hand" in over.out
+    assert going.project.of("review_thorough")[-1]["by"] == "stop"
+
+
+def test_a_review_by_hand_never_gives_ship(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    token = f"loop:{agents(going.next())[0]}"
+    given = json.dumps(REVIEW)
+    going.project.ok("submit", "--file", "-", "--answer-of", token, given=given)
+    over = going.submit(GATE)
+    assert "gate passed: MONITOR; thorough review: submitted by hand" in over.out
+    assert "🟡 MONITOR" in over.out and "\n! thorough review: submitted by hand\n" in over.out
+    report = (Path(going.folder) / "report.md").read_text()
+    assert "- thorough review: submitted by hand\n" in report
 
 
 # -- reviews
@@ -391,6 +468,32 @@ def test_reviewers_whose_words_do_not_fit_are_asked_again(going: Going) -> None:
     assert going.project.of("review_thorough") == []
     going.say("thorough_review-1-2", REVIEW)
     assert going.next().steps == FORM
+
+
+def test_a_review_that_did_not_look_is_asked_for_once_more_and_then_gives_monitor(
+    going: Going,
+) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.say("thorough_review-1-1", REVIEW, seen={"calls": 1, "read": ["SHAPE.md"]})
+    again = going.next()
+    assert agents(again) == ["thorough_review-1-2"] and "it did not look" in again.out
+    assert "it did not look: read the changed files" in going.prompt("thorough_review-1-2")
+    going.say("thorough_review-1-2", REVIEW, seen={"calls": 0, "read": [], "commands": []})
+    assert going.next().steps == FORM
+    assert going.project.of("review_thorough")[-1]["looked"] is False
+    over = going.submit(GATE)
+    assert "🟡 MONITOR" in over.out and "\n! thorough review: did not look\n" in over.out
+
+
+def test_a_review_that_looked_says_so(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.say("thorough_review-1-1", REVIEW, seen={"calls": 1, "read": ["limiter.txt"]})
+    going.next()
+    assert going.project.of("review_thorough")[-1]["looked"] is True
 
 
 def test_a_blocker_of_a_review_becomes_work(going: Going) -> None:

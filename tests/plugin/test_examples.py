@@ -33,7 +33,7 @@ def record(name: str, file: str) -> dict:
     text = (examples.ROOT / file).read_text(encoding="utf-8")
     ((found, example),) = examples.found(text)
     assert found == name
-    return replies.parse(name, example)
+    return replies.read(name, example, "the example")
 
 
 def test_a_finding_of_a_reviewer_is_taken_by_every_review() -> None:

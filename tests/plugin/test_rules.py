@@ -8,7 +8,6 @@ import re
 import pytest
 
 from loopkit.core.evidence.permissions import too_wide
-from loopkit.engine import doctor
 from tests.plugin.bundle import DOCUMENTS, ROOT, rules
 
 FOLDERS = (
@@ -69,7 +68,3 @@ def test_no_shipped_text_advises_one(folder: str) -> None:
 )
 def test_no_command_allows_one(document) -> None:
     assert not [one for one in rules(document) if too_wide(one)]
-
-
-def test_the_doctor_advises_none() -> None:
-    assert doctor.RULES and not [one for one in doctor.RULES if too_wide(one)]

@@ -74,7 +74,8 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: &x b\nc: *x", "aliases are not used here"),
+        ("a: &x b\nc: *x", "anchors are not used here"),
+        ("c: *x", "aliases are not used here"),
         ("a: b\n c: d", "standard input line 2"),
         ("a: [b", "standard input line"),
         ("a: x: y", "line 1"),
@@ -84,6 +85,21 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
         ("text", "is no record"),
         ("a: !!python/object/apply:os.system [x]", "line 1"),
         ("a: b\x00", "standard input"),
+        *(
+            (f"x: 1\na: {words}", f"line 2: {said}, at 'a: {words}'")
+            for words, said in {
+                "see #3": "the text ends before ' #'",
+                "ls # lists": "the text ends before ' #'",
+                "two: words": "mapping values are not allowed here",
+                "`a` is": "found character '`' that cannot start any token",
+                "@a": "found character '@' that cannot start any token",
+                "%s is": "found character '%' that cannot start any token",
+                "> 80 % is": "expected a comment or a line break, but found '8'",
+                "[T-001] is": "expected <block end>, but found '<scalar>'",
+                "&c": "anchors are not used here",
+                "!important": "tags are not used here",
+            }.items()
+        ),
         ("[" * 100_000, "standard input"),
     ],
 )

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from loopkit import replies
-from loopkit.replies import quoting, reading, texts
+from loopkit.replies import lists
 
 GOOD = {
     "score": 82,
@@ -26,22 +26,17 @@ def test_a_plan_without_tasks_needs_questions():
 
 READ = {
     "alone": YAML,
-    "in a fence": f"```yaml\n{YAML}```",
-    "in a fence with prose": f"I looked at it.\n\n```\n{YAML}```\n\nThat is all.",
-    "in tildes": f"~~~\n{YAML}~~~",
+    "the last of two": f"{{}}\n{json.dumps({**GOOD, 'score': 3})}\nno:\n{json.dumps(GOOD)}",
+    "beside prose with a colon": f"Here: {json.dumps(GOOD)}",
     "json": json.dumps(GOOD),
     "json over lines, not moved in": json.dumps(GOOD, indent=0),
     "json in a fence": f"```json\n{json.dumps(GOOD, indent=2)}\n```",
     "json with prose around it": f"Here it is:\n\n{json.dumps(GOOD, indent=2)}\n\nTell me if you "
     "need more.",
     "json with a comma at its end": '{"score": 82, "approved": true, "recommendation": "approve", "feedback": "fine",}',
-    "such json between prose": 'Sure:\n{"score": 82, "approved": true, "recommendation": '
-    '"approve",\n"feedback": "ok",}\nDone',
     "single quotes and True": "{'score': 82, 'approved': True, 'recommendation': 'approve', "
     "'feedback': 'ok'}",
     "json with tabs": json.dumps(GOOD, indent="\t"),
-    "prose before": f"I ran everything and this is what I think.\n\n{YAML}",
-    "prose after": f"{YAML}\nI hope this helps! Ask me for more.",
     "a heading before": f"# Verdict\n\n{YAML}",
     "a document mark": f"---\n{YAML}",
     "a mark of byte order and CRLF": "\ufeff" + YAML.replace("\n", "\r\n"),
@@ -49,8 +44,6 @@ READ = {
     "82.0": json.dumps({**GOOD, "score": 82.0}),
     "yes": YAML.replace("true", "yes"),
     "curly quotes in a text": YAML.replace("all of it", "“all” of it"),
-    "a fence of something else before": f"```sh\npytest -q\n```\n{YAML}",
-    "a fence that is not closed": f"```yaml\n{YAML}",
     "a fence within a text": YAML + "issues:\n- |\n  ```\n  score: 99\n  ```\n",
 }
 
@@ -63,18 +56,15 @@ def test_what_is_safely_readable_is_read(name):
 
 
 REFUSED = {
-    "nothing": ("", "empty"),
+    "nothing": ("", "no record"),
+    "yaml in prose": (f"I looked at it.\n\n{YAML}", "line 3: mapping values are not"),
+    "a fence": (f"```yaml\n{YAML}```", "cannot start any token"),
     "prose": ("It is all fine, I would give it 90 points.", "record|line 1"),
     "a list": ("- score: 82", "no record"),
     "a number only": ("82", "no record"),
-    "two fences": (f"```\n{YAML}```\nor\n```\n{YAML}```", "2 records"),
-    "a fence and more outside": (f"score: 40\n\n```\n{YAML}```", "2 records"),
-    "two objects": (f"{json.dumps(GOOD)}\n{json.dumps(GOOD)}", "2 records"),
     "a key twice": (YAML + "score: 90\n", "score stands twice"),
-    "a key twice in json": ('{"score": 1, "score": 90, "approved": true}', "stands twice"),
-    "two records between prose": (f"{YAML}\nOr rather, since I looked again:\n\n{YAML}", "goes on"),
-    "curly quotes around keys": ("{“score”: 82, “approved”: true}", "straight quotes"),
-    "tabs": ("score: 82\nissues:\n\t- one\n", "indent with blanks"),
+    "curly quotes around keys": ("{“score”: 82, “approved”: true}", "“score”: must be left out"),
+    "tabs": ("score: 82\nissues:\n\t- one\n", "line 3: found character .*, at '- one'"),
     "cut off": ('{"score": 82, "approved": tr', "cannot|line 1|expected"),
     "a word with a colon": (YAML.replace("approve\n", "approve: yes\n"), "line 3"),
     "82.5": (YAML.replace("82", "82.5"), "score: must be a whole number, not '82.5'"),
@@ -95,7 +85,7 @@ REFUSED = {
     ),
     "most of it": (YAML + "completeness: most\n", "must be one of complete, partial, insufficient"),
     "a field that nobody reads": (YAML + "confidence: 9\n", "confidence: must be left out"),
-    "wrapped": (json.dumps({"verification": GOOD}), "none of the fields score"),
+    "wrapped": (json.dumps({"verification": GOOD}), "verification: must be left out"),
     "no feedback": (YAML.replace("all of it is there", '""'), "feedback: must say something"),
     "issues as a text": (
         YAML + "issues: none\n",
@@ -105,7 +95,7 @@ REFUSED = {
         YAML + 'issues: [{"severity": "high", "issue": "x"}]\n',
         "issues.1: must be a text",
     ),
-    "an alias": (YAML + "issues: &a [x]\nrisks: *a\n", "aliases"),
+    "an alias": (YAML + "issues: &a [x]\nrisks: *a\n", "anchors"),
     "half a surrogate": (json.dumps({**GOOD, "feedback": "\ud800"}), "can be written"),
     "too long": (YAML + "#" * 100_000, "at most 100,000"),
     "a text that is too long": (YAML.replace("all", "a" * 60_000), "at most 50,000 characters"),
@@ -113,7 +103,7 @@ REFUSED = {
         YAML + "issues: [" + "x," * 201 + "]",
         "issues: must have at most 200 entries",
     ),
-    "very deep": ("[" * 20_000, "nested too deep"),
+    "very deep": ("[" * 20_000, "recursion"),
 }
 
 
@@ -200,103 +190,6 @@ def test_a_count_beyond_all_measure_is_refused():
             )
 
 
-MEANT = """\
-score: 65
-approved: false
-recommendation: revise  # as I see it
-feedback: The limit holds: but two clients behind one proxy share it,
-  see bug #12 for that.
-issues:
-- app/limits.py:31 the key is a header: clients set it
-- see issue #3
-  and what follows: more
-- "quoted: fine"
-- severity: high
-missingElements: [a test]
-risks:
-- |
-  feedback: stays: as it is # yes
-"""
-
-
-def test_a_colon_or_a_hash_in_a_text_breaks_nothing_and_loses_nothing():
-    found = replies.parse("verification", f"Here:\n\n{MEANT}\nThat is all.")
-    assert (
-        found["feedback"]
-        == "The limit holds: but two clients behind one proxy share it, see bug #12 for that."
-    )
-    assert found["issues"] == [
-        "app/limits.py:31 the key is a header: clients set it",
-        "see issue #3 and what follows: more",
-        "quoted: fine",
-        "severity: high",
-    ]
-    assert found["risks"] == ["feedback: stays: as it is # yes\n"]
-
-
-def test_a_plan_whose_texts_have_colons_keeps_its_structure_and_its_commands():
-    text = """\
-tasks:
-- description: |
-    Add the store: one class
-    # with a heading
-  subject: Store: first
-  complexity: simple  # really
-  verify: pytest -q -k "a: b"
-- description: Note it
-  complexity: simple
-  verify: pytest -q  # quick
-- description: Call it: in the route
-  complexity: medium
-  verify: grep -q "x # y" a.txt
-  dependencies: [0]
-  verificationCriteria:
-  - answer: 429
-"""
-    first, noted, second = replies.parse("plan", text)["tasks"]
-    assert (
-        first["description"] == "Add the store: one class\n# with a heading\n"
-        and first["subject"] == "Store: first"
-    )
-    assert (first["complexity"], first["verify"]) == ("simple", 'pytest -q -k "a: b"')
-    assert second["description"] == "Call it: in the route\nDone when:\n- answer: 429"
-    assert noted["verify"] == "pytest -q"
-    assert second["verify"] == 'grep -q "x # y" a.txt'
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "`app/limits.py` is wrong",
-        "*all* of it",
-        "@alice saw it",
-        "%s is left in the text",
-        "[T-001] is done",
-        "> 80 % is covered",
-        '"count" has no test',
-        "'count' has no test: none",
-        "a -> b",
-        "done: `x: y` # z",
-        "&c",
-        "!important",
-        "\\d is not escaped: \\n",
-    ],
-)
-def test_a_text_may_begin_with_anything_that_people_write(words):
-    text = (
-        f"score: 82\napproved: true\nrecommendation: approve\nfeedback: {words}\nissues:\n- "
-        f"{words}\n- last\n"
-    )
-    found = replies.parse("verification", text)
-    assert (found["feedback"], found["issues"]) == (words, [words, "last"])
-
-
-@pytest.mark.parametrize("name", replies.REGISTRY)
-def test_a_good_record_is_not_touched(name):
-    example = replies.example(name)
-    assert quoting.quoted(example, *texts.names(replies.model(name))) == example
-
-
 def test_what_does_not_apply_may_stay_empty():
     text = "status: passed\ntestsRun: 1\ntestsPassed: 1\ntestsFailed: 0\n"
     for nothing in ("", '""', "null"):
@@ -380,13 +273,13 @@ def test_a_numbered_list_is_read_as_a_plan():
         "Here is my plan:\n\n1. Add the **store** | simple\n   beside app/cache.py\n2) Call it | "
         "Complex\n3. Test it\n"
     )
-    plan = reading.fallback("plan", text, "pytest -q")
+    plan = lists.fallback("plan", text, "pytest -q")
     assert [(one["description"], one["complexity"], one["verify"]) for one in plan["tasks"]] == [
         ("Add the store\nbeside app/cache.py", "simple", "pytest -q"),
         ("Call it", "complex", "pytest -q"),
         ("Test it", "medium", "pytest -q"),
     ]
-    replan = reading.fallback("replan", text, "pytest -q")
+    replan = lists.fallback("replan", text, "pytest -q")
     assert len(replan["subtasks"]) == 3 and replan["analysis"]
     assert set(plan) == set(replies.parse("plan", replies.example("plan")))
 
@@ -405,9 +298,9 @@ def test_a_numbered_list_is_read_as_a_plan():
     ],
 )
 def test_no_plan_is_read_where_it_would_be_a_guess(kind, text, command):
-    assert reading.fallback(kind, text, command) is None
+    assert lists.fallback(kind, text, command) is None
 
 
 def test_fifteen_items_are_read_and_an_unknown_word_stays_in_the_text():
-    plan = reading.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "ls")
+    plan = lists.fallback("plan", "\n".join(f"{place}. a | b" for place in range(1, 16)), "ls")
     assert len(plan["tasks"]) == 15 and plan["tasks"][0]["description"] == "a | b"

@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 #: Commands that run a line which Claude wrote, and that record the person's word.
 RUNNING = ("verify", "baseline")
 DECIDING = ("confirm", "answer", "trust", "rollback")
-#: A rule for one check, in its exact words.
-EXACT = "Bash(loopkit verify T-001 -- npm test)"
 
 _RULE = re.compile(r"\s*Bash\s*\((.*)\)\s*", re.DOTALL)
 #: The program's name as a word of its own, by whatever path, quoted or not.

@@ -78,6 +78,23 @@ class TaskAdded(EventType):
         state.add(Task(**values))
 
 
+class OfAgent(Fields):
+    """An event that takes an agent's answer. by: how that came, HAND where the session submitted
+    it; "" in older journals · looked: whether whoever judges work has looked at it; None: nobody
+    knows."""
+
+    by: Text = ""
+    looked: Flag | None = None
+
+    def source(self) -> dict:
+        """What is known of where the answer is from."""
+        return {name: self.data[name] for name in OfAgent.fields() if name in self.data}
+
+
+#: An answer that the session handed in, and no hook has heard.
+HAND = "hand"
+
+
 class OfTask(Fields):
     """An event about one task."""
 
@@ -444,7 +461,7 @@ class ReplyUnfit(EventType):
 # -- the plan and the goal
 
 
-class PlanProposed(EventType):
+class PlanProposed(OfAgent, EventType):
     """replaces: ids of tasks that go."""
 
     also = {"Text": "warning", "list[Text]": "risks assumptions questions replaces"}
@@ -469,7 +486,7 @@ def short(own: Supervision) -> bool:
     return own.plan is None or own.plan["line"] < own.goal["line"]
 
 
-class Judgement(Fields):
+class Judgement(OfAgent):
     score: Count | None = None
     level: Text = ""
     feedback: Text = ""
@@ -526,7 +543,7 @@ class OfWork(OfTask):
         state.change(self.id, **{name: {**self.filled(), "line": state.lines}, **changes})
 
 
-class TaskCoded(OfWork, EventType):
+class TaskCoded(OfAgent, OfWork, EventType):
     kind: Text = IMPLEMENTATION
     status: Text = ""
     summary: Text = ""
@@ -556,7 +573,7 @@ class Failure(Fields):
     also = {"Text": "stackTrace"}
 
 
-class TaskTested(OfWork, EventType):
+class TaskTested(OfAgent, OfWork, EventType):
     passed: Flag = False
     failures: list[Failure] = []
     coverage: Amount | None = None
@@ -583,7 +600,7 @@ class TaskJudged(Judgement, OfWork, EventType):
             self.record(state, VERIFICATION, "judged", turn=turn)
 
 
-class TaskDiagnosed(OfTask, EventType):
+class TaskDiagnosed(OfAgent, OfTask, EventType):
     """One that says something takes the place of a panel."""
 
     attempt: Count | None = None

@@ -181,8 +181,9 @@ def blocked(state: LoopState, task_id: str, kind: str, text: str) -> list[Change
     return [("task_blocked", {"id": task.id, "kind": kind, "text": text.strip()})]
 
 
-def unblocked(state: LoopState, task_id: str) -> list[Change]:
-    """`task unblock`: what the task waited for is there; also while the loop is paused for it."""
+def unblocked(state: LoopState, task_id: str, said: str = "") -> list[Change]:
+    """`task unblock`: what the task waited for is there; also while the loop is paused for it.
+    said: by the person, of what it was blocked by; whoever does it is told."""
     task = find(state, task_id)
     if state.session.status in verdict.FINAL:
         stage.running(state)  # says so; a pause may be for the very thing that is there now
@@ -192,7 +193,15 @@ def unblocked(state: LoopState, task_id: str) -> list[Change]:
             "see loopkit task list",
             code="wrong_state",
         )
-    return [("task_reopened", {"id": task.id, "reason": "unblocked", "keep_evidence": True})]
+    changes: list[Change] = []
+    if said.strip():
+        told = f"It was blocked: {task.block_text}\nThe person said: {said.strip()}"
+        described = "\n\n".join(filter(None, [task.description, told]))
+        changes.append(("task_changed", {"id": task.id, "description": described}))
+    if state.session.question is not None and state.history.asking:  # it was asked about this
+        changes.append(("question_answered", {"text": said.strip() or f"{task.id} can go on"}))
+    again = {"id": task.id, "reason": "unblocked", "keep_evidence": True}
+    return [*changes, ("task_reopened", again)]
 
 
 def unproven(state: LoopState) -> list[Task]:

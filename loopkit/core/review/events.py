@@ -6,7 +6,7 @@ from ..journal.events import EventType, Fields, on
 from ..journal.parts import Finding
 from ..memory.events import DecisionInvalidated, DecisionRecorded, FindingRow
 from ..plan.course import looked_at
-from ..plan.events import REVIEWING
+from ..plan.events import REVIEWING, OfAgent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _take(state: LoopState, rows: list[FindingRow], source: str, number: int = 1
 _LISTS = ("violates", "breaks", "files", "contradicts")
 
 
-class ReviewLight(EventType):
+class ReviewLight(OfAgent, EventType):
     """Of a wave. mode, verdicts, checks, summary: where the policy is the review of batches."""
 
     wave: Count = 0
@@ -42,7 +42,7 @@ class ReviewLight(EventType):
         state.records += 1
         key = f"wave_{self.wave}"
         row = {"score": self.score, "issues": self.issues, "blockers": self.blockers}
-        state.reviews[key] = row
+        state.reviews[key] = {**row, **self.source()}
         _take(state, self.findings, key, self.round)
         state.supervision.settle(f"wave_review {self.wave}")
         if self.mode:
@@ -50,7 +50,7 @@ class ReviewLight(EventType):
                 state.supervision.settle(name)
 
 
-class ReviewThorough(EventType):
+class ReviewThorough(OfAgent, EventType):
     """size: bytes of SHAPE.md and the tasks' files."""
 
     experts: list[Text] = []
@@ -67,6 +67,7 @@ class ReviewThorough(EventType):
             "round": self.round,
             "line": state.lines,
             "wave": len(state.waves),
+            **self.source(),
         }
         _take(state, self.findings, "thorough", self.round)
         for name in [one for one in state.supervision.out if one.startswith("thorough_review")]:

@@ -12,6 +12,7 @@ from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
 from ..journal.state import Criterion, LoopState
 from ..plan import drafts, work
+from ..plan.events import HAND
 from . import review
 
 #: The four points of each kind of work (rule: Gate and completion).
@@ -127,7 +128,8 @@ def _check_points(
     """Raises Refused with the first open point."""
     for what, line in open_points(state, digest, lost):
         text = f"{head}: {what}"
-        raise Refused(text, f"next: {line}") if line else NotYet(text)
+        by_hand = line and not state.session.dispatches
+        raise Refused(text, f"next: {line}") if by_hand else NotYet(text)
 
 
 def _evidence_fault(
@@ -309,9 +311,42 @@ def card_kind(state: LoopState, card: dict) -> str:
     types = {row.type for row in state.criteria.values() if not row.must_not}
     seen = [*state.criterion_evidence.values(), *(task.evidence for task in state.tasks.values())]
     doubtful = any(row is not None and row.told in DOUBTFUL for row in seen)
-    if card["reversal"] == "1" or proofs.REVIEWED in types or doubtful:
+    if card["reversal"] == "1" or proofs.REVIEWED in types or doubtful or doubts(state):
         return MONITOR
     return SHIP
+
+
+def doubts(state: LoopState) -> list[str]:
+    """Why the work is not fit to SHIP though everything holds, a line each: judgements that nobody
+    vouches for."""
+    judged = {
+        "goal": state.supervision.goal,
+        **{f"review of {name.replace('_', ' ')}": row for name, row in state.reviews.items()},
+        "thorough review": state.thorough,
+    }
+    for task in state.tasks.values():
+        judged |= {f"test of {task.id}": task.tested, f"verdict on {task.id}": task.judged}
+    unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
+    by_hand = _by_hand(judged)
+    return by_hand + [
+        f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand
+    ]
+
+
+def by_hand(state: LoopState) -> list[str]:
+    """Other answers that were submitted by hand, a line each; what they say is proven elsewhere."""
+    said = {"plan": state.supervision.plan, "review of the plan": state.supervision.review}
+    for task in state.tasks.values():
+        said |= {f"report on {task.id}": task.coded, f"diagnosis of {task.id}": task.diagnosis}
+    return _by_hand(said)
+
+
+def _by_hand(answers: dict[str, dict | None]) -> list[str]:
+    rows = [what for what, answer in answers.items() if (answer or {}).get("by") == HAND]
+    return [f"{what}: {_BY_HAND}" for what in rows]
+
+
+_BY_HAND = "submitted by hand"
 
 
 def completed(
@@ -324,7 +359,7 @@ def completed(
     _check_points(state, "not complete", digest, lost)
     gate = state.gate
     if gate is None or not gate.get("passed") or gate["line"] < state.last_completion:
-        raise Refused("the gate has not passed", "next: loopkit gate")
+        raise NotYet("the gate has not passed")
     if gate["card"] == RESEARCH:
         what = f"RESEARCH: confidence {gate['confidence']} % is under {RESEARCH_UNDER}"
         raise Refused(what, "find out more, then: loopkit gate --file -")
@@ -343,5 +378,6 @@ def card(state: LoopState) -> dict:
         "verified": ", ".join(kind for kind in proofs.TYPES if kind in known) or "nothing",
         "done": state.counts["completed"],
         "total": len(state.tasks),
+        "doubts": doubts(state),
         **{field: gate.get(field, "") for field in _CARD},
     }

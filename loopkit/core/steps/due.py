@@ -194,7 +194,10 @@ NEXT = "loopkit next"
 
 
 def command(state: LoopState) -> str | None:
-    """The one command that comes next, or None when the loop is over."""
+    """The one command that comes next, or None when the loop is over. A loop that `loopkit next`
+    has driven goes on by it, whatever was done by hand."""
+    if state.session.dispatches:
+        return onward(state)
     steps = due(state)
     return line(state, steps[0]) if steps else None
 

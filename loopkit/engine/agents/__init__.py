@@ -37,8 +37,9 @@ class Answer(NamedTuple):
 
     text: the final message · reply: the structured one, where the agent gives it · error: one line
     on a failure · cost: USD, None where it is not known · session: the agent's own id · denied:
-    command lines it was not allowed · final: the agent has corrected it already · started, ended,
-    until: seconds since 1970.
+    command lines it was not allowed · final: the agent has corrected it already · by: how it came ·
+    looked: at the work that it judges; None: nobody knows · started, ended, until: seconds since
+    1970.
     """
 
     outcome: str
@@ -53,6 +54,8 @@ class Answer(NamedTuple):
     ended: float = 0.0
     until: float | None = None
     final: bool = False
+    by: str = "run"
+    looked: bool | None = None
 
 
 class Agent(Protocol):

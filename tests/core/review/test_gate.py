@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from loopkit.core.journal import clock
 from loopkit.core.journal.errors import Refused, UsageFault
+from loopkit.core.journal.events import Event
 from loopkit.core.plan import drafts
 from loopkit.core.request import intake
 from loopkit.core.review import gate
 from loopkit.core.steps import due, waves
+from loopkit.core.steps.events import LOOP
 from tests.core.kit import GATE, SHAPE, Book, outcome, same, task
 
 
@@ -26,6 +29,10 @@ def passed(**changes: Any) -> Book:
     book = ready()
     book.do(gate.decided, answers(**changes), same)
     return book
+
+
+def answered(book: Book, kind: str, data: dict) -> None:
+    LOOP.apply(book.state, Event(kind, data, clock.stamp(book.now), "test"))
 
 
 def first_open(book: Book, digest: Any = same) -> tuple[str, str]:
@@ -358,6 +365,52 @@ def test_the_card(confidence: int, reversal: str, kind: str, card: str) -> None:
     text = SHAPE.replace("| C1 | execution output |", f"| C1 | {kind} |")
     book = Book().shaped(text=text)
     assert gate.card_kind(book.state, {"confidence": confidence, "reversal": reversal}) == card
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "doubt"),
+    [
+        ("review_thorough", {"findings": []}, "thorough review"),
+        ("review_light", {"wave": 1}, "review of wave 1"),
+        ("goal_judged", {"score": 90, "approved": True}, "goal"),
+        ("task_tested", {"id": "T-001", "passed": True}, "test of T-001"),
+        ("task_judged", {"id": "T-001", "score": 90}, "verdict on T-001"),
+    ],
+)
+def test_a_judgement_by_hand_gives_monitor_until_an_agent_has_judged_anew(
+    kind: str, data: dict, doubt: str
+) -> None:
+    card = {"confidence": 90, "reversal": "2B"}
+    for by, cards, doubts in (
+        ("hand", "MONITOR", [f"{doubt}: submitted by hand"]),
+        ("stop", "SHIP", []),
+    ):
+        book = Book().planned(task())
+        answered(book, kind, {**data, "by": by})
+        assert gate.doubts(book.state) == doubts
+        assert gate.card_kind(book.state, card) == cards
+
+
+def test_a_judgement_without_a_look_gives_monitor() -> None:
+    book = Book().planned(task())
+    answered(book, "task_judged", {"id": "T-001", "by": "stop", "looked": False})
+    assert gate.doubts(book.state) == ["verdict on T-001: did not look"]
+    answered(book, "task_judged", {"id": "T-001", "by": "hand", "looked": False})
+    assert gate.doubts(book.state) == ["verdict on T-001: submitted by hand"]
+
+
+def test_other_answers_by_hand_are_named() -> None:
+    book = Book().planned(task())
+    for kind, data in (
+        ("plan_proposed", {}),
+        ("plan_reviewed", {"score": 90}),
+        ("task_coded", {"id": "T-001"}),
+        ("task_diagnosed", {"id": "T-001"}),
+    ):
+        answered(book, kind, {**data, "by": "hand"})
+    whats = ("plan", "review of the plan", "report on T-001", "diagnosis of T-001")
+    assert gate.by_hand(book.state) == [f"{what}: submitted by hand" for what in whats]
+    assert gate.doubts(book.state) == []
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 8, 13])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import TYPE_CHECKING
 
 from ...journal import parts, settings, stage
@@ -148,6 +149,16 @@ class Policy:
     def on_failed(self, state: LoopState, task: Task, failure: Change) -> list[Change]:
         """The line of a failed attempt, and the end of the loop where nothing else is left."""
         return [failure, *work.end(state, task, failure)]
+
+    def on_blocked(
+        self, state: LoopState, task: Task, result: str, why: str, tried: str = ""
+    ) -> list[Change]:
+        """What follows where whoever works on a task says that it is blocked (why; tried: what was
+        done): it waits, for an open task that is named, else for the person, and the others go on;
+        no attempt has failed."""
+        named = set(re.findall(r"\bT-\d+\b", why.upper())) - {task.id}
+        kind = "dependency" if named.intersection(state.open) else "information"
+        return work.blocked(state, task.id, kind, why)
 
     def on_reply(self, state: LoopState, one: Step, reply: dict) -> list[Change]:
         """What an agent's reply to a step changes. Raises NotYet where nobody waits for it."""

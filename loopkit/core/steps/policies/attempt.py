@@ -13,6 +13,7 @@ from ...journal.events import Change
 from ...journal.state import LoopState
 from ...journal.task import Task
 from ...plan import escalation, events, work
+from . import of
 
 
 class Misfit(Exception):
@@ -21,7 +22,7 @@ class Misfit(Exception):
 
 def coded(state: LoopState, task: Task, reply: dict, kind: str = "") -> list[Change]:
     """The coder's report of a first go at a task, of a revision after its judgement, or (`kind`
-    fix) after a failed test. One that is blocked has failed: the attempts end without a person."""
+    fix) after a failed test; what follows from one that is blocked is the policy's."""
     status, reason = reply["status"], reply.get("blockReason") or ""
     data = {
         "id": task.id,
@@ -33,9 +34,8 @@ def coded(state: LoopState, task: Task, reply: dict, kind: str = "") -> list[Cha
     }
     changes: list[Change] = [("task_coded", data)]
     if status in ("blocked", "needs_clarification"):
-        error, approach = reason or reply["summary"], reply["summary"][:500]
-        result = f"the coder answers {status}"
-        changes.append(work.failure(state, task, result, error, approach=approach))
+        result, why = f"the coder answers {status}", reason or reply["summary"]
+        changes += of(state).on_blocked(state, task, result, why, reply["summary"])
     return changes
 
 
@@ -80,7 +80,7 @@ def tested(state: LoopState, task: Task, reply: dict) -> list[Change]:
     changes: list[Change] = [("task_tested", data)]
     if status == "blocked":
         why = reply.get("blockReason") or data["fix_plan"] or "no reason given"
-        changes.append(work.failure(state, task, "the tester answers blocked", why))
+        changes += of(state).on_blocked(state, task, "the tester answers blocked", why)
     elif not passed and task.fixes >= settings.of(state, "max_fix_cycles"):
         errors = [f"{row.get('testName', '')}: {row.get('error', '')}" for row in failures]
         error = "\n".join(errors) or data["fix_plan"] or "the tester names no failure"

@@ -80,6 +80,13 @@ class Supervisor(Policy):
     def on_failed(self, state: LoopState, task: Task, failure: Change) -> list[Change]:
         return [failure]  # the loop ends with its diagnosis, whatever that says
 
+    def on_blocked(
+        self, state: LoopState, task: Task, result: str, why: str, tried: str = ""
+    ) -> list[Change]:
+        """The attempt has failed: attempts come to their end without a person."""
+        approach = {"approach": tried[:500]} if tried else {}
+        return [work.failure(state, task, result, why, **approach)]
+
     def on_reply(self, state: LoopState, one: Step, reply: dict) -> list[Change]:
         from . import attempt, planning
 

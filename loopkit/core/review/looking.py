@@ -1,0 +1,46 @@
+"""Whether an agent has looked at the work that it judges: at a changed file, or at a diff."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from ..journal.task import Task
+
+#: Commands that show what was changed, or search through it.
+_SHOWS = re.compile(r"\bgit\b.*\b(?:diff|show|log|blame|grep)\b|^\s*(?:grep|rg)\b")
+
+
+def looked(seen: dict, tasks: Iterable[Task], project: str) -> bool:
+    """seen: what its transcript says it read and ran (store/looks.py) · tasks: what it judges ·
+    project: the folder that their files are in. Where nobody has said which files were changed, any
+    look counts."""
+    rows = list(tasks)
+    files = {path for task in rows for path in (*task.files, *(task.coded or {}).get("files", ()))}
+    read, commands = seen.get("read") or (), seen.get("commands") or ()
+    if not files:
+        return bool(read or commands)
+    proofs = {proof for task in rows for proof in (task.verify, f"loopkit verify {task.id}")}
+    return any(_is_near(path, files, project) for path in read) or any(
+        _SHOWS.search(line)
+        or any(proof and proof in line for proof in proofs)
+        or _names(line, files)
+        for line in commands
+    )
+
+
+def _is_near(path: str, files: set[str], project: str) -> bool:
+    """Whether a path that was read or searched is one of the files, or a folder of one."""
+    path = posixpath.normpath(path.replace("\\", "/").removeprefix(f"{project}/"))
+    if path in (".", project):
+        return True
+    return any(
+        file == path or file.startswith(f"{path}/") or path.endswith(f"/{file}") for file in files
+    )
+
+
+def _names(line: str, files: set[str]) -> bool:
+    """Whether a command names one of the files, as a module too."""
+    stems = {posixpath.splitext(posixpath.basename(file))[0] for file in files}
+    return any(re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", line) for stem in stems)

@@ -1,0 +1,54 @@
+"""Which calls of an agent count as a look at the work."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopkit.core.review import looking
+from tests.core.kit import Book, task
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    return Book().planned(task("a", "pytest -q tests/test_time.py", files=["src/app/time.py"]))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/app/time.py", "/p/src/app/time.py", "src", "/p/src/app", ".", "/p", "/w/src/app/time.py"],
+)
+def test_a_changed_file_or_its_folder(book: Book, path: str) -> None:
+    assert looking.looked({"read": [path]}, book.state.tasks.values(), "/p")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git diff 1234 5678",
+        "git -C . show HEAD",
+        "cat src/app/time.py",
+        "python -c 'from app import time'",
+        "rg def",
+        "pytest -q tests/test_time.py",
+        "loopkit verify T-001",
+    ],
+)
+def test_a_command_that_shows_or_runs_it(book: Book, line: str) -> None:
+    assert looking.looked({"commands": [line]}, book.state.tasks.values(), "/p")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {},
+        {"read": [".loop/001-limiter/SHAPE.md", "src/app/timer.py", "other"]},
+        {"commands": ["ls src", "date", "echo timetable", "pytest | grep passed"]},
+    ],
+)
+def test_anything_else_is_none(book: Book, seen: dict) -> None:
+    assert not looking.looked(seen, book.state.tasks.values(), "/p")
+
+
+def test_where_nobody_knows_what_was_changed_any_look_counts() -> None:
+    rows = Book().planned(task()).state.tasks.values()
+    assert looking.looked({"read": ["x"]}, rows, "/p") and not looking.looked({}, rows, "/p")
