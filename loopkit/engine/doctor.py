@@ -10,7 +10,7 @@ from ..core.journal.errors import Damaged
 from ..core.plan import outline
 from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
-from ..store import client, digest, journal, loops, native, place
+from ..store import client, digest, evidence, journal, loops, native, place
 from ..store.loop import Loop, prepare
 from . import environment, installation, locks
 from .findings import OK, WARN, Case, Report
@@ -67,6 +67,8 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
         _snapshot(report, loop, fix, case)
         _ownership(report, loop, case)
         _work(report, loop)
+        for name, why in evidence.unlike(loop).items():
+            report.fault(f"{name}: {why}; run its check again: loopkit verify {name}")
 
 
 def _ledger(report: Report, root: str, name: str) -> None:

@@ -29,13 +29,17 @@ class Deadlines(NamedTuple):
 
 
 #: exit: the program's code, 124 out of time, 127 not found, 126 not startable, 128 + n ended by
-#: signal n · seconds: run time.
-Outcome = namedtuple("Outcome", "exit seconds note")
+#: signal n · seconds: run time · left: names of processes that outlived it.
+Outcome = namedtuple("Outcome", "exit seconds note left", defaults=((),))
 
 #: Most bytes of output that are kept: the beginning and, what matters more, the end.
 MOST_OUTPUT = 4_000_000
+#: Bytes before the end that is kept which tell what of it is within a private key.
+_BEFORE = 1 << 17
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
+#: By this variable a check's processes are known, wherever they have gone.
+_MARK = "LOOPKIT_CHECK"
 #: Seconds between two looks at whether a program has ended.
 _LOOK = 0.1
 
@@ -49,9 +53,11 @@ def run(
     masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
+    mark = os.urandom(16).hex()
+    environment[_MARK] = mark
     deadlines = Deadlines(math.inf, math.inf, seconds)
     with open(log, "ab") as output:
-        kept = _Log(output, masking.Stream(masks, masks.values(environment)))
+        kept = _Log(output, masks, masks.values(environment))
         try:
             end = child(arguments, None, folder, environment, deadlines, kept.feed)
         except FileNotFoundError:
@@ -59,8 +65,27 @@ def run(
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
         kept.finish()
-    note = f"out of time after {seconds:g} s, setting verify_seconds" if end.late else ""
-    return Outcome(124 if end.late else end.code, time.monotonic() - began, note)
+    left = _end_what_is_left(mark, end.group)
+    notes = [f"out of time after {seconds:g} s, setting verify_seconds"] if end.late else []
+    notes += [f"left behind and ended: {', '.join(left[:5])}"] if left else []
+    seconds = time.monotonic() - began
+    return Outcome(124 if end.late else end.code, seconds, "; ".join(notes), left)
+
+
+def _end_what_is_left(mark: str, group: int) -> list[str]:
+    """End what a check has started outside of its own group, as a daemon does; gives the names.
+    They are known by a variable of their environment, where the system shows it."""
+    names = []
+    sought = f"{_MARK}={mark}".encode()
+    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc/self") else ()):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if sought not in file.read() or os.getpgid(int(pid)) == group:
+                    continue
+            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+                names.append(f"{comm.read().strip()} ({pid})")
+            os.kill(int(pid), signal.SIGKILL)
+    return names
 
 
 class Bounded:
@@ -96,19 +121,38 @@ class Bounded:
 
 
 class _Log:
-    """A file that gets a program's output, credentials masked: the first half at once."""
+    """A file that gets a program's output, credentials masked: the first half at once. What is not
+    kept is not looked at."""
 
-    def __init__(self, output: BinaryIO, masks: masking.Stream) -> None:
-        self.output, self.masks = output, masks
-        self.kept = Bounded(MOST_OUTPUT)
+    def __init__(self, output: BinaryIO, masks: masking.Masks, secrets: list) -> None:
+        self.output, self.masks, self.secrets = output, masks, secrets
+        self.first = masking.Stream(masks, secrets)
+        self.room = MOST_OUTPUT // 2
+        self.last, self.left_out = bytearray(), 0
         self.fault: OSError | None = None
 
     def feed(self, stream: str, piece: bytes) -> None:
-        self._write(self.kept.feed(self.masks.feed(piece)))
+        if self.room:
+            self._write(self.first.feed(piece[: self.room]))
+        self.last += piece[self.room :]
+        self.room = max(0, self.room - len(piece))
+        if len(self.last) > 2 * (MOST_OUTPUT + _BEFORE):
+            self._drop()
+
+    def _drop(self) -> None:
+        gone = max(0, len(self.last) - MOST_OUTPUT // 2 - _BEFORE)
+        del self.last[:gone]
+        self.left_out += gone
 
     def finish(self) -> None:
         """Write the end. Raises OSError where the log could not be written."""
-        self._write(self.kept.feed(self.masks.end()) + self.kept.end())
+        before, masks = max(0, len(self.last) - MOST_OUTPUT // 2), self.first
+        if self.left_out:  # what is shown of the end depends on what stands before it
+            masks = masking.Stream(self.masks, self.secrets)
+        if before:
+            masks.feed(bytes(self.last[:before]))
+            self._write(f"\n[… {self.left_out + before} bytes left out …]\n".encode())
+        self._write(masks.feed(bytes(self.last[before:])) + masks.end())
         if self.fault is not None:
             raise self.fault
 
@@ -125,11 +169,12 @@ class _Log:
 
 class Exit(NamedTuple):
     """code: the program's, 128 + n where signal n ended it · late: the deadline that passed, as
-    `Deadlines` names it, or "" · interrupted: whether it was ended for `stop`."""
+    `Deadlines` names it, or "" · interrupted: whether it was ended for `stop` · group: its own."""
 
     code: int
     late: str = ""
     interrupted: bool = False
+    group: int = 0
 
 
 def child(
@@ -162,7 +207,7 @@ def child(
             end_group(program)
             watch.close()
     code = program.returncode
-    return Exit(128 - code if code < 0 else code, late, watch.stopped)
+    return Exit(128 - code if code < 0 else code, late, watch.stopped, program.pid)
 
 
 class _Watch:
@@ -289,7 +334,7 @@ def verify(
     environment: dict,
 ) -> dict:
     """Run a stored command line in the folder `work`; gives the data of a `…_verified` event, plus
-    `output` (its end) and `signature` (of its first error, or "").
+    `output` (its end), `signature` (of its first error, or "") and `after`: as `files`, after it.
 
     project: what `files` are relative to · folder: the loop's, where the log goes to
     `evidence/<target>-<number>.log` · files: paths that the evidence vouches for, taken before the
@@ -302,7 +347,12 @@ def verify(
     def begin(arguments: list[str], log: str) -> Outcome:
         return run(arguments, work, log, seconds, environment)
 
-    return {**logged(folder, target, line, begin), "head": commit, "files": seen}
+    row = logged(folder, target, line, begin)
+    after = {path: digest.of(project, path) for path in files}
+    row["changed"] = [path for path in files if after[path] != seen[path]]
+    if row["changed"] and row["told"] != command.NOT_STARTABLE:
+        row["told"] = command.CHANGES
+    return {**row, "head": commit, "files": seen, "after": after}
 
 
 def logged(
@@ -327,10 +377,13 @@ def logged(
             file.write(ending.encode("utf-8", "replace"))
         output = _tail(log)
         mark = "" if outcome.exit == 0 else _signature(log)
+        sealed = digest.of(folder, relative)
     except OSError as error:
         way_out = "make room or give write access; nothing was recorded"
         raise Damaged(f"cannot write {log}: {error.strerror}", way_out) from None
     return {
+        "told": command.tell(outcome.exit, outcome.left, output),
+        "digest": sealed,
         "passed": outcome.exit == 0,
         "exit": outcome.exit,
         "log": relative,

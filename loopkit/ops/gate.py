@@ -1,7 +1,6 @@
 """The gate: what it waits for before the loop completes."""
 
 import functools
-import os
 from collections.abc import Callable
 
 from .. import replies
@@ -13,24 +12,17 @@ from ..core.review import gate, review, shown
 from ..core.steps import due as rules
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
-from ..store import digest
+from ..store import digest, evidence
 from ..store.loop import Loop
 from . import changes as measured
 from .workspace import Result, Workspace
 
 
-def files(workspace: Workspace, loop: Loop) -> tuple[Callable[[str], str], frozenset[str]]:
-    """What the gate looks at on disk: a file's present digest, cached; ids of tasks and
-    criteria whose evidence file is gone."""
-    tasks = loop.state.tasks.values()
-    proofs = {task.id: task.evidence for task in tasks if task.status == "completed"}
-    proofs |= loop.state.criterion_evidence
-    gone = frozenset(
-        name
-        for name, proof in proofs.items()
-        if proof is not None and not os.path.isfile(os.path.join(loop.folder, proof.log))
-    )
-    return functools.cache(functools.partial(digest.of, workspace.project)), gone
+def files(workspace: Workspace, loop: Loop) -> tuple[Callable[[str], str], dict[str, str]]:
+    """What the gate looks at on disk: a file's present digest, cached; why evidence of a task or
+    criterion is not what was recorded."""
+    lost = evidence.unlike(loop)
+    return functools.cache(functools.partial(digest.of, workspace.project)), lost
 
 
 def _missing(workspace: Workspace, loop: Loop) -> list[tuple[str, str | None]]:
@@ -95,6 +87,7 @@ def _block(state: LoopState, kind: str) -> list[str]:
         if other != kind and not topics.kind_of(state):
             texts = ", ".join(f"{name} ({text})" for name, text in points.items())
             lines.append(f"if it is a {other}: {texts}")
+    lines += [f"doubt, {row}" for row in gate.evidence_doubts(state)]
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
     lines += [f"mustNot {row.id} ({shown.answer(state, row.id)}): {row.text}" for row in watched]

@@ -108,8 +108,9 @@ def run(
 ) -> tuple[dict, tuple | None]:
     """Run the check of a criterion or mustNot. (outcome; in review and of one that is new also what
     it came to without the work: result, why, that run's outcome.)"""
+    earlier, again = loop.state.criterion_evidence.get(name), line not in loop.state.baselines
     if loop.state.stage != stage.REVIEW or trials.keeps(loop.state, name):
-        outcome = verify.run(workspace, loop, name, line, files)
+        outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
         return _compared(workspace, loop, name, line, outcome), None
     seen = {path: digest.of(workspace.project, path) for path in files}
     known = _same(loop.state, name, line, seen)
@@ -119,7 +120,7 @@ def run(
     trial = tried.word, tried.why, tried.without
     apart = tried.with_work
     if apart is None or not apart["passed"]:  # then the real tree decides
-        return verify.run(workspace, loop, name, line, files), trial
+        return verify.run(workspace, loop, name, line, files, None, earlier, again), trial
     head = digest.head(workspace.project, workspace.environment)
     outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
     return outcome, trial

@@ -13,7 +13,7 @@ from ..core.steps.waves import started
 from ..render import quoted
 from ..store.loop import Loop
 from .reply import weighed
-from .workspace import Result, Workspace
+from .workspace import Result, Workspace, data_of
 
 #: Decisions and anti-patterns that a task shows at the most, the oldest first.
 MOST_REASONS = 12
@@ -79,7 +79,12 @@ def start(workspace: Workspace, task_id: str) -> Result:
     loop = workspace.own_loop()
     changes = workspace.change(loop, started, task_id)
     task = work.find(loop.state, task_id)
-    return Result(loop, f"{task.id} {'started' if changes else 'runs already'} in wave {task.wave}")
+    lines = [f"{task.id} {'started' if changes else 'runs already'} in wave {task.wave}"]
+    if data_of(changes, "wave_opened") is not None:
+        from . import checkpoint
+
+        lines.append(checkpoint.make(workspace, loop))
+    return Result(loop, "\n".join(filter(None, lines)))
 
 
 def fail(workspace: Workspace, task_id: str, error: str, suggest: str | None) -> Result:

@@ -12,10 +12,11 @@ from ..core.journal import task as tasks
 from ..core.journal.errors import NotYet, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
+from ..core.journal.task import Evidence
 from ..core.plan import outline, work
 from ..core.steps import attempts, policies
 from ..engine import process
-from ..store import place
+from ..store import digest, place
 from ..store.loop import Loop
 from .workspace import Result, Workspace, data_of
 
@@ -54,16 +55,35 @@ def _allowed(workspace: Workspace, loop: Loop, name: str) -> list[str]:
 
 
 def run(
-    workspace: Workspace, loop: Loop, name: str, line: str, files: list, tree: str | None = None
+    workspace: Workspace,
+    loop: Loop,
+    name: str,
+    line: str,
+    files: list,
+    tree: str | None = None,
+    earlier: Evidence | None = None,
+    again: bool = False,
 ) -> dict:
-    """Run a check in the project or another tree; its outcome, with how that is told as `shown`."""
+    """Run a check in the project or another tree; its outcome, with how that is told as `shown`.
+
+    earlier: what came of it before; a check that writes its own files each time is taken at its
+    word, as a doubt · again: run it once more where it fails, since it may be flaky.
+    """
     environment = environment_of(workspace)
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
     seconds = settings.of(loop.state, "verify_seconds")
-    outcome = process.verify(base, folder, loop.folder, name, line, files, seconds, environment)
-    elsewhere = ""
-    if folder not in (workspace.folder, workspace.project):
+    given = (base, folder, loop.folder, name, line, files, seconds, environment)
+    outcome = process.verify(*given)
+    if again and not outcome["passed"] and outcome["exit"] != 124 and command.is_startable(outcome):
+        first, outcome = outcome, process.verify(*given)
+        if outcome["passed"] and outcome["files"] == first["files"]:
+            why = f"flaky: failed ({first['log']}), then passed with nothing changed"
+            outcome.update(told=command.FLAKY, note=why)
+    _seen(outcome, earlier)
+    outcome["folder"] = os.path.relpath(folder, base) if folder != base else ""
+    elsewhere = f" (run in {outcome['folder']})" if outcome["folder"] else ""
+    if not elsewhere and folder not in (workspace.folder, workspace.project):
         elsewhere = f" (run in {os.path.relpath(folder, workspace.folder)})"
     return {**outcome, "shown": shown(loop, outcome, elsewhere)}
 
@@ -81,6 +101,26 @@ def shown(loop: Loop, outcome: dict, elsewhere: str = "") -> str:
     note = f" ({outcome['note']})" if outcome["note"] else ""
     how = f"exit {outcome['exit']} in {outcome['seconds']:.1f} s{note}{elsewhere}"
     return f"{how}, {evidence(loop, outcome)}"
+
+
+def _vouch(loop: Loop, name: str, line: str, outcome: dict) -> None:
+    """Note outside the project that this was run; without that it is not believed."""
+    if outcome.get("digest"):
+        digest.vouch_evidence(loop.state.session.token, name, line, outcome)
+
+
+def _seen(outcome: dict, earlier: Evidence | None) -> None:
+    """Say in words what tells a check apart."""
+    if outcome["told"] == command.CHANGES:
+        names = work.named_paths(outcome["changed"])
+        outcome["note"] = f"it changes what it vouches for: {names}"
+        if earlier is not None and earlier.told == command.CHANGES:
+            outcome["files"] = outcome["after"]
+    elif outcome["told"] == command.ASKS:
+        why = "it asks and nobody answers: a check has no terminal"
+        outcome["note"] = "; ".join(filter(None, [outcome["note"], why]))
+    elif outcome["told"] == command.NOT_STARTABLE and not outcome["note"]:
+        outcome["note"] = "not started: a program is missing"
 
 
 def evidence(loop: Loop, outcome: dict) -> str:
@@ -122,7 +162,10 @@ def _looked(
         from . import worktree
 
         tree = worktree.place_of(workspace, loop, row)
-    outcome = run(workspace, loop, task.id, task.verify, list(task.files), tree)
+    again = task.coded is not None or task.status == tasks.COMPLETED
+    files, earlier = list(task.files), task.evidence
+    outcome = run(workspace, loop, task.id, task.verify, files, tree, earlier, again)
+    _vouch(loop, task.id, task.verify, outcome)
     if row:
         outcome["worktree"] = row.path
 
@@ -173,6 +216,8 @@ def _passed(
 def _not_passed(
     workspace: Workspace, loop: Loop, task: tasks.Task, changes: list[Change], outcome: dict
 ) -> Result:
+    if not command.is_startable(outcome):
+        return _not_started(loop, task.id, task.verify, outcome, _row(outcome, task=task.id))
     text, row = _failure(workspace, loop, task, outcome), _row(outcome, task=task.id)
     failed = data_of(changes, "task_failed")
     if failed is not None:
@@ -184,6 +229,18 @@ def _not_passed(
     left = settings.of(loop.state, "max_fix_cycles") - task.fix_cycles + 1
     text += f"\nfix it and verify again ({left} more before the attempt counts as failed)"
     return Result(loop, text, row, [f"loopkit verify {task.id} -- {task.verify}"], 1)
+
+
+def _not_started(loop: Loop, name: str, line: str, outcome: dict, row: dict) -> Result:
+    """Nothing was checked, so nothing has failed."""
+    way_out = f'make it start, or give another: loopkit task set {name} --verify "<command>"'
+    if not name.startswith("T-"):
+        way_out = "make it start, then: loopkit resume"
+    what = f"{name} was not checked, its check cannot start: {outcome['shown']}"
+    text = f"{what}{_end(outcome['output'])}\nno attempt is counted; {way_out}"
+    state = loop.state
+    at_work = name in state.tasks and state.tasks[name].status == tasks.IN_PROGRESS
+    return Result(loop, text, row, [f"loopkit verify {name} -- {line}"] if at_work else None, 1)
 
 
 def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) -> str:
@@ -237,6 +294,11 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     files = sorted(named.union(loop.state.changes.first))
     outcome, trial = proof.run(workspace, loop, name, line, files)
     outcome["files"] = _vouched(workspace, outcome["files"], named)
+    if outcome.get("told") == command.CHANGES and not named.intersection(
+        outcome.get("changed", ())
+    ):
+        outcome.update(told="", note="")  # what it writes no task names
+    _vouch(loop, name, line, outcome)
 
     def decide(state: LoopState) -> list[Change]:
         seen = gate.criterion_verified(state, name, outcome)
@@ -249,6 +311,8 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
         how = "kept" if loop.state.criteria[name].must_not else "shown"
         text = f"{name} {how}: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))
+    if not command.is_startable(outcome):
+        return _not_started(loop, name, line, outcome, row)
     must_not = loop.state.criteria[name].must_not
     how = "broken, the loop is paused" if must_not else "not shown"
     return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
@@ -256,8 +320,6 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
 
 def _vouched(workspace: Workspace, files: dict[str, str], named: set[str]) -> dict[str, str]:
     """The files that evidence vouches for: not what the check itself writes and no task names."""
-    from ..store import digest
-
     return {
         path: seen
         for path, seen in files.items()

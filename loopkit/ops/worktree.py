@@ -5,6 +5,7 @@ import os
 import time
 from collections import namedtuple
 
+from ..core.evidence import command
 from ..core.health.checkpoints import spared
 from ..core.journal import clock, prose, stage
 from ..core.journal.errors import LoopError, Refused
@@ -72,6 +73,7 @@ def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
         for task in tasks:
             tree = made[0].tree if made else ""
             made.append(engine.make(project, loop.folder, task, begin, tree, environment))
+            _check_program(workspace, loop, task, made[-1].path)
     except LoopError:
         for row in made:
             path = os.path.join(loop.folder, row.path)
@@ -86,6 +88,21 @@ def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
     if begin.left_out:
         changes[0][1]["left_out"] = list(begin.left_out)
     return changes
+
+
+def _check_program(workspace: Workspace, loop: Loop, task: str, path: str) -> None:
+    """Raises Refused where the program of a task's check lies in the project, not in its
+    worktree."""
+    line = loop.state.tasks[task].verify
+    program = command.unwrapped(command.split(line))[0] if line else ""
+    if "/" not in program or os.path.isabs(program):
+        return
+    tree = place_of(workspace, loop, Row(task, path, "", "", "", False, False, False))
+    folders = [workspace.work_folder(loop.state, base) for base in (workspace.project, tree)]
+    known, there = (os.path.exists(os.path.join(folder, program)) for folder in folders)
+    if known and not there:
+        what = f"the check of {task} cannot start in a worktree: git ignores {program}"
+        raise Refused(what, "loopkit wave next, without --worktrees; or give it another check")
 
 
 def note(workspace: Workspace, loop: Loop, changes: list[Change]) -> str:

@@ -239,7 +239,7 @@ def loop_state(state: LoopState) -> str:
     if number:
         from ..core.health import monitor
 
-        failures = monitor.failures(history.window)
+        failures = monitor.failures(history.batches)
         streak, signature = monitor.same_error(history.window)
         rows = [_batch_row(at, batch) for at, batch in enumerate(history.batches, 1)][-SHOWN:]
     tried = [f"{row.play} after batch {row.wave} ({row.status})" for row in history.recoveries]

@@ -127,7 +127,7 @@ def _kept(state: LoopState, number: int) -> tuple[str, str]:
         return f"superseded by {newer:03d}", ""
     against = [row for row in state.findings.values() if number in row.contradicts]
     if not against:
-        return "yes", ""
+        return ("no finding against it" if state.thorough else "nobody has looked"), ""
     places = ", ".join(finding.place or finding.id for finding in against[:6])
     left = _ids(finding for finding in against if _stands(state, finding))
     waived = _ids(row for row in against if (row.resolution or {}).get("how") == "waive")

@@ -96,6 +96,39 @@ def _size(full: str) -> int:
     return state.st_size if stat.S_ISREG(state.st_mode) else 0
 
 
+# -- what was recorded of checks: one line for each, outside the project
+
+
+def _vouched_path(token: str) -> str:
+    return os.path.join(os.path.dirname(trust.folder()), "evidence", token)
+
+
+def of_evidence(name: str, command: str, exit_code: int, log: str, content: str) -> str:
+    """The digest of what is recorded of a check: whose, command, exit code, log and its digest."""
+    row = "\0".join((name, command, str(exit_code), log, content))
+    return hashlib.sha256(row.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def vouch_evidence(token: str, name: str, command: str, outcome: dict) -> None:
+    """Note that loopkit itself has run a check. Without that its evidence is not believed, so a
+    failure is none: the check is run again."""
+    line = of_evidence(name, command, outcome["exit"], outcome["log"], outcome["digest"])
+    if trust.is_token(token):
+        path = _vouched_path(token)
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            atomic.append(path, line.encode() + b"\n", sync=False, bits=0o600)
+
+
+def vouched_evidence(token: str) -> frozenset[str]:
+    """The digests of what loopkit has recorded of a loop's checks."""
+    try:
+        raw = atomic.read(_vouched_path(token), journal.LARGEST) if trust.is_token(token) else b""
+    except OSError:
+        return frozenset()
+    return frozenset(raw.decode("ascii", "replace").split())
+
+
 # -- seals of journals: how far commands have seen one, and its digest up to there, so that a line
 # which is changed or removed later is noticed: `<offset> <digest>`. A digest is that of the one
 # before and the next line, so a command reads only what is new; lines of hooks, which write without
@@ -155,3 +188,4 @@ def forget_seal(token: str) -> None:
     """Forget the seal of a loop that is deleted."""
     if trust.is_token(token):
         atomic.remove(_seal_path(token))
+        atomic.remove(_vouched_path(token))

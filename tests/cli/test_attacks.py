@@ -49,7 +49,7 @@ def test_evidence_files_that_are_gone_are_asked_for_again(project: Project) -> N
     project.refused(1, "complete", says="evidence file is gone")
     assert project.lk("gate").steps[0].startswith("loopkit verify T-001")
     assert project.verify("T-001").exit == 0
-    assert "C1 has lost its evidence file" in project.lk("gate").out
+    assert "C1 counts for nothing: its evidence file is gone" in project.lk("gate").out
 
 
 def test_a_file_outside_the_project_is_no_file_of_a_task(project: Project) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.core.steps import due
 from loopkit.engine import checkpoints, restoring
 from loopkit.engine.git import Late
 from loopkit.store.loop import Loop
@@ -257,6 +258,29 @@ def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     )
     two.ok("rollback", "--undo")  # there and back again
     assert names(two) == []
+
+
+def test_execution_that_task_start_begins_has_a_start_too(project: Project) -> None:
+    project.planned(task("one", "test -f one.txt"))
+    assert "checkpoint 1 (start)" in project.ok("task", "start", "T-001").out
+    assert [row["label"] for row in project.of("checkpoint_made")] == ["start"]
+
+
+def test_what_an_undo_brings_back_is_completed_by_its_check_alone(two: Project) -> None:
+    two.ok("rollback", "1")
+    assert [row["status"] for row in two.tasks.values()] == ["pending"] * 3
+    assert two.lk("task", "list").out.index("T-001") < two.lk("task", "list").out.index("T-003")
+    done = two.ok("rollback", "--undo")
+    state = Loop(str(two.root), two.name).state
+    assert list(state.open) == ["T-001", "T-002", "T-003"], "in the order of the plan"
+    assert [step.subject for step in due.due(state)] == ["T-001", "T-002"], done
+    assert two.verify("T-001").exit == 0
+    (two.folder / "two.txt").unlink()
+    assert two.verify("T-002").exit == 1
+    assert [row["status"] for row in two.tasks.values()] == ["completed", "pending", "pending"]
+    assert not two.of("task_failed") and len(two.of("wave_opened")) == 2
+    after = due.due(Loop(str(two.root), two.name).state)
+    assert [step.kind for step in after] == ["open_wave"], "this one is built anew"
 
 
 def test_the_same_rollback_once_more_leaves_the_undo_what_it_was(two: Project) -> None:

@@ -73,11 +73,27 @@ def test_of_a_very_long_output_head_and_end_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "MOST_OUTPUT", 2000)
+    monkeypatch.setattr(process, "_BEFORE", 100)
     row = run(folder, "sh -c 'echo first; yes middle | head -c 9000; echo last'")
     text = (folder / row["log"]).read_text()
     assert len(text) < 2200 and "first\n" in text and "last\n" in text and "bytes left out" in text
     assert row["output"].endswith(text[-100:])
     assert os.listdir(folder / "evidence") == ["T-001-1.log"]
+
+
+def test_a_key_that_begins_in_what_is_left_out_stays_hidden(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "MOST_OUTPUT", 2000)
+    monkeypatch.setattr(process, "_BEFORE", 500)
+    begin, end = (f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    (folder.parent / "out.txt").write_text(
+        "first\n" + "middle\n" * 900 + f"{begin}\n" + "QUJD\n" * 230 + f"{end}\n"
+        + "token=geheim12\n" + "late\n" * 50
+    )  # fmt: skip
+    text = (folder / run(folder, "cat out.txt")["log"]).read_text()
+    assert "bytes left out" in text and "late\n" in text and "token=***" in text
+    assert "QUJD" not in text and len(text) < 2200
 
 
 def test_output_that_is_no_text(folder: Path) -> None:

@@ -222,16 +222,17 @@ def adherence(book: Book) -> list[tuple[str, str]]:
 
 def test_the_adherence_table() -> None:
     book = decided(Book().worked(), 6)
+    assert adherence(book)[0] == ("nobody has looked", "–")
     book.do(decisions.recorded, {**DECISION, "supersedes": 5, "files": ["app/x.py"]})
     book.review([finding(contradicts=[2]), finding(contradicts=[3], issue="other", place="a.py:1")])
     assert adherence(book) == [
-        ("yes", "–"),
+        ("no finding against it", "–"),
         ("no (F-001)", "export.py:3"),
         ("no (F-002)", "a.py:1"),
-        ("yes", "–"),
+        ("no finding against it", "–"),
         ("superseded by 007", "–"),
-        ("yes", "–"),
-        ("yes", "app/x.py"),
+        ("no finding against it", "–"),
+        ("no finding against it", "app/x.py"),
     ]
     book.do(review.resolved, "F-002", "waive", "known", "")
     book.wave()
@@ -242,8 +243,8 @@ def test_the_adherence_table() -> None:
     ]
     text = report.render(book.state)
     assert (
-        "| decision | kept | where |\n|---|---|---|\n| 001 Decision of matter 0 | yes | – |\n"
-        in text
+        "| decision | kept | where |\n|---|---|---|\n"
+        "| 001 Decision of matter 0 | no finding against it | – |\n" in text
     )
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 
 from ..journal.errors import UsageFault
+from ..journal.task import NOT_STARTABLE
 
 _OPERATORS = "|&;<>`\n"
 #: Programs that end well whatever the work is like: as a check they show nothing.
@@ -164,6 +165,41 @@ SECONDS = {QUICK: 5, STANDARD: 30, THOROUGH: 120}
 STANDARD_FAILURES = 3
 #: What the journal keeps of a check that ran.
 OUTCOME = ("passed", "exit", "log", "seconds", "head", "files")
+#: What it keeps as well where there is something to say.
+_SEEN = ("told", "digest", "folder")
+
+# -- checks told apart: the one word that is kept with what came of a check
+
+#: It has neither passed nor failed (NOT_STARTABLE) · it writes what it vouches for · it failed,
+#: then passed with nothing changed · it wants a terminal · what it started has outlived it.
+CHANGES, FLAKY, ASKS, LEFT = "changes its files", "flaky", "asks", "left processes"
+TOLD = (NOT_STARTABLE, CHANGES, FLAKY, ASKS, LEFT)
+#: What a program prints that finds nobody to answer it.
+_ASKING = re.compile(
+    r"(?i)EOFError: EOF when reading|not a (?:tty|terminal)\b|/dev/tty|inappropriate ioctl"
+    r"|(?:no|requires an?|needs an?|must be run in an?) (?:interactive )?terminal\b"
+)
+
+
+def kept(outcome: dict) -> dict:
+    """What the journal keeps of a check that ran."""
+    row = {key: outcome[key] for key in OUTCOME}
+    return row | {key: outcome[key] for key in _SEEN if outcome.get(key)}
+
+
+def is_startable(outcome: dict) -> bool:
+    """Whether a check has run at all."""
+    return bool(outcome.get("told") != NOT_STARTABLE)
+
+
+def tell(code: int, left: list, output: str) -> str:
+    """The word on a check that ran. left: processes that it has left behind; output: the end of
+    what it printed."""
+    if code in (126, 127):
+        return NOT_STARTABLE
+    if code not in (0, 124) and _ASKING.search(output):
+        return ASKS
+    return LEFT if left else ""
 
 
 def due_tier(failures: int) -> str:

@@ -14,7 +14,7 @@ _QUOTED = (
     r"""\\"(?!\*{3})(?:[^"\\\r\n]|\\[^"\r\n]){4,}|"(?!\*{3})(?:[^"\\\r\n]|\\.){4,}"""
     r"""|'(?!\*{3})[^'\s][^'\r\n]{3,}"""
 )
-_PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_PRIVATE = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 #: A line within a private key, whatever shows it.
 _KEY_LINE = re.compile(
     rb"""[\s>|+#*"'-]{0,40}(?:(?:[\w./-]{1,200}:){0,2}\s{0,8}[A-Za-z0-9+/=]{0,130}|(?:Proc-Type|DEK-Info|Comment|Version):.*)"""
@@ -33,15 +33,23 @@ class Masks:
         kind = "|".join(table["kinds"])
         words = rf"(?!(?:{'|'.join(table['words'])})\b)"
         bare = words + r"""(?!\*)[^\s,;'"&<>\x1b]{4,}"""
+        self.marks = _marks(table)
+        named = "|".join((kind, *table["names"]))
+        #: A name in YAML whose value is the lines below that are further in.
+        block = rf"(?i)^([ \t]*)(?:- )?[\w.-]*(?:{kind})[\"']?:[ \t]+[|>][-+0-9]{{0,2}}[ \t]*\r?\n"
+        self.block = re.compile(block.encode())
         self._forms = re.compile("|".join(row["pattern"] for row in table["form"]))
         #: A name that says so, and its value.
         self._named = re.compile(
-            rf"""(?i)((?:{_NAME}(?:{kind}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}"""
+            rf"""(?i)((?:{_NAME}(?:{named}){_COLOUR}\\?["']?{_COLOUR}[ \t]{{0,20}}"""
             r"""(?:=>|:=|[=:](?!=))"""
             rf"""{_COLOUR}[ \t]{{0,20}}{_COLOUR}"""
             rf"""|{_NAME}(?:{kind})>(?=[^<]{{4,500}}</)"""
             r"""|--(?:password|token|secret|api-key)\s{1,20}|(?<![\w-])(?:-u|--user)\s{1,20}[^\s:]{1,100}:(?![0-9]+(?![^\s]))"""
             r"""|\bauthorization\\?["']?:\s{0,20}\\?["']?(?:basic|bearer|token|digest|negotiate|apikey)\s{1,20}"""
+            r"""|\bauthorization\\?["']?[:=]\s{0,20}(?=\\?["']?[^\s"']{0,500}[0-9])"""
+            r"""|\blogin\s{1,20}[^\s]{1,200}\s{1,20}password\s{1,20}"""
+            r"""|(?m:^)[ \t]{0,20}password[ \t]{1,20}(?=[^\s]{1,500}[ \t]{0,20}(?m:$))"""
             r"""|\bbearer\s{1,20}(?=[\w.~+/-]*[0-9.])|[?&](?:x-amz-)?(?:sig|signature|key|auth)=))"""
             rf"""({_QUOTED}|["']?{bare})"""
         )
@@ -108,8 +116,36 @@ def _forms_of(secret: str) -> set:
     return {*found, *(code.rstrip(b"=") for code in coded)}
 
 
+#: What may stand between a name and its value; without it the name is a word.
+_BETWEEN = rb"""[a-z_-]{0,12}(?:\x1b\[[0-9;]{0,16}m|[\\"' \t]){0,24}[=:>]"""
+
+
+def _marks(table: dict) -> list:
+    """(bytes in lower case, what has to be there as well or None) of what a line to be looked at
+    has in it."""
+    found = []
+    for mark in table["marks"]:
+        word = re.escape(mark).encode()
+        near = rb"(?:(?<=--)|(?<=--api-))%b|%b" % (word, word + _BETWEEN)
+        found.append((mark.encode(), re.compile(near)))
+    alone = list(table["near"].items())
+    for row in table["form"]:
+        for mark in row["marks"]:
+            begins = r"(?<![a-z0-9_])" if mark[0].isalnum() else ""
+            alone.append((mark, row.get("near") or begins + re.escape(mark)))
+    return found + [(mark.encode(), re.compile(near.encode())) for mark, near in alone]
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """Where the line ends that `at` stands in, its break included."""
+    end = data.find(b"\n", at) + 1 or len(data)
+    early = data.find(b"\r", at, end)
+    return end if early < 0 or data[early + 1 : early + 2] == b"\n" else early + 1
+
+
 class Stream:
-    """Masks output line by line; the lines of a private key vanish.
+    """Masks output line by line; the lines of a private key vanish, those of a secret text are
+    masked.
 
     secrets: texts that are left out wherever they stand (`Masks.values`).
     """
@@ -119,6 +155,7 @@ class Stream:
         self._secrets = sorted(set().union(*map(_forms_of, secrets)), key=len, reverse=True)
         self._rest = b""
         self._key = False
+        self._inside: int | None = None  # how far in the name of a text of several lines stands
 
     def feed(self, piece: bytes) -> bytes:
         """What may be written of the bytes so far; the last unfinished line waits for its end."""
@@ -127,7 +164,40 @@ class Stream:
         if len(data) - end > LONGEST_LINE:
             end = self._cut(data)
         self._rest = data[end:]
-        return b"".join(map(self._line, data[:end].splitlines(keepends=True)))
+        return self._lines(data[:end])
+
+    def _lines(self, data: bytes) -> bytes:
+        """Look at the lines that have a mark, and at those within what has begun."""
+        shown: list[bytes] = []
+        at = 0
+        for start in [*self._marked(data), len(data)]:
+            while at < start and (self._key or self._inside is not None):
+                at = self._take(data, at, shown)
+            shown.append(data[at:start])
+            at = self._take(data, start, shown)
+        return b"".join(shown)
+
+    def _take(self, data: bytes, at: int, shown: list) -> int:
+        """Mask the line at `at`; where the next one begins."""
+        end = _line_end(data, at)
+        if at < end:
+            shown.append(self._line(data[at:end]))
+        return end
+
+    def _marked(self, data: bytes) -> list:
+        """Where the lines begin that may have to be masked, in order."""
+        lower, starts = data.lower(), set()
+        sought = [(secret, None, data) for secret in self._secrets]
+        for mark, near, text in [(*row, lower) for row in self._masks.marks] + sought:
+            at = text.find(mark)
+            while at >= 0:
+                if near is not None and not near.match(text, at):
+                    at = text.find(mark, at + 1)
+                    continue
+                start = data.rfind(b"\n", 0, at) + 1
+                starts.add(max(start, data.rfind(b"\r", start, at) + 1))
+                at = text.find(mark, _line_end(data, at))
+        return sorted(starts)
 
     def _cut(self, data: bytes) -> int:
         """Where a line that is too long can be cut in two without cutting what is to be masked."""
@@ -141,7 +211,7 @@ class Stream:
     def end(self) -> bytes:
         """The rest."""
         rest, self._rest = self._rest, b""
-        return self._line(rest)
+        return self._lines(rest)
 
     def _without(self, line: bytes) -> bytes:
         for secret in self._secrets:
@@ -150,6 +220,15 @@ class Stream:
         return text.encode("utf-8", "surrogateescape")
 
     def _line(self, line: bytes) -> bytes:
+        if self._inside is not None:
+            text = line.strip()
+            indent = len(line) - len(line.lstrip(b" \t"))
+            if not text or indent > self._inside:
+                return line.replace(text, MASK.encode()) if text else line
+            self._inside = None
+        if opened := self._masks.block.match(line):
+            self._inside = len(opened[1])
+            return line
         marks = _PRIVATE.findall(line)
         if self._key and not marks and not _KEY_LINE.fullmatch(line):
             self._key = False  # only its first line was shown

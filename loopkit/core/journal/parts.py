@@ -197,7 +197,8 @@ class Checkpoints:
 
     checkpoints: in the journal's order · numbers: the same by number · head: number of the newest
     one on the line · begun: the BEFORE one of a rollback that has not come to its end · saved: the
-    BEFORE one of the newest rollback · completed: {task id: journal line of its completion}.
+    BEFORE one of the newest rollback · completed: {task id: journal line of its completion} ·
+    reopened: tasks that the newest rollback opened again.
     """
 
     def __init__(self) -> None:
@@ -207,6 +208,7 @@ class Checkpoints:
         self.begun: int | None = None
         self.saved: int | None = None
         self.completed: dict[str, int] = {}
+        self.reopened: tuple = ()
 
 
 PROGRESSING, STALLED, BLOCKED, REGRESSING, FLIP_FLOPPING = (

@@ -52,10 +52,9 @@ def slug(text: str) -> str:
     words = [word for word in re.findall(r"[a-z0-9]+", plain) if word not in _STOP]
     result = ""
     for word in words[:MOST_WORDS]:
-        longer = f"{result}-{word}" if result else word[:LONGEST]
-        if len(longer) > LONGEST:
-            break
-        result = longer
+        longer = f"{result}-{word}" if result else word
+        if len(longer) <= LONGEST:  # a long word is left out, never cut
+            result = longer
     return result or "task"
 
 

@@ -231,8 +231,15 @@ class LoopState:
                 self.open.pop(task.id, None)
                 self.last_completion = self.lines
             else:
-                self.open[task.id] = None
+                self._open_again(task.id)
             self._release(task.id, -1 if now else 1)
+
+    def _open_again(self, task_id: str) -> None:
+        """At its place in the plan's order."""
+        last = next(reversed(self.open), task_id)
+        self.open[task_id] = None
+        if tasks.number(last) > tasks.number(task_id):
+            self.open = {name: None for name in self.tasks if name in self.open}
 
     def change(self, task_id: str, **changes: object) -> None:
         """Other values for fields of a task, if there is one of this id."""

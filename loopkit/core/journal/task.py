@@ -22,6 +22,8 @@ COMPLEXITIES = ("simple", "medium", "complex")
 BLOCK_KINDS = ("dependency", "external", "permission", "information", "fundamental")
 SPLIT = "split"
 LONGEST_ID = 12
+#: Of a check that has neither passed nor failed; the other words are evidence/command's.
+NOT_STARTABLE = "not startable"
 #: The approach of an attempt that followed nothing but the task's own words.
 AS_DESCRIBED = "as described"
 #: (from, to) pairs that the rules know; everything else is refused (rule: task states).
@@ -58,10 +60,14 @@ class Evidence(Record):
     line: int = 0
     tier: str = ""  # of core/evidence/command; "" in journals older than that
     said: str = ""  # how it compares with how it stood before the work
+    told: str = ""  # how it is told apart, of core/evidence/command
+    digest: str = ""  # of the log; "" in journals older than that
+    folder: str = ""  # where it ran, relative to the project
+    command: str = ""
 
 
 class Check(Fields):
-    """A check that ran. tier: of evidence/command, none in journals older than tiers."""
+    """A check that ran. tier, told: of evidence/command, none in journals older than they are."""
 
     passed: Flag = False
     exit: Whole = 1
@@ -71,6 +77,10 @@ class Check(Fields):
     files: dict[str, Text] = {}
     tier: Text | None = None
     said: Text = ""
+    told: Text = ""
+    digest: Text = ""
+    folder: Text = ""
+    command: Text = ""
 
     def evidence(self, at: str, line: int) -> Evidence:
         """The same as a record of the state."""
@@ -117,6 +127,7 @@ class Task(Record):
     interrupted: bool = (
         False  # its attempt was cut short by a pause, a crash or a take-over; it is not counted
     )
+    back: bool = False  # a rollback took its work away and was undone: its check alone completes it
     reopened: tuple = ()  # of one that was done and is open again: (why, what fails since)
     handed_at: str = ""  # when it was given to an agent, as a stamp of the journal
     # under a supervisor (core/plan/events.py); the newest reply of each role within the

@@ -206,6 +206,7 @@ class RolledBack(EventType):
         known.saved = known.saved if self.saved is None else self.saved
         if state.session.status not in verdict.FINAL:
             self._take_back(state, target.line)
+            self._bring_back(state)
 
     def _recover(self, state: LoopState) -> None:
         history = state.history
@@ -214,6 +215,16 @@ class RolledBack(EventType):
             counted = history.standing in (parts.FLIP_FLOPPING, parts.REGRESSING)
             history.recovered(parts.ROLLBACK, counted)
             history.broken.clear()
+
+    def _bring_back(self, state: LoopState) -> None:
+        """What the undone rollback had opened is done again as soon as its check says so."""
+        known = state.checkpoints
+        back = known.reopened if self.undo else ()
+        for task in list(state.tasks.values()):
+            is_back = task.id in back and task.status == tasks.PENDING
+            if task.back != is_back:
+                state.put(task._replace(back=is_back))
+        known.reopened = () if self.undo else tuple(self.reopened)
 
     def _take_back(self, state: LoopState, line: int) -> None:
         """Nothing counts that was seen on a tree which is gone: after this line."""

@@ -149,6 +149,7 @@ class TaskStarted(OfTask, EventType):
             fix_cycles=0,
             action=None,
             interrupted=False,
+            back=False,
         )
         wave = state.wave
         if wave is not None and self.id in state.tasks and self.id not in wave.tasks:
@@ -171,28 +172,28 @@ class TaskVerified(Check, OfTask, EventType):
     run: Count | None = None
     signature: Text = ""
     worktree: Text | None = None
-    also = {"Text": "command"}
 
     def fold(self, state: LoopState) -> None:
         task = self.task_in(state)
         if task is None:
             return
         state.evidence_count += 1
-        failed = not self.passed
+        failed = not self.passed and self.told != tasks.NOT_STARTABLE
         state.put(
             task._replace(
                 evidence=task.evidence if self.worktree else self.evidence(self.at, state.lines),
                 runs=task.runs + 1 if self.run is None else self.run,
                 fix_cycles=task.fix_cycles + failed,
-                failing=task.failing + 1 if failed else 0,
+                failing=0 if self.passed else task.failing + failed,
                 stale=False,
+                back=task.back and not failed,
             )
         )
 
 
 class TaskCompleted(OfTask, EventType):
     def fold(self, state: LoopState) -> None:
-        state.change(self.id, status=tasks.COMPLETED, block_kind=None, block_text="")
+        state.change(self.id, status=tasks.COMPLETED, block_kind=None, block_text="", back=False)
 
 
 class TaskFailed(OfTask, EventType):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from ..evidence import changes, command, proofs, trials
 from ..journal import stage, verdict
@@ -39,6 +40,13 @@ POINTS = {
 REVERSALS = {"2A": "undone in under a minute", "2B": "in under five", "1": "in hours or more"}
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
+#: What a check that is told apart so is worth, though it has passed.
+DOUBTFUL = {
+    command.FLAKY: "its check is flaky: it failed, then passed with nothing changed",
+    command.CHANGES: "its check changes the files that it vouches for",
+}
+#: Every piece of evidence is what was recorded.
+NOTHING_LOST: Mapping[str, str] = MappingProxyType({})
 SHIP, MONITOR, RESEARCH = verdict.SHIP, verdict.MONITOR, verdict.RESEARCH
 
 
@@ -64,10 +72,13 @@ def check_criterion(state: LoopState, name: str, given: list) -> str:
 def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
     """What follows a criterion's check; a mustNot that is broken pauses the loop at once."""
     stage.running(state)  # the state may have moved while the check ran
-    data = {key: outcome[key] for key in command.OUTCOME}
-    data |= {"said": outcome["said"]} if outcome.get("said") else {}
-    changes: list = [("criterion_verified", {"id": name, "tier": command.THOROUGH, **data})]
     row = state.criteria[name]
+    data = {"id": name, "tier": command.THOROUGH, "command": row.command, **command.kept(outcome)}
+    data |= {"said": outcome["said"]} if outcome.get("said") else {}
+    changes: list = [("criterion_verified", data)]
+    if not command.is_startable(outcome):
+        reason = f"the check of {name} cannot start: {outcome['note'] or row.command}"
+        return [*changes, ("paused", {"verdict": verdict.WAITING, "reason": reason})]
     if row.must_not and not outcome["passed"]:
         reason = f"{name} is broken: {row.text} ({row.command} exits {outcome['exit']})"
         changes.append(("paused", {"verdict": verdict.BREACHED, "reason": reason}))
@@ -75,21 +86,24 @@ def criterion_verified(state: LoopState, name: str, outcome: dict) -> list:
 
 
 def open_points(
-    state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+    state: LoopState, digest: Callable[[str], str], lost: Mapping[str, str] = NOTHING_LOST
 ) -> list[tuple[str, str | None]]:
     """(what is missing, command) of everything the gate still waits for, in the order in which to
     do it; None where the loop's own next step is meant.
 
-    digest: a file's present digest, by its path · lost: ids of tasks and criteria whose evidence
-    file is gone.
+    digest: a file's present digest, by its path · lost: why the evidence of a task or criterion
+    is not what was recorded, by its id.
     """
     rows: list[tuple[str, str | None]] = [
         (f"{name} is {state.tasks[name].status}", "loopkit wave next")
         for name in list(state.open)[:1]
     ]
-    gone = [task for task in state.tasks.values() if task.id in lost]
+    rows += [
+        (f"{task.id}: {lost[task.id]}", f"loopkit verify {task.id} -- {task.verify}")
+        for task in state.tasks.values()
+        if task.id in lost
+    ]
     for what, unproven in (
-        (": its evidence file is gone", gone),
         (" has no passing evidence", work.unproven(state)),
         (": its files changed after its evidence", work.stale(state, digest)),
     ):
@@ -109,7 +123,7 @@ def open_points(
 
 
 def _check_points(
-    state: LoopState, head: str, digest: Callable[[str], str], lost: frozenset[str]
+    state: LoopState, head: str, digest: Callable[[str], str], lost: Mapping[str, str]
 ) -> None:
     """Raises Refused with the first open point."""
     for what, line in open_points(state, digest, lost):
@@ -119,10 +133,10 @@ def _check_points(
 
 
 def _evidence_fault(
-    state: LoopState, name: str, digest: Callable[[str], str], lost: frozenset[str]
+    state: LoopState, name: str, digest: Callable[[str], str], lost: Mapping[str, str]
 ) -> str | None:
     if name in lost:
-        return "has lost its evidence file"
+        return f"counts for nothing: {lost[name]}"
     evidence = state.criterion_evidence.get(name)
     if evidence is None:
         return "has not been verified"
@@ -132,6 +146,23 @@ def _evidence_fault(
         return "was verified before a task's files changed"
     later = changes.unvouched(state, evidence.line)
     return f"was verified before {later[0]} changed" if later else None
+
+
+def evidence_doubts(state: LoopState) -> list[str]:
+    """What of the evidence that stands is worth less than it looks, a line each."""
+    rows = {task.id: task.evidence for task in state.tasks.values()}
+    rows = {**rows, **{name: state.criterion_evidence.get(name) for name in state.criteria}}
+    doubts = []
+    for name, evidence in rows.items():
+        if evidence is None or not evidence.passed:
+            continue
+        if evidence.told in DOUBTFUL:
+            doubts.append(f"{name}: {DOUBTFUL[evidence.told]}")
+        elif not evidence.digest:
+            doubts.append(
+                f"{name}: its evidence is not sealed, it was recorded by an older version"
+            )
+    return doubts
 
 
 def told(state: LoopState) -> list:
@@ -151,7 +182,10 @@ def _came_true(state: LoopState, name: str) -> bool:
 
 
 def decided(
-    state: LoopState, given: dict, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+    state: LoopState,
+    given: dict,
+    digest: Callable[[str], str],
+    lost: Mapping[str, str] = NOTHING_LOST,
 ) -> list:
     """`gate --file`: all points answered and every criterion seen → passed; a failed one becomes a
     remediation task.
@@ -275,7 +309,9 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or proofs.REVIEWED in types or doubts(state):
+    seen = [*state.criterion_evidence.values(), *(task.evidence for task in state.tasks.values())]
+    doubtful = any(row is not None and row.told in DOUBTFUL for row in seen)
+    if card["reversal"] == "1" or proofs.REVIEWED in types or doubtful or doubts(state):
         return MONITOR
     return SHIP
 
@@ -313,7 +349,7 @@ _BY_HAND = "submitted by hand"
 
 
 def completed(
-    state: LoopState, digest: Callable[[str], str], lost: frozenset[str] = frozenset()
+    state: LoopState, digest: Callable[[str], str], lost: Mapping[str, str] = NOTHING_LOST
 ) -> list:
     """`complete`: everything is looked at once more. Raises Refused naming what is missing."""
     stage.running(state)

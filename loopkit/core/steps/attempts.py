@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..evidence import command
-from ..journal import stage
+from ..journal import stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused
 from ..journal.events import Change
@@ -50,7 +50,7 @@ def check_verify(state: LoopState, task_id: str, given: list[str]) -> Task:
     """The task that a verification is about. Refused unless it runs, with its stored command."""
     stage.running(state)
     task = work.find(state, task_id)
-    late = task.id in state.interrupted  # its agent was not gone after all
+    late = task.id in state.interrupted or task.back  # its agent was not gone after all
     if task.status not in (tasks.IN_PROGRESS, tasks.COMPLETED) and not late:
         raise NotYet(f"{task.id} is {task.status}, not in progress")
     if not command.same(task.verify, given):
@@ -70,7 +70,7 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
     """
     row = {"id": task.id, "run": task.runs + 1, "command": task.verify}
     row["tier"] = command.due_tier(task.failing)
-    row.update({key: outcome[key] for key in command.OUTCOME})
+    row.update(command.kept(outcome))
     mark = {}
     if not outcome["passed"]:
         from ..evidence import signature  # its patterns are only paid for where something failed
@@ -78,8 +78,12 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         mark["signature"] = outcome.get("signature") or signature.of(outcome["output"])
     isolated = {"worktree": outcome["worktree"]} if outcome.get("worktree") else {}
     changes: list[Change] = [("task_verified", {**row, **mark, **isolated})]
+    if task.back:  # what was done is there again
+        return changes + (work.completed(state, task) if outcome["passed"] else [])
     if task.id in state.interrupted:
         changes.insert(0, ("task_started", {"id": task.id, "wave": task.wave}))
+    if not command.is_startable(outcome):
+        return changes + unchecked(task, outcome)
     if task.status != tasks.COMPLETED:
         return changes + policies.of(state).on_verified(state, task, outcome)
     if not outcome["passed"]:
@@ -89,6 +93,17 @@ def verified(state: LoopState, task: Task, outcome: dict) -> list[Change]:
         if state.stage == stage.REVIEW:
             changes.append(stage.move(state, stage.EXECUTING))
     return changes
+
+
+def unchecked(task: Task, outcome: dict) -> list[Change]:
+    """What follows a check that cannot start: no attempt has failed, and nobody's work mends it. An
+    agent that is at work is told, a task that is done waits for the person."""
+    why = f"its check cannot start: {outcome['note'] or 'exit ' + str(outcome['exit'])}"
+    if task.status == tasks.COMPLETED:
+        return [("paused", {"verdict": verdict.WAITING, "reason": f"{task.id}: {why}"})]
+    if task.coded is None:
+        return []
+    return [("task_blocked", {"id": task.id, "kind": "external", "text": why})]
 
 
 def failed(state: LoopState, task_id: str, error: str, suggested: str | None) -> list[Change]:

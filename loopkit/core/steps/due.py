@@ -101,6 +101,12 @@ def _wave(state: LoopState, policy: Policy) -> list[Step]:
     return policy.in_wave(state) + again or [policy.closing(state)]
 
 
+def _brought_back(state: LoopState, policy: Policy) -> list[Step]:
+    """Work that the undoing of a rollback has brought back needs its check alone."""
+    opened = [state.tasks[name] for name in state.open]
+    return [step(kinds.CHECK, task.id) for task in opened if task.back and task.verify]
+
+
 def _recovery(state: LoopState, policy: Policy) -> list[Step]:
     play = policy.recovery(state) if state.open else None
     return [of_play(play)] if play else []
@@ -171,13 +177,14 @@ _RULES: tuple[Callable[[LoopState, Policy], list[Step]], ...] = (
     _request,
     lambda state, policy: policy.planning(state) if state.stage == stage.DECOMPOSE else [],
     _wave,
+    _brought_back,
     _recovery,
     _between,
     _tasks,
     _end,
 )
 #: Rules whose steps have others beside them.
-_TOGETHER = (_wave, _between, _tasks)
+_TOGETHER = (_wave, _brought_back, _between, _tasks)
 
 
 # -- steps as runnable lines: every command ends with them, hold and announcement quote the first

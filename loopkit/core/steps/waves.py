@@ -151,6 +151,10 @@ def closed(state: LoopState) -> list[Change]:
             # running: the program died between the check and its completion
             changes += work.completed(state, task) if running else []
             done.append(task.id)
+        elif running and task.evidence and task.evidence.told == tasks.NOT_STARTABLE:
+            why = f"its check cannot start: exit {task.evidence.exit}, see {task.evidence.log}"
+            changes.append(("task_blocked", {"id": task.id, "kind": "external", "text": why}))
+            blocked.append(task.id)
         elif running:
             what = _unproven(task)
             failure = work.failure(state, task, "closed without passing evidence", what)

@@ -90,9 +90,87 @@ def test_what_looks_like_a_credential_is_masked(text: str, kept: str) -> None:
     assert MASKS.masked(kept) == kept, "and only once"
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("SECRET_KEY = 'django-insecure-abc'", "insecure"),
+        ("secret_key: abcdefgh12", "abcdefgh12"),
+        ('secretKey: "abcdefgh12"', "abcdefgh12"),
+        ("Authorization: 0123456789abcdef", "0123456789abcdef"),
+        ("authorization=0123456789abcdef", "0123456789abcdef"),
+        ("pass: geheim12", "geheim12"),
+        ("db.pwd: geheim12", "geheim12"),
+        ("postgres://joe:ge@heim12@host/x", "heim12"),
+        ('"auth": "am9lOmdlaGVpbQ=="', "am9l"),
+        ("client-key-data: LS0tLS1CRUdJTiBSU0E", "LS0tLS1"),
+        ("machine example.org login joe password geheim12", "geheim12"),
+        ("  password geheim12", "geheim12"),
+        ("xapp-1-A0123456789-abcdef", "A0123456789"),
+        ("hvs.CAESIJ0123456789abc", "CAESIJ"),
+        ("GOCSPX-0123456789abcdef", "0123456789abcdef"),
+        ("dapi0123456789abcdef0123456789abcdef", "0123456789abcdef"),
+        ("AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQ", "1QQQQQQ"),
+        ("password: |\n  geheim12\n  geheim34\nafter: it", "geheim34"),
+        ("a:\n  token: >-\n    geheim12\n  b: after", "geheim12"),
+        (
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nlQOYBF\n=AbCd\n"
+            "-----END PGP PRIVATE KEY BLOCK-----\nafter",
+            "lQOYBF",
+        ),
+        ("glrt-0123456789abcdefghij", "0123456789"),
+        ("dckr_pat_0123456789abcdefXYZ", "0123456789"),
+        ("sq0atp-0123456789abcdefghij", "0123456789"),
+        ("key-0123456789abcdef0123456789abcdef", "0123456789"),
+        ("lin_api_0123456789abcdefghij", "0123456789"),
+        ("123456789:AAabcdefghijklmnopqrstuvwxyz0123456", "abcdefghij"),
+    ],
+)
+def test_further_forms_are_masked_in_a_stream(text: str, secret: str) -> None:
+    stream = masking.Stream(MASKS, [])
+    said = (stream.feed(text.encode()) + stream.end()).decode()
+    assert secret not in said and "***" in said
+    assert ("after" in said) is ("after" in text), "what follows is shown"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pass: 12, fail: 3",
+        "pwd: /home/joe",
+        "tests pass: 1234",
+        "test_token_bucket.py::test_password PASSED",
+        "token: |",
+        "author: joe9",
+        "see https://host/a@b and http://localhost:80 of joe@host",
+    ],
+)
+def test_what_only_sounds_like_a_further_form(text: str) -> None:
+    stream = masking.Stream(MASKS, [])
+    assert (stream.feed(text.encode()) + stream.end()).decode() == text
+
+
+def test_lines_without_a_mark_are_passed_by_and_all_others_looked_at() -> None:
+    """What the stream shows of a line is what looking at every line would show."""
+    rows = [row["example"] for row in tables._read("masks")["form"]]
+    rows += ["API_KEY: abcdefgh", "--api-key abcdefgh12", "export X_PAT=abcdefgh", "X_DSN=abcdefgh"]
+    rows += [
+        "curl --user joe:geheim12 x",
+        "Cookie: a=bcdefgh",
+        "x?signature=abcdefgh12",
+        "x?key=abcdefgh",
+    ]
+    rows += ["\x1b[1mtoken\x1b[0m=\x1b[33mgeheim12\x1b[0m", "<db:secret>geheim12</db:secret>"]
+    for row in rows:
+        for end in ("\n", "\r\n", "\r"):
+            text = f"plain{end}{row}{end}plain{end}"
+            stream = masking.Stream(MASKS, [])
+            said = (stream.feed(text.encode()) + stream.end()).decode()
+            assert said == f"plain{end}{MASKS.masked(row)}{end}plain{end}" != text, row
+
+
 def test_each_form_masks_its_example() -> None:
     for row in tables._read("masks")["form"]:
-        assert set(row) == {"of", "pattern", "example"}
+        assert set(row) - {"near"} == {"of", "marks", "pattern", "example"}
         hit = re.search(row["pattern"], row["example"])
         assert hit and hit[0] not in MASKS.masked(row["example"]), row["of"]
 

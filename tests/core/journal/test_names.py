@@ -42,3 +42,9 @@ def test_the_number_can_be_read_back(number: int, text: str) -> None:
 @pytest.mark.parametrize("name", ["", "1-a", "abc", "archive", "001", "-001-a", "tree"])
 def test_other_names_have_no_number(name: str) -> None:
     assert prose.loop_number(name) is None
+
+
+def test_a_word_that_does_not_fit_is_left_out_and_none_is_cut() -> None:
+    long = "antidisestablishmentarianismus" * 2
+    assert prose.slug(f"fix {long} quickly") == "fix-quickly"
+    assert prose.slug(long) == "task"

@@ -1,0 +1,81 @@
+"""Evidence on disk, compared with what the journal says of it."""
+
+from __future__ import annotations
+
+import os
+
+from ..core.evidence import command
+from ..core.journal import task as tasks
+from ..core.journal.state import LoopState
+from ..core.journal.task import Evidence
+from . import atomic, digest, tables
+from .loop import Loop
+
+#: Bytes of a log at the most; what is longer is another file.
+LARGEST = 1 << 25
+
+
+def unlike(loop: Loop) -> dict[str, str]:
+    """{task or criterion: why its evidence counts for nothing}: the file is gone or another one, it
+    names another command or exit code, or nobody here has recorded it. Evidence of older versions,
+    without a digest, only has to be there."""
+    vouched = None
+    found = {}
+    for name, proof in _proofs(loop.state).items():
+        if vouched is None and proof.digest:
+            vouched = digest.vouched_evidence(loop.state.session.token)
+        why = _fault(loop, name, proof, vouched or frozenset())
+        if why:
+            found[name] = why
+    return found
+
+
+def _proofs(state: LoopState) -> dict[str, Evidence]:
+    done = [task for task in state.tasks.values() if task.status == tasks.COMPLETED]
+    proofs = {task.id: task.evidence for task in done if task.evidence is not None}
+    known = {name: state.criterion_evidence.get(name) for name in state.criteria}
+    return {**proofs, **{name: proof for name, proof in known.items() if proof is not None}}
+
+
+def _fault(loop: Loop, name: str, proof: Evidence, vouched: frozenset[str]) -> str:
+    path = os.path.join(loop.folder, proof.log)
+    if not os.path.isfile(path):
+        return "its evidence file is gone"
+    if not proof.digest:
+        return ""
+    line = proof.command or command_of(loop.state, name)
+    recorded = digest.of_evidence(name, line, proof.exit, proof.log, proof.digest)
+    if recorded not in vouched:
+        return "loopkit has not recorded its evidence, the journal was written by something else"
+    if digest.of(loop.folder, proof.log) != proof.digest or not _says(path, line, proof.exit):
+        return f"its evidence file {proof.log} is not what was recorded"
+    if not command.same(line, _words(command_of(loop.state, name))):
+        return "its evidence is of another command"
+    return ""
+
+
+def command_of(state: LoopState, name: str) -> str:
+    """The stored check of a task or criterion, or ""."""
+    if name in state.tasks:
+        return state.tasks[name].verify
+    return state.criteria[name].command if name in state.criteria else ""
+
+
+def _words(line: str) -> list[str]:
+    from ..core.journal.errors import UsageFault
+
+    try:
+        return command.split(line)
+    except UsageFault:
+        return []
+
+
+def _says(path: str, line: str, code: int) -> bool:
+    """Whether the first line of a log names the command, and the last one the exit code."""
+    try:
+        raw = atomic.read(path, LARGEST).decode("utf-8", "surrogateescape")
+    except OSError:
+        return False
+    last = raw.rstrip("\n").rpartition("\n")[2]
+    first = next((row for row in raw.split("\n", 2) if row.startswith("$ ")), "")
+    return first == f"$ {tables.masks().masked(line)}" and last.startswith(f"[exit {code} in ")
