@@ -4,7 +4,6 @@ from ..core.journal import prose, verdict
 from ..core.journal.errors import LoopError, UsageFault
 from ..core.request import intake
 from ..core.steps import resumption
-from ..render import wrapped
 from ..store import native
 from ..store.loop import Loop
 from .workspace import Result, Workspace, not_ours, taught
@@ -84,9 +83,8 @@ def confirm(workspace: Workspace, what: str) -> Result:
 
 
 def complete(workspace: Workspace) -> Result:
-    """Check everything once more and complete the loop; prints the completion card, and what else
-    you should know."""
-    from ..core.review import gate
+    """Check everything once more and complete the loop; prints the completion card."""
+    from ..core.review import gate, result
     from ..render import card
     from . import changes as measured
     from .gate import files
@@ -96,9 +94,6 @@ def complete(workspace: Workspace) -> Result:
     gate.completed(loop.state, *found)  # refused before anything is recorded
     measured.at_end(workspace, loop)
     workspace.change(loop, gate.completed, *found)
-    notes = card.notes(loop.state)
-    lines = [card.render(loop.state).rstrip("\n")]
-    if notes:
-        lines += ["for you to know:", *(wrapped(f"- {note}") for note in notes)]
+    notes = [*result.open_rows(loop.state), *result.doubts(loop.state)]
     row = {"verdict": loop.state.session.verdict, "notes": notes}
-    return Result(loop, "\n".join([*lines, *taught(loop)]), row)
+    return Result(loop, "\n".join([card.render(loop.state).rstrip("\n"), *taught(loop)]), row)

@@ -87,7 +87,7 @@ def _block(state: LoopState, kind: str) -> list[str]:
         if other != kind and not topics.kind_of(state):
             texts = ", ".join(f"{name} ({text})" for name, text in points.items())
             lines.append(f"if it is a {other}: {texts}")
-    lines += [f"doubt, {row}" for row in gate.evidence_doubts(state)]
+    lines += [f"doubt, {row}" for row in gate.doubts(state)]
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
     lines += [f"mustNot {row.id} ({shown.answer(state, row.id)}): {row.text}" for row in watched]

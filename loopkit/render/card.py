@@ -4,62 +4,119 @@ from __future__ import annotations
 
 import unicodedata
 
-from ..core.journal import prose
+from ..core.journal import clock, pricing, prose
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
-from ..core.review import gate
+from ..core.review import gate, result
 from ..core.steps import supervision
-from . import text
+from . import first, text
 
-#: Columns inside the box, and those that a task's subject may take.
-WIDTH, SUBJECT = 58, 66
-#: Most tasks that are listed.
-LISTED = 25
+#: Columns inside the box, and those of a line.
+WIDTH, LINE = 76, 80
+#: Most criteria, open points, doubts and files that are listed each, characters of one.
+LISTED, LONGEST = 25, 300
+#: How soon the work is undone, by the gate's word.
+UNDONE = {
+    "2A": "under a minute (type 2A)",
+    "2B": "under five minutes (type 2B)",
+    "1": "hours or more (type 1)",
+}
+#: Where a continued line begins.
+_INDENT = "    "
 
 
 def render(state: LoopState) -> str:
-    """`<loop-complete>` with the list of tasks and the box; under 80 columns."""
+    """`<loop-complete>`: what was asked, how each criterion is known, what is open, the box, what
+    it took; under 80 columns."""
     card = gate.card(state)
+    undo = UNDONE.get(str(card["reversal"]), str(card["reversal"]))
+    back = ": loopkit rollback start" if state.checkpoints.rows else ""
+    points = prose.count(card["size"] or 0, "point")
+    facts = (f"Verified: {card['verified']}", f"Sure: ~{card['confidence']} %", f"Size: {points}")
     rows = [
-        *folded(f"Verified: {card['verified']}"),
-        f"Tasks: {card['done']}/{card['total']} complete",
-        f"Subjective: ~{card['confidence']}% · Type {card['reversal']} · {card['size']}pt",
-        *folded(f"↳ Alt: {card['alternative']}"),
-        *folded(f"↳ Risk: {card['risk']}"),
-    ]
-    tasks = [
-        {"id": task.id, "subject": clipped(prose.clean(task.subject, 300))}
-        for task in list(state.tasks.values())[:LISTED]
+        *folded(" · ".join(facts)),
+        *folded(f"Undo: {undo}{back}"),
+        *folded(f"↳ Instead: {prose.clean(str(card['alternative']), LONGEST)}"),
+        *folded(f"↳ Risk: {prose.clean(str(card['risk']), LONGEST)}"),
     ]
     head = columns(f"─ {card['mark']} {card['name']} ")
     return text(
         "complete.txt",
-        tasks=tasks,
-        more=len(state.tasks) - len(tasks),
+        head=_head(state),
+        lines=_lines(state),
         card=card,
         rule="─" * (WIDTH + 2 - head),
         rows=[row + " " * (WIDTH - columns(row)) for row in rows],
         bottom="─" * (WIDTH + 2),
+        foot=_foot(state),
     )
 
 
-def notes(state: LoopState) -> list[str]:
-    """What the person should know beside the card: warnings that nobody answered, what reviews
-    decided by themselves, and where to read what was decided on purpose."""
-    rows = [prose.clean(warning, 300) for warning in supervision.warnings(state)]
-    rows += gate.by_hand(state)
-    for finding in state.findings.values():
-        if (finding.resolution or {}).get("how") == "unattended":
-            issue = prose.clean(finding.issue, 300)
-            rows.append(f"{finding.id} nobody could be asked about: {issue}")
+def _head(state: LoopState) -> str:
+    counted = result.counted(state)
+    asked = prose.clean((state.clarified or {}).get("echo") or state.text, LONGEST)
+    return "\n".join(_wrapped(f"{clipped(asked, LINE)}: {counted}", ""))
+
+
+def _lines(state: LoopState) -> list[str]:
+    """Criteria, then what is not as it should be, then what changed."""
+    lines: list[str] = []
+    for mark, name, words, how in _first(result.rows(state)):
+        lines += _paired(f"{mark} {name} {prose.clean(words, LONGEST)}", prose.clean(how, LONGEST))
+    for sign, found in (
+        ("! open: ", result.open_rows(state)),
+        ("! ", [*result.doubts(state), *supervision.warnings(state)]),
+        ("~ ", [*result.replaced(state), *_decided(state)]),
+    ):
+        for words in first(found, LISTED):
+            lines += _wrapped(sign + prose.clean(words, LONGEST), _INDENT)
+    files = ", ".join(first(result.changed(state), LISTED))
+    return lines + (_wrapped(f"changed: {prose.clean(files, 2000)}", _INDENT) if files else [])
+
+
+def _first(rows: list[result.Row]) -> list[tuple]:
+    """Those that are listed; of a long list first what is not shown."""
+    if len(rows) <= LISTED:
+        return [tuple(row) for row in rows]
+    chosen = sorted(rows, key=lambda row: row.mark == result.FULL)[:LISTED]
+    return [tuple(row) for row in rows if row in chosen] + [
+        (result.PART, f"and {len(rows) - LISTED} more", "in the report", "")
+    ]
+
+
+def _paired(left: str, right: str) -> list[str]:
+    """A text and how it is known: on one line where both fit."""
+    if right and columns(left) + 2 + columns(right) <= LINE:
+        return [f"{left}  {right}"]
+    return [*_wrapped(left, _INDENT), *_wrapped(_INDENT + right, _INDENT + "  ")]
+
+
+def _wrapped(words: str, indent: str) -> list[str]:
+    return folded(words, LINE, indent)
+
+
+def _foot(state: LoopState) -> str:
+    """`2 waves · 14 min · $1.20 of $25 · .loop/001-limiter/report.md`."""
+    session = state.session
+    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    money = f"{tokens} tokens" if unpriced else f"${usd:.2f}"
+    limit = f" of ${session.limit_usd:g}" if session.limit_usd and not unpriced else ""
+    took = clock.human(session.spent_seconds)
+    waves = prose.count(len(state.waves), "wave")
+    return f"{waves} · {took} · {money}{limit} · .loop/{state.name}/report.md"
+
+
+def _decided(state: LoopState) -> list[str]:
+    """What was decided on the way, without asking the person."""
     chosen = [row for row in state.decisions if row.get("kind") == decisions.CHOICE]
+    rows = [
+        f"decided: {row.get('number', 0):03d} {row.get('title', '')}"
+        for row in state.decisions
+        if row not in chosen
+    ]
     if chosen:
         count = prose.count(len(chosen), "decision")
-        rows.append(f"{count} with reasons: .loop/{state.name}/report.md says which were kept")
-    for row in state.decisions:
-        if row not in chosen:
-            title = prose.clean(str(row.get("title", "")), 300)
-            rows.append(f"decision {row.get('number', 0):03d}: {title}")
+        rows.append(f"{count} with reasons: the report says which were kept")
     return rows
 
 
@@ -74,29 +131,30 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def clipped(line: str, most: int = SUBJECT) -> str:
+def clipped(line: str, most: int) -> str:
     """The beginning of a line that fits into so many columns."""
     return line if columns(line) <= most else _beginning(line, most - 1).rstrip() + "…"
 
 
-def folded(line: str) -> list[str]:
-    """A text in rows of the box's width, broken at blanks; too long a word is cut."""
-    rows = [""]
-    for word in prose.clean(line, 300).split():
+def folded(line: str, width: int = WIDTH, indent: str = "  ") -> list[str]:
+    """A text in rows of the box's width, broken at blanks; too long a word is cut. indent: of all
+    rows but the first."""
+    rows = [line[: len(line) - len(line.lstrip())]]
+    for word in line.split():
         while True:
             gap = " " if rows[-1].strip() else ""
-            room = WIDTH - columns(rows[-1] + gap)
+            room = width - columns(rows[-1] + gap)
             if columns(word) <= room:
                 rows[-1] += gap + word
                 break
             # only what fits into no row at all is cut
-            if gap and columns(word) <= WIDTH - 2:
-                rows.append("  ")
+            if gap and columns(word) <= width - len(indent):
+                rows.append(indent)
                 continue
             part = _beginning(word, room)
             rows[-1] += gap + part if part else ""
             word = word[len(part) :]
-            rows.append("  ")
+            rows.append(indent)
     return [row for row in rows if row.strip()]
 
 

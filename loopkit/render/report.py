@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.evidence import changes
 from ..core.journal import pricing, prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.plan import outline
-from ..core.review import gate, review, shown
+from ..core.review import result, review
 from ..core.steps import supervision
 from . import first, line, text
 
@@ -30,11 +29,22 @@ def render(state: LoopState) -> str:
         open=first(_items(state, False), MOST),
         proofs=first(_proofs(state), MOST),
         reviews=first(_reviews(state), MOST),
-        findings=first(_findings(state), MOST),
+        sections=[
+            ("Changed", _bounded(result.changed(state))),
+            ("Ignored files that changed", _bounded(state.changes.ignored)),
+            ("Found in reviews, still open", _bounded(result.open_rows(state))),
+            ("Why it is not simply done", _bounded(result.doubts(state))),
+            ("Proofs and checks that were replaced", _bounded(result.replaced(state))),
+            ("Pauses, and what people decided", _bounded(result.decided(state))),
+        ],
         adherence=adherence(state)[:MOST],
         lessons=first(lessons, MOST),
         summary=_summary(state),
     )
+
+
+def _bounded(rows: list[str]) -> list[str]:
+    return first([line(row, 2 * LONGEST) for row in rows], MOST)
 
 
 def _items(state: LoopState, done: bool) -> list[str]:
@@ -50,28 +60,15 @@ def _items(state: LoopState, done: bool) -> list[str]:
     return rows
 
 
-#: What a check that passes says, and one that fails.
-_SHOWN, _KEPT = ("shown", "not shown"), ("kept", "broken")
-
-
 def _proofs(state: LoopState) -> list[str]:
+    """Each criterion and mustNot, its command, and how it is known."""
     rows = []
-    for criterion in state.criteria.values():
-        seen = state.criterion_evidence.get(criterion.id)
-        command = f"`{line(criterion.command, LONGEST)}`"
-        if seen is not None:
-            words = _KEPT if criterion.must_not else _SHOWN
-            how = f"{words[not seen.passed]}: {command} exits {seen.exit}"
-        elif criterion.command:
-            how = f"not verified: {command}"
-        else:
-            answers = (state.gate or {}).get("criteria") or {}
-            how = line(answers.get(criterion.id) or "", LONGEST)
-            watched = changes.watched(state, criterion) if criterion.must_not else ""
-            seen_by = shown.answer(state, criterion.id) if criterion.must_not else ""
-            how = how or line(watched or seen_by, LONGEST) or "answered for at the gate"
-        kind = "must not" if criterion.must_not else criterion.type or "criterion"
-        rows.append(f"{criterion.id} {line(criterion.text, LONGEST)} ({kind}): {how}")
+    for row in result.rows(state):
+        one = state.criteria[row.id]
+        how = line(row.how, LONGEST)
+        if one.command and one.command not in row.how:
+            how = f"`{line(one.command, LONGEST)}` {how}"
+        rows.append(f"{row.mark} {row.id} {line(row.text, LONGEST)}: {how}")
     return rows
 
 
@@ -87,25 +84,11 @@ def _reviews(state: LoopState) -> list[str]:
         issues = prose.count(row.get("issues") or 0, "issue")
         blockers = prose.count(row.get("blockers") or 0, "blocker")
         rows.append(f"{name.replace('_', ' ')}: {score}{issues}, {blockers}")
-    rows += [*gate.doubts(state), *gate.by_hand(state)]
     if state.thorough is not None:
         names = ", ".join(line(expert, 60) for expert in state.thorough["experts"][:8])
         left = sum(review.unsettled(finding, state) for finding in state.findings.values())
         number, findings = state.thorough["round"], prose.count(left, "finding")
         rows.append(f"thorough, round {number} ({names}): {findings} unsettled")
-    return rows
-
-
-def _findings(state: LoopState) -> list[str]:
-    """What reviews found and nobody has fixed: `F-002 WARNING README.md:3: text (writer; why)`."""
-    rows = []
-    for finding in review.standing(state):
-        resolution = finding.resolution or {}
-        notes = [", ".join(finding.experts) or finding.source.replace("_", " ")]
-        notes += [f"left: {resolution['text']}"] if resolution.get("text") else []
-        place = f" {finding.place}" if finding.place else ""
-        words = f"{finding.id} {finding.severity}{place}: {finding.issue} ({'; '.join(notes)})"
-        rows.append(line(words, 2 * LONGEST))
     return rows
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit import replies
+from loopkit.core.evidence import trials
 from loopkit.core.journal import clock, stage
 from loopkit.core.journal.errors import NotYet
 from loopkit.core.journal.events import Event
+from loopkit.core.journal.parts import RED
 from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
@@ -84,6 +86,7 @@ def outcome(passed: bool = True, **fields: Any) -> dict:
         "log": "evidence/x.log",
         "seconds": 0.1,
         "head": None,
+        "digest": "d" * 64,
     }
     return {**row, "files": {}, "output": "boom" if not passed else "", **fields}
 
@@ -180,11 +183,19 @@ class Book:
         given = {"experts": ["a", "b", "c"], "findings": findings, **seen}
         return self.do(review.thorough, given)
 
+    def shown(self, name: str) -> list:
+        """A criterion verified, and seen failing before the work and without it."""
+        changes = self.do(gate.criterion_verified, name, outcome())
+        if not trials.keeps(self.state, name):
+            self.do(trials.tried_before, name, outcome(False), [])
+            self.do(trials.tried_without, name, RED, "", outcome(False))
+        return changes
+
     def seen(self) -> Book:
         """Every criterion verified."""
         for row in self.state.criteria.values():
             if row.command:
-                self.do(gate.criterion_verified, row.id, outcome())
+                self.shown(row.id)
         return self
 
     def panel(self, task_id: str) -> list:

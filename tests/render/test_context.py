@@ -210,9 +210,10 @@ def test_the_report_says_what_was_found_and_left() -> None:
         ]
     )
     text = report.render(book.state)
-    assert "## Found in reviews, still open\n\n- F-001 WARNING R.md:3: smaller units" in text
-    assert "(thorough; left: nobody could be asked)" in text and "F-002 SUGGESTION" in text
-    assert "- M1 The signature of a public route handler changes (must not): kept: git" in text
+    assert "## Found in reviews, still open\n\n- R.md:3: smaller units" in text
+    assert "(warning, thorough, left: nobody could be asked)" in text
+    assert "- a better name (suggestion, thorough" in text
+    assert "- ✓ M1 never: The signature of a public route handler changes: kept: git" in text
     assert "looked at" not in text
 
 
@@ -261,8 +262,8 @@ def test_the_report_has_goal_items_verification_adherence_and_summary() -> None:
         assert f"\n## {heading}\n" in text
     assert "- [x] 1.1 write it (T-001)" in text and "## Not completed" not in text
     assert (
-        "- C1 The 101st request of a minute is answered with 429 (execution output): shown: `pytest"
-        in text
+        "- ✓ C1 The 101st request of a minute is answered with 429: `pytest tests/test_limits.py -q` "
+        "failed before · passes · fails without the work" in text
     )
     assert (
         "No decision was recorded." in text

@@ -15,5 +15,7 @@ def test_a_plan_that_was_not_approved_is_told_beside_the_card_and_in_the_report(
     book.drive(answer)
     assert book.state.session.verdict == "achieved"
     words = "the plan was not approved (with 62 after revision 0)"
-    assert words in card.notes(book.state) and f"warning: {words}" in report.render(book.state)
+    assert f"! {words}" in card.render(book.state) and f"warning: {words}" in report.render(
+        book.state
+    )
     assert "goal: 82 of 100, approved" in report.render(book.state)

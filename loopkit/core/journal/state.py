@@ -25,6 +25,7 @@ from .session import (
     IterationEnded,
     LoopStarted,
     OwnerChanged,
+    Paused,
     Resumed,
     Session,
     await_person,
@@ -115,6 +116,7 @@ class LoopState:
         self.changes = Changes()
         self.decision_log = DecisionLog()
         self.worktrees = Worktrees()
+        self.pauses: list[dict] = []  # verdict and reason of each
         self.lines = 0
         self.idle_at = self.idle_before = 0
 
@@ -317,6 +319,11 @@ def _started(event: LoopStarted, state: LoopState) -> None:
     state.terms = settings.TERMS.get(event.approval, settings.TERMS[settings.SUPERVISOR])
     state.list_mode, state.folder = event.list, event.folder
     state.settings = event.settings.data if event.settings is not None else {}
+
+
+@on(Paused)
+def _paused(event: Paused, state: LoopState) -> None:
+    state.pauses.append({"verdict": event.verdict, "reason": event.reason})
 
 
 @on(IterationEnded, Resumed, OwnerChanged)

@@ -148,7 +148,7 @@ def _evidence_fault(
     return f"was verified before {later[0]} changed" if later else None
 
 
-def evidence_doubts(state: LoopState) -> list[str]:
+def _evidence_doubts(state: LoopState) -> list[str]:
     """What of the evidence that stands is worth less than it looks, a line each."""
     rows = {task.id: task.evidence for task in state.tasks.values()}
     rows = {**rows, **{name: state.criterion_evidence.get(name) for name in state.criteria}}
@@ -309,16 +309,15 @@ def card_kind(state: LoopState, card: dict) -> str:
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
     types = {row.type for row in state.criteria.values() if not row.must_not}
-    seen = [*state.criterion_evidence.values(), *(task.evidence for task in state.tasks.values())]
-    doubtful = any(row is not None and row.told in DOUBTFUL for row in seen)
-    if card["reversal"] == "1" or proofs.REVIEWED in types or doubtful or doubts(state):
+    if card["reversal"] == "1" or proofs.REVIEWED in types or doubts(state):
         return MONITOR
     return SHIP
 
 
 def doubts(state: LoopState) -> list[str]:
     """Why the work is not fit to SHIP though everything holds, a line each: proofs that were not
-    tried without the work, judgements that nobody vouches for, what no review has seen."""
+    tried without the work, evidence that is worth less than it looks, judgements that nobody
+    vouches for, what no review has seen."""
     judged = {
         "goal": state.supervision.goal,
         **{f"review of {name.replace('_', ' ')}": row for name, row in state.reviews.items()},
@@ -329,7 +328,8 @@ def doubts(state: LoopState) -> list[str]:
     unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
     by_hand = _by_hand(judged)
     by_hand += [f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand]
-    return [*trials.gaps(state), *trials.untold(state), *by_hand, *shown.doubts(state)]
+    checks = [*trials.gaps(state), *trials.untold(state), *_evidence_doubts(state)]
+    return [*checks, *by_hand, *shown.doubts(state)]
 
 
 def by_hand(state: LoopState) -> list[str]:
@@ -367,7 +367,7 @@ def completed(
 
 
 def card(state: LoopState) -> dict:
-    """What the completion card shows."""
+    """What the box of the completion card shows."""
     gate = state.gate or {}
     name = gate.get("card", RESEARCH)
     known = {row.type for row in state.criteria.values()}
@@ -375,8 +375,5 @@ def card(state: LoopState) -> dict:
         "name": name,
         "mark": {SHIP: "🟢", MONITOR: "🟡", RESEARCH: "🔴"}[name],
         "verified": ", ".join(kind for kind in proofs.TYPES if kind in known) or "nothing",
-        "done": state.counts["completed"],
-        "total": len(state.tasks),
-        "doubts": doubts(state),
         **{field: gate.get(field, "") for field in _CARD},
     }

@@ -1,0 +1,144 @@
+"""What a loop has shown, for its card and its report: each criterion and mustNot with how it is
+known, what is open, what was replaced, what changed, what people decided."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import TYPE_CHECKING
+
+from ..evidence import changes, trials
+from ..journal import prose, verdict
+from ..journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from . import gate, review, shown
+
+if TYPE_CHECKING:
+    from ..journal.parts import Criterion, Finding
+    from ..journal.state import LoopState
+
+#: mark: FULL, PART or NOT · id, text: of the criterion or mustNot · how: how it is known.
+Row = namedtuple("Row", "mark id text how")
+FULL, PART, NOT = "✓", "~", "✗"
+#: How a mustNot is told, of which the text says what must not happen.
+NEVER = "never: "
+_BEFORE = {RED: "failed before", GREEN: "passed before", NOT_TRIED: "not tried before"}
+_WITHOUT = {
+    RED: "fails without the work",
+    GREEN: "passes without the work",
+    NOT_TRIED: "not tried without the work",
+}
+
+
+def rows(state: LoopState) -> list[Row]:
+    """Each criterion, then each mustNot."""
+    return [(_never if one.must_not else _criterion)(state, one) for one in _ordered(state)]
+
+
+def _ordered(state: LoopState) -> list[Criterion]:
+    return sorted(state.criteria.values(), key=lambda one: one.must_not)
+
+
+def _criterion(state: LoopState, one: Criterion) -> Row:
+    seen = state.criterion_evidence.get(one.id)
+    if not one.command:
+        said = str(((state.gate or {}).get("criteria") or {}).get(one.id) or "nobody has answered")
+        return Row(
+            PART if said.startswith("PASS") else NOT, one.id, one.text, f"{one.type}: {said}"
+        )
+    if seen is None or not seen.passed:
+        how = "does not pass" if seen else "was not run"
+        return Row(NOT, one.id, one.text, f"{how}: {one.command}")
+    if one.keeps:
+        return Row(FULL, one.id, one.text, f"kept: {one.command}{_said(seen.said)}")
+    results = [trials.of(state, one.id, when) for when in (BEFORE_WORK, WITHOUT_WORK)]
+    before, without = [row.result if row else NOT_TRIED for row in results]
+    mark = FULL if before == without == RED else PART
+    return Row(mark, one.id, one.text, f"{_BEFORE[before]} · passes · {_WITHOUT[without]}")
+
+
+def _never(state: LoopState, one: Criterion) -> Row:
+    text = NEVER + one.text
+    seen = state.criterion_evidence.get(one.id)
+    watched = changes.watched(state, one)
+    if one.command and (seen is None or not seen.passed):
+        how = "broken" if seen else "was not run"
+        return Row(NOT, one.id, text, f"{how}: {one.command}")
+    if one.command and seen:
+        more = f"; {watched}" if watched else ""
+        return Row(FULL, one.id, text, f"kept: {one.command}{_said(seen.said)}{more}")
+    if watched:
+        kept = watched.startswith("unchanged")
+        return Row(FULL if kept else NOT, one.id, text, f"kept: {watched}" if kept else watched)
+    answer = shown.answer(state, one.id)
+    return Row(FULL if answer.startswith(shown.KEPT) else PART, one.id, text, answer)
+
+
+def _said(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def counted(state: LoopState) -> str:
+    """`3 of 3 tasks, 7 of 8 criteria shown, 1 thing open`."""
+    criteria = [row for row in rows(state) if not state.criteria[row.id].must_not]
+    full, done = sum(row.mark == FULL for row in criteria), state.counts["completed"]
+    parts = [f"{done} of {prose.count(len(state.tasks), 'task')}"]
+    parts.append(f"{full} of {prose.count(len(criteria), 'criterion', 'criteria')} shown")
+    left = len(open_rows(state))
+    return ", ".join([*parts, *([f"{prose.count(left, 'thing')} open"] if left else [])])
+
+
+def open_rows(state: LoopState) -> list[str]:
+    """What reviews found and nobody has fixed: `README.md:3: text (warning, technical writer)`."""
+    return [finding_line(finding) for finding in review.standing(state)]
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding in a line: where, what, how bad, whose, why it was left."""
+    how = finding.resolution or {}
+    who = [one.replace("-", " ") for one in finding.experts] or [finding.source.replace("_", " ")]
+    notes = [finding.severity.lower(), *who]
+    notes += [f"left: {how['text']}"] if how.get("text") else []
+    return f"{finding.place}: " * bool(finding.place) + f"{finding.issue} ({', '.join(notes)})"
+
+
+def replaced(state: LoopState) -> list[str]:
+    """Proofs and checks that others took the place of, old and new."""
+    lines = []
+    for row in state.replaced:
+        when = " after it failed" if row.failed else ""
+        lines.append(
+            f"{row.id}'s proof was replaced{when} ({row.why}): {row.old} → {row.new or 'none'}"
+        )
+    for task in state.tasks.values():
+        for old, new in zip(
+            task.checks_before, (*task.checks_before[1:], task.verify), strict=False
+        ):
+            lines.append(f"{task.id}'s check was replaced: {old} → {new}")
+    return lines
+
+
+def changed(state: LoopState) -> list[str]:
+    """Files that were measured as changed since the start, with lines."""
+    return [changes.told(row) for row in state.changes.whole or ()]
+
+
+def doubts(state: LoopState) -> list[str]:
+    """Why it is not fit to ship, and answers by hand."""
+    return [*gate.doubts(state), *gate.by_hand(state)]
+
+
+def decided(state: LoopState) -> list[str]:
+    """Pauses and breaches, and what people said."""
+    lines = []
+    for row in state.pauses:
+        name = str(row["verdict"] or "").replace("_", " ")
+        lines.append(f"paused{f' ({name})' if name else ''}: {row['reason'] or verdict.BY_HAND}")
+    if state.overruled:
+        lines.append(f"the person let a vague request pass: {state.overruled}")
+    for row in state.supervision.questions:
+        if row["answer"]:
+            lines.append(f"asked: {row['question']} — the person: {row['answer']}")
+    for finding in state.findings.values():
+        how = finding.resolution or {}
+        if how.get("how") in ("waive", "skip", "discuss", "approve"):
+            lines.append(f"{finding.id} {how['how']}: {how.get('text') or finding.issue}")
+    return lines
