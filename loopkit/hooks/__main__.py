@@ -1,7 +1,9 @@
 """Started by hooks/run as `python -I -S __main__.py EVENT DATA_FOLDER [EXIT_CODE (0)]`."""
 
+import gc
 import sys
 
+gc.disable()  # the process ends before there is anything to collect
 if sys.version_info < (3, 9):  # the launcher tries the next interpreter; nothing was read yet
     sys.exit(1)
 if __name__ == "__main__":

@@ -69,11 +69,14 @@ def session_id(call: Call) -> str:
     return name if type(name) is str else ""
 
 
-def record(found: loops.View, call: Call, *changes: tuple, table: Table = SESSION) -> None:
-    """Append events, (type, data) each, to the loop's journal; raises OSError."""
+def record(
+    found: loops.View, call: Call, *changes: tuple, table: Table = SESSION, sync: bool = True
+) -> None:
+    """Append events, (type, data) each, to the loop's journal; raises OSError. sync: they have to
+    outlive a power cut."""
     now = clock.stamp(call.now)
     events = [Event(kind, data, now, "hook") for kind, data in changes]
-    journal.append(loops.ledger(found.root, found.name), table, events)
+    journal.append(loops.ledger(found.root, found.name), table, events, sync)
 
 
 def _here() -> str | None:

@@ -37,7 +37,9 @@ def handle(call: Call) -> dict | None:
         found = _synced(found, call)
         decision = _last_rows(found, call)
     if decision.record is not None:
-        project.record(found, call, ("iteration_ended", decision.record))
+        # a power cut ends what is held: the next stop counts what this one saw
+        ended = decision.decision != "hold"
+        project.record(found, call, ("iteration_ended", decision.record), sync=ended)
         if found.rebuilt or decision.record.get("verdict"):
             loops.renew(found.root, found.name)  # rare: for who reads the snapshot alone
     if decision.decision != "hold":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .. import replies
-from ..core.evidence import command, signature
+from ..core.evidence import command
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
@@ -15,7 +15,6 @@ from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import files, prompts
-from ..replies import records
 from ..store.loop import Loop
 from . import (
     batch,
@@ -154,6 +153,8 @@ def _row(kind: str, answer: Answer) -> Any:
     model. Raises UsageFault."""
     name = KINDS[kind].reply
     if name not in replies.REGISTRY:
+        from ..replies import records  # brings YAML along
+
         return answer.reply or records.parse(answer.text, "the answer", dict)
     if answer.reply is not None:
         return replies.check(name, answer.reply)
@@ -167,6 +168,8 @@ def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     line = due.stored_check(loop.state, step.subject)
     result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
+        from ..core.evidence import signature  # its patterns are paid for only here
+
         result.data["why"] = signature.line_of(result.text)
     return result._replace(text=verify.without_hints(result.text))
 

@@ -3,10 +3,12 @@ follows."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 from ..core.journal import prose, verdict
 
@@ -34,12 +36,39 @@ def _environment() -> jinja2.Environment:
     folder = os.path.join(root, "templates")
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
+        bytecode_cache=_compiled(),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
+
+
+def _compiled() -> jinja2.BytecodeCache | None:
+    """Templates are kept compiled where modules are (`-X pycache_prefix`), if anywhere: to compile
+    them costs a command more than to fill them in."""
+    if sys.pycache_prefix is None:
+        return None
+    import jinja2
+
+    class Cache(jinja2.FileSystemBytecodeCache):
+        """What cannot be read or written is compiled anew."""
+
+        def load_bytecode(self, bucket: Any) -> None:
+            try:
+                super().load_bytecode(bucket)
+            except Exception:  # a damaged file
+                bucket.reset()
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            with contextlib.suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    folder = os.path.join(sys.pycache_prefix, "templates")
+    with contextlib.suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    return Cache(folder)
 
 
 def text(template: str, **values: object) -> str:

@@ -8,6 +8,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
+from typing import IO
 
 from ..core.journal import clock, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
@@ -43,29 +44,57 @@ IGNORED = """\
 def locked(root: str) -> Iterator[None]:
     """Hold the project's writing lock; the operating system gives it back when the process dies.
     Damaged on failure."""
-    # slower to import than all of ours together, and commands that only read do without
-    import portalocker
-
-    path, flags = os.path.join(root, "lock"), portalocker.LOCK_EX | portalocker.LOCK_NB
+    path = os.path.join(root, "lock")
     try:
         atomic.check_inside(root, path)
-        lock = portalocker.Lock(path, "a", LOCK_SECONDS, LOCK_STEP, flags=flags)
-        lock.acquire()
-    except portalocker.exceptions.AlreadyLocked:
+        lock = _held(path)
+    except BlockingIOError:
         what = f"{root}: another command has been writing for {LOCK_SECONDS} s"
         raise Refused(what, "wait for it, or end it", code="busy") from None
-    except portalocker.exceptions.LockException as error:  # refused, or the system knows no locks
-        no_lock = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-        why = error.__cause__
-        raise unwritable(root, why if isinstance(why, OSError) else no_lock) from None
-    except OSError as error:
+    except OSError as error:  # refused, or the system knows no locks
         raise unwritable(root, error) from None
     try:
         yield
     finally:
-        # where this fails, the end of the process gives it back
-        with contextlib.suppress(OSError, portalocker.exceptions.LockException):
-            lock.release()
+        with contextlib.suppress(OSError):  # then the end of the process gives it back
+            lock.close()
+
+
+def _held(path: str) -> IO[str]:
+    """The lock's file, held until it is closed. Raises BlockingIOError where another process holds
+    it for LOCK_SECONDS, else OSError."""
+    end = time.monotonic() + LOCK_SECONDS
+    lock = open(path, "a", encoding="utf-8")
+    try:
+        while not _try(lock):
+            if time.monotonic() > end:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), path)
+            time.sleep(LOCK_STEP)
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
+def _try(lock: IO[str]) -> bool:
+    """Whether the lock could be taken at once. Raises OSError where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        import portalocker  # slower to import than all of ours together
+
+        try:
+            portalocker.lock(lock, portalocker.LOCK_EX | portalocker.LOCK_NB)
+        except portalocker.exceptions.AlreadyLocked:
+            return False
+        except portalocker.exceptions.LockException as error:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK)) from error
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _events(changes: list[Change], by: str) -> list[Event]:

@@ -188,7 +188,7 @@ def queued(path: str, since: str = "") -> bool:
     for line in lines:
         if b'"queue-operation"' not in line:
             continue
-        at, operation = _TIME.search(line), _OPERATION.search(line)
+        at, operation = re.search(_TIME, line), re.search(_OPERATION, line)
         if operation is None or operation[1] == b"popAll":
             waiting = 0
         elif operation[1] != b"enqueue":
@@ -198,7 +198,7 @@ def queued(path: str, since: str = "") -> bool:
     return waiting > 0
 
 
-_OPERATION = re.compile(rb'"operation": ?"(\w+)"')
+_OPERATION = rb'"operation": ?"(\w+)"'
 #: How a report begins, in default and in auto mode.
 _REPORTS = (b"<task-notification>", b"<agent-message")
 
@@ -211,7 +211,8 @@ def _files(path: str, extra: tuple) -> list:
 
 #: Bytes that are looked at for a line with a time, and bytes of a file that is read whole at once.
 _LOOK, _WHOLE = 1 << 20, 4 << 20
-_TIME = re.compile(rb'"timestamp": ?"([0-9T:-]{19})')
+#: Patterns are compiled where one is needed: few calls have such a line or such a file.
+_TIME = rb'"timestamp": ?"([0-9T:-]{19})'
 
 
 def _older(path: str, since: str) -> int:
@@ -223,6 +224,7 @@ def _older(path: str, since: str) -> int:
         high = state.st_size
         if high <= _WHOLE or not stat.S_ISREG(state.st_mode):  # a pipe would wait for its writer
             return 0
+        time = re.compile(_TIME)
         with open(path, "rb", buffering=0) as file:
             while high - low > _WHOLE:
                 middle = (low + high) // 2
@@ -232,7 +234,7 @@ def _older(path: str, since: str) -> int:
                     more = file.read(_LOOK)
                     piece += more
                     begin = piece.find(b"\n") + 1
-                    found = _TIME.search(piece, begin) if begin else None
+                    found = time.search(piece, begin) if begin else None
                     if not more:
                         break
                 if found is None or found[1].decode() >= since:

@@ -43,6 +43,24 @@ def healthy(installed: Project) -> Project:
     return installed.planned(task("a"), task("b"))
 
 
+#: What programs answered, by their words.
+ANSWERED: dict[tuple, Any] = {}
+
+
+@pytest.fixture
+def remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what stands in files: interpreters and hooks are asked in the first one only."""
+    real = installation._run
+
+    def run(seconds: float, *words: str, **options: Any) -> Any:
+        key = tuple(word.replace(str(tmp_path), "") for word in words)
+        if key not in ANSWERED:
+            ANSWERED[key] = real(seconds, *words, **options)
+        return ANSWERED[key]
+
+    monkeypatch.setattr(installation, "_run", run)
+
+
 def data_of(project: Project) -> Path:
     return Path(project.environment["LOOPKIT_DATA"])
 
@@ -157,6 +175,7 @@ def garbage(project: Project) -> None:
     project.ledger.write_text("garbage\n")
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("plant", "code", "level", "words"),
     [
@@ -270,6 +289,7 @@ def allowing(*rules: object) -> dict:
     return {"permissions": {"allow": [*rules]}}
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("name", [USER, SHARED, LOCAL, "managed"])
 def test_a_rule_that_lets_every_check_run_is_named_where_it_stands(
     healthy: Project, name: str
@@ -296,6 +316,7 @@ def test_such_a_rule_is_found_at_the_projects_root_too(healthy: Project) -> None
     assert str(path) in " ".join(out.split()) and WIDE in " ".join(out.split())
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     "values",
     [
@@ -317,6 +338,7 @@ def test_other_rules_and_files_that_say_nothing_are_let_be(
     assert not [text for _, text in rows if "permissions.allow" in text] and exit_code == 0, rows
 
 
+@pytest.mark.usefixtures("remembered")
 def test_many_rules_and_odd_ones_stay_one_line(healthy: Project) -> None:
     put(healthy, USER, allowing(*[f"Bash(loopkit verify T-{number} *)" for number in range(50)]))
     put(healthy, LOCAL, allowing("Bash(loopkit verify *" + "x\n" * 300_000 + "\ud800)"))
@@ -325,6 +347,7 @@ def test_many_rules_and_odd_ones_stay_one_line(healthy: Project) -> None:
     assert max(map(len, rows)) < 1500 and healthy.lk("doctor", "--json").exit == 0
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to nowhere", "link to itself", "endless"])
 def test_settings_that_are_no_file_hold_nobody_up(healthy: Project, kind: str) -> None:
     path = path_of(healthy, LOCAL)
@@ -347,6 +370,7 @@ TOOLS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"
 STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("files", "code", "level", "words"),
     [
@@ -391,6 +415,7 @@ def test_settings_that_collide(
     assert exit_code == code, rows
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("files", "session", "env", "level", "words"),
     [
@@ -571,6 +596,7 @@ def test_a_checkout_that_is_not_installed(healthy: Project) -> None:
     assert code == 0 and found(rows, "ok", f"where --plugin-dir names it: {ROOT}"), rows
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("ids", "ours", "kept", "why"),
     [
@@ -633,6 +659,7 @@ def test_somebody_elses_plugin_of_that_name_is_not_ours(healthy: Project, tmp_pa
     assert found(rows, "ok", "the plugin loop is not installed"), rows
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     "market",
     [
@@ -656,6 +683,7 @@ def test_a_list_of_marketplaces_of_any_shape(
     ), rows
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("enabled", "scope", "where", "named"),
     [
@@ -727,6 +755,7 @@ def test_every_hook_has_the_time_of_its_last_call(healthy: Project) -> None:
     assert after == before, "the doctor's own sample is no call"
 
 
+@pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("mark", "age", "level", "words"),
     [

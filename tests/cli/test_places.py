@@ -54,18 +54,18 @@ STATUS = ("status", "--json")
 # -- PATH
 
 
-@pytest.mark.parametrize("path", [None, "", ":", "/nowhere", ".", "/*"])
+@pytest.mark.parametrize("path", [None, "", ":/nowhere:.:/*"])
 def test_a_prepared_program_needs_no_path(loop: Project, path: str | None) -> None:
     works(call(loop, *STATUS, PATH=path))
 
 
 @pytest.mark.parametrize("entry", ["", ".", "sub"])
-@pytest.mark.parametrize("name", ["cmp", "readlink", "python3"])
 def test_the_project_s_own_programs_are_never_run(
-    loop: Project, tmp_path: Path, entry: str, name: str
+    loop: Project, tmp_path: Path, entry: str
 ) -> None:
     for folder in (loop.folder, loop.folder / "sub"):
-        script(folder / name, f"touch '{tmp_path}/pwned'; exit 1")
+        for name in ("cmp", "readlink", "python3"):
+            script(folder / name, f"touch '{tmp_path}/pwned'; exit 1")
     (tmp_path / "link").symlink_to(PROGRAM)
     works(call(loop, *STATUS, PATH=f"{entry}:{os.environ['PATH']}"))
     done = subprocess.run(
@@ -121,34 +121,35 @@ def test_after_an_update_the_noted_interpreter_renews_the_environment(
 # -- the shell's surroundings
 
 
+#: What only shells look at, and what the interpreter does.
+OF_SHELLS: list[dict] = [
+    {"SHELLOPTS": "braceexpand:errexit:hashall:noclobber:noglob:nounset:xtrace"},
+    {"BASH_FUNC_cd%%": "() { echo moved; }", "BASH_FUNC_cmp%%": "() { return 1; }"},
+    {"CDPATH": "/:/tmp:..", "IFS": "/o", "PWD": "/no/such/folder"}
+    | {"root": "/", "data": "/", "lock": "/", "python": "/bin/false", "given": "/"},
+]
+OF_PYTHON: list[dict] = [
+    {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"LC_ALL": "xx_YY.nonsense"},
+    {"HOME": None},
+    {"HOME": "/no/such/home", "TMPDIR": "/no/such/tmp"},
+    dict.fromkeys(("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__"), "/nowhere")
+    | {"PYTHONINSPECT": "1", "PYTHONWARNINGS": "error"}
+    | {"VIRTUAL_ENV": "/nowhere", "CONDA_PREFIX": "/nowhere"}
+    | {"COLUMNS": "0", "TERM": "dumb", "NO_COLOR": ""},
+]
+
+
 @pytest.mark.parametrize(
-    "env",
+    ("shell", "env"),
     [
-        {"SHELLOPTS": "braceexpand:errexit:hashall:noclobber:noglob:nounset:xtrace"},
-        {"BASH_FUNC_cd%%": "() { echo moved; }", "BASH_FUNC_cmp%%": "() { return 1; }"},
-        {"CDPATH": "/:/tmp:.."},
-        {"IFS": "/o"},
-        {"PWD": "/no/such/folder"},
-        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"LC_ALL": "xx_YY.nonsense"},
-        {
-            "PYTHONHOME": "/nowhere",
-            "PYTHONPATH": "/nowhere",
-            "PYTHONINSPECT": "1",
-            "PYTHONWARNINGS": "error",
-        },
-        {"HOME": None},
-        {"HOME": "/no/such/home"},
-        {"COLUMNS": "0", "TERM": "dumb", "NO_COLOR": ""},
-        {"TMPDIR": "/no/such/tmp"},
-        {"root": "/", "data": "/", "lock": "/", "python": "/bin/false", "given": "/"},
-        {"VIRTUAL_ENV": "/nowhere", "CONDA_PREFIX": "/nowhere", "__PYVENV_LAUNCHER__": "/nowhere"},
+        *((shell, env) for env in OF_SHELLS for shell in ("dash", "bash", "busybox")),
+        *(("dash", env) for env in OF_PYTHON),
     ],
-    ids=lambda env: next(iter(env)),
+    ids=lambda value: value if type(value) is str else next(iter(value)),
 )
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
 def test_what_a_person_s_shell_hands_down(
-    loop: Project, tmp_path: Path, env: dict, shell: str
+    loop: Project, tmp_path: Path, shell: str, env: dict
 ) -> None:
     if not shutil.which(shell):
         pytest.skip(f"no {shell} here")
@@ -162,13 +163,19 @@ def test_what_a_person_s_shell_hands_down(
     works(done)
 
 
+ERR, OUT, ALL = ("2>&-", "2>/dev/full"), (">&-", ">/dev/full", "| true"), ("<&-", "<&- >&- 2>&-")
+
+
 @pytest.mark.parametrize(
-    "closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "| true"]
+    ("words", "closed"),
+    [
+        *(("status --json", one) for one in (*ERR, *OUT, *ALL)),
+        *(("task add more --verify ls", one) for one in (*ERR, *OUT, *ALL)),
+        *(("no-such-command", one) for one in ERR),
+        *(("--help", one) for one in OUT),
+    ],
 )
-@pytest.mark.parametrize(
-    "words", ["status", "status --json", "task add more --verify ls", "no-such-command", "--help"]
-)
-def test_closed_and_full_streams(loop: Project, tmp_path: Path, closed: str, words: str) -> None:
+def test_closed_and_full_streams(loop: Project, tmp_path: Path, words: str, closed: str) -> None:
     before = loop.ledger.read_bytes()
     line = f'{{ sh "$0" {words}; echo $? >"$1"; }} {closed}'
     argv = ["sh", "-c", line, str(PROGRAM), str(tmp_path / "code")]
@@ -207,12 +214,11 @@ def test_without_a_home_and_a_place_is_one_line(project: Project, home: str | No
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "odd", ["a:b", "trailing ", "end\n", "-dash", "[a-z]*?", "$(touch x)", "Ünï cødé's", "任务"]
-)
-def test_projects_and_plugins_of_any_name(
-    project: Project, data: Path, tmp_path: Path, odd: str
-) -> None:
+ODD = ("a:b", "trailing ", "end\n", "-dash", "[a-z]*?", "$(touch x)", "Ünï cødé's", "任务")
+
+
+def test_projects_and_plugins_of_any_name(project: Project, data: Path, tmp_path: Path) -> None:
+    odd = Path(*ODD)
     plugin = tmp_path / odd / "plugin"
     (plugin / "bin").mkdir(parents=True)
     for name in ("bin/loopkit", "loopkit", "requirements.lock", "templates", "plugins"):
@@ -236,7 +242,7 @@ def test_projects_and_plugins_of_any_name(
     assert project.of("loop_started")[0]["session_id"] == S1 and (project.folder / ".loop").is_dir()
 
 
-@pytest.mark.parametrize("mask", [0o000, 0o077, 0o222])
+@pytest.mark.parametrize("mask", [0o077, 0o222])
 def test_masks(loop: Project, mask: int) -> None:
     done = subprocess.run(
         ["sh", PROGRAM, "task", "add", "more", "--verify", "ls"], cwd=loop.folder, env=loop.env(), umask=mask,

@@ -204,7 +204,7 @@ class Flow(NamedTuple):
     words: str = REQUEST
 
 
-ONE, FOUR = "one task", "four tasks in two waves"
+ONE, FOUR, SUPERVISED = "one task", "four tasks in two waves", "four tasks, supervised"
 
 
 def flows() -> dict[str, Flow]:
@@ -215,10 +215,19 @@ def flows() -> dict[str, Flow]:
         "an attempt that failed": Flow(failing(), 3, ONE),
         "a blocker of the review": Flow(blocked(), 4, ONE),
         "a vague request": Flow(vague(), 3, ONE, "Make it nicer, with a greeting"),
-        "four tasks, supervised": Flow(
-            four_supervised(), 24, words=f"--approval supervisor {REQUEST}"
-        ),
+        SUPERVISED: Flow(four_supervised(), 24, words=f"--approval supervisor {REQUEST}"),
     }
+
+
+def troubled() -> Flow:
+    """One task to which all of that happens: it may take the sum."""
+    known = flows()
+    more = [flow for flow in known.values() if flow.beside]
+    here = vague()
+    here.work = {**blocked().work, **failing().work}
+    here.replies = blocked().replies
+    most = known[ONE].most + sum(flow.most for flow in more)
+    return Flow(here, most, words=more[-1].words)
 
 
 def halfway(here: Sandbox) -> None:

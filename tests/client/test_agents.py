@@ -13,7 +13,7 @@ from loopkit.store import answers
 from tests.client.harness import EVERYTHING, Sandbox
 from tests.client.model import LAUNCHED, OVER, Reply, Text, Tool, Turn, bash
 from tests.client.scenarios import REQUEST
-from tests.client.test_supervised import PLAN, supervised
+from tests.client.test_supervised import PLAN, planned
 
 TOKEN = "loop:plan-1"
 UNFIT = '{"tasks": "see above"}'
@@ -81,7 +81,7 @@ def it_was_told_all_and_corrected_itself(here: Sandbox, by: str) -> None:
 
 @pytest.mark.parametrize(("mode", "by"), [("default", "stop"), ("auto", "handback")])
 def test_two_agents_with_one_token(place: Any, mode: str, by: str) -> None:
-    here = supervised(place)
+    here = planned(place, "supervisor")
     tokens(here, 2, background=False)
     more = ["--permission-mode", mode] if mode != "default" else []
     here.run(f"/loop:start {REQUEST}", *more, allowed=EVERYTHING)
@@ -91,7 +91,7 @@ def test_two_agents_with_one_token(place: Any, mode: str, by: str) -> None:
 
 
 def test_one_in_a_terminal(place: Any, tmux: None) -> None:
-    here = supervised(place)
+    here = planned(place, "supervisor")
     tokens(here, 1, background=True)
     terminal = here.terminal("--permission-mode", "auto", allowed=EVERYTHING)
     terminal.say(f"/loop:start {REQUEST}")

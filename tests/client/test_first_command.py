@@ -87,7 +87,8 @@ def held(here: Sandbox) -> bool:
 
 @pytest.mark.parametrize("way", ["path", "git"])
 def test_headless(place, checkout: Path, way: str) -> None:
-    here = place(greetings())
+    """Once with nothing prepared: the command prepares loopkit by itself."""
+    here = place(greetings(), prepared=way == "git")
     idle(here)
     install(here, checkout, way)
     run = here.run(f"/loop:start {TEXT}", plugins=False)

@@ -1,25 +1,38 @@
-"""Each kind of loop from `/loop:start` to its card, headless, for no more requests than it may take."""
+"""Loops from `/loop:start` to their card, headless, for no more requests than they may take."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from tests.client.harness import APPROVED
-from tests.client.scenarios import flows
+from tests.client.harness import APPROVED, Headless, Sandbox
+from tests.client.scenarios import Flow, flows, troubled
 
-FLOWS = flows()
+# the end of the completion card; /loop:start itself names only its beginning
 CARD = "</loop-complete>"
 
 
-@pytest.mark.parametrize("name", FLOWS)
-def test_it_is_completed_at_its_price(name: str, place) -> None:
-    flow = FLOWS[name]
+def at_its_price(place: Any, name: str, *more: str, **options: Any) -> tuple[Sandbox, Headless]:
+    """The loop of this name, which goes through."""
+    return goes_through(place, flows()[name], *more, **options)
+
+
+def goes_through(
+    place: Any, flow: Flow, *more: str, allowed: tuple = APPROVED
+) -> tuple[Sandbox, Headless]:
     here = place(flow.scenario)
-    run = here.run(f"/loop:start {flow.words}", allowed=APPROVED)
+    run = here.run(f"/loop:start {flow.words}", *more, allowed=allowed)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
     assert run.result["permission_denials"] == [] and here.model.unanswered == []
-    most = flow.most + (FLOWS[flow.beside].most if flow.beside else 0)
     # nobody is asked for leave in `-p`
-    assert len(here.model.main_turns) <= most - 1, here.model.story()
+    assert len(here.model.main_turns) <= flow.most - 1, here.model.story()
     heard = [one.turn.newest for one in here.model.records if not one.turn.main]
     assert not [text for text in heard if "next: loopkit" in text], "nothing follows for an agent"
+    return here, run
+
+
+def test_a_vague_request_a_failed_attempt_and_a_blocker(place: Any) -> None:
+    """Each costs what it costs alone (`script/bench price`)."""
+    here, _ = goes_through(place, troubled())
+    for event in ("clarified", "task_failed", "panel_recorded"):
+        assert len(here.events(event)) == 1, event
+    assert len(here.events("review_thorough")) == 2

@@ -28,6 +28,8 @@ CHANGING = frozenset(
     "unlinkat mkdir mkdirat "
     "rmdir link linkat symlink symlinkat chmod fchmod fchmodat utimensat flock".split()
 )
+#: Those of them that leave every file as it is: the disk or another process is waited for.
+WAITING = frozenset(("fsync", "fdatasync", "flock"))
 #: Calls that only look.
 LOOKS = frozenset(
     ("newfstatat", "stat", "lstat", "access", "readlink", "getdents64", "ioctl", "lseek", "statx")

@@ -50,9 +50,9 @@ def native(project: Project, name: str, **fields: object) -> None:
 
 
 def worth(call: kit.Call) -> bool:
-    """To look or to read changes nothing: to die at such a call is to die at the next one that
-    changes something. LOOPKIT_TEST_LONG=1 dies at each of them too."""
-    return call.changing or kit.LONG
+    """To look, to read, to wait for the disk or for a lock changes nothing that others see: to die at
+    such a call is to die at the next one that does. LOOPKIT_TEST_LONG=1 dies at each of them too."""
+    return call.changing and call.name not in kit.WAITING or kit.LONG
 
 
 def killed(

@@ -3,6 +3,7 @@ last word."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -148,14 +149,14 @@ def test_a_lock_whose_holder_stands_still(
 def test_a_system_that_knows_no_locks_is_no_other_command(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import portalocker
+    import fcntl
 
     project.planned(task("first", "ls"))
 
-    def acquire(*_: object) -> None:
-        raise portalocker.exceptions.LockException("no locks")
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(portalocker.Lock, "acquire", acquire)
+    monkeypatch.setattr(fcntl, "flock", flock)
     project.refused(3, "task", "add", "b", "--verify", "ls", says="No locks available")
 
 
@@ -202,9 +203,9 @@ def test_a_command_between_the_decision_and_its_line(
     project.planned(task("first", "ls"))
     real = place.record
 
-    def record(*given: object) -> None:
+    def record(*given: object, **more: object) -> None:
         assert project.lk(*words, session=S1 if words == ("pause",) else S2).exit == 0
-        real(*given)  # type: ignore[arg-type]
+        real(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(place, "record", record)
     assert stop(project).out == ""
@@ -223,9 +224,9 @@ def test_a_command_that_changes_nothing_of_the_kind_leaves_the_hold(
     project.planned(task("first", "ls"))
     real = place.record
 
-    def record(*given: object) -> None:
+    def record(*given: object, **more: object) -> None:
         project.ok("task", "add", "b", "--verify", "ls")
-        real(*given)  # type: ignore[arg-type]
+        real(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(place, "record", record)
     assert "additionalContext" in stop(project).out

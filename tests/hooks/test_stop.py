@@ -105,6 +105,18 @@ def test_idle_turns_end_stalled_before_the_client_s_own_cap(project: Project) ->
     assert project.stop().silent
 
 
+def test_what_ends_a_turn_outlives_a_power_cut_and_a_hold_waits_for_no_disk(
+    project: Project, in_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    project.start()
+    monkeypatch.setattr(os, "fsync", waited.append)
+    for _ in range(3):
+        assert project.stop().held
+    assert waited == []
+    assert project.stop().json["systemMessage"] and len(waited) == 1
+
+
 def test_an_agent_at_work_lets_stops_pass_and_the_loop_stays_armed(project: Project) -> None:
     project.start()
     before, agent = project.ledger.read_bytes(), {**RUNNING, "type": "subagent"}
@@ -434,7 +446,7 @@ def answer_any(project: Project, event: str, raw: bytes) -> None:
 
 
 @settings(
-    max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(
     st.sampled_from(dispatch.EVENTS),
@@ -445,7 +457,7 @@ def test_any_input_gives_nothing_or_one_object(project: Project, event: str, raw
 
 
 @settings(
-    max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(st.sampled_from(dispatch.EVENTS), st.dictionaries(st.sampled_from(FIELDS[2:]), VALUES))
 def test_any_fields_of_the_owner_give_nothing_or_one_object(

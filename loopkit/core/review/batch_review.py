@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..evidence import signature
 from ..journal import parts, prose, settings, stage
 from ..journal import task as tasks
 from ..journal.errors import NotYet, Refused, UsageFault
@@ -222,6 +221,8 @@ def judged(state: LoopState, number: int | None, kind: str, given: dict) -> list
 
 def _again(state: LoopState, rows: list[dict], about: dict) -> dict[str, str]:
     """{completed task that a BLOCKER is about: signature of the finding}."""
+    from ..evidence import signature  # its patterns are only paid for where something failed
+
     return {
         name: signature.of(_told(row))
         for row in _blocking(rows)

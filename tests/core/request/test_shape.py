@@ -258,8 +258,10 @@ _PROOFS = _WORDS.map(lambda words: quote(["grep", *words]))
 
 @given(
     _FACTS,
-    some.lists(some.tuples(_FACTS, _PROOFS, some.sampled_from(proofs.TYPES)), min_size=1),
-    some.lists(some.tuples(_FACTS, some.one_of(some.just(""), _PROOFS)), min_size=2),
+    some.lists(
+        some.tuples(_FACTS, _PROOFS, some.sampled_from(proofs.TYPES)), min_size=1, max_size=2
+    ),
+    some.lists(some.tuples(_FACTS, some.one_of(some.just(""), _PROOFS)), min_size=2, max_size=3),
 )
 def test_what_is_written_is_read_back(title: str, criteria: list, must_nots: list) -> None:
     given_ = {
