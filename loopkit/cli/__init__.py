@@ -28,6 +28,7 @@ COMMANDS = {
     "task": "Add, list, show, start, fail, block, split tasks",
     "allow": "The checks, and which of them the person lets run",
     "verify": "Run a verification and keep its output as evidence",
+    "proof": "Correct a wrong proof, on the person's word",
     "baseline": "How a check stood before the work; --check: is it worse now?",
     "wave": "Open the next wave of tasks, close the open one",
     "reply": "Submit what a role answered: plan, test, judgement …",

@@ -6,10 +6,10 @@ import time
 
 from .. import replies
 from ..core.evidence import baseline as rules
-from ..core.evidence import trials
+from ..core.evidence import command, trials
 from ..core.health import checkpoints
 from ..core.journal import prose, settings, stage
-from ..core.journal.errors import LoopError
+from ..core.journal.errors import LoopError, Refused
 from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, PROOF, RED, WITHOUT_WORK
 from ..core.journal.state import LoopState
 from ..core.steps import kinds
@@ -98,6 +98,18 @@ def record(workspace: Workspace, rows: list[dict]) -> Result:
     workspace.change(loop, trials.replaced, rows)
     names = ", ".join(row["id"] for row in rows)
     return Result(loop, f"proofs recorded: {names}", {"ids": [row["id"] for row in rows]})
+
+
+def correct(workspace: Workspace, target: str, words: list[str], why: str = "") -> Result:
+    """Put another proof in the place of a criterion's or mustNot's that is wrong, on the person's
+    word: ask them first. Card and report keep the old one."""
+    loop = workspace.own_loop()
+    if workspace.unattended:
+        what = "nobody can be asked, and only the person corrects a proof"
+        raise Refused(what, "next: loopkit next", code="nobody_to_ask")
+    name, line = target.upper(), command.quote(words)
+    workspace.change(loop, trials.corrected, name, line, why)
+    return Result(loop, f"the proof of {name} is now: {prose.clean(line, 300)}").going_on()
 
 
 # -- at the end

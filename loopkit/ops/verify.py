@@ -315,7 +315,11 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
         return _not_started(loop, name, line, outcome, row)
     must_not = loop.state.criteria[name].must_not
     how = "broken, the loop is paused" if must_not else "not shown"
-    return Result(loop, f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}", row, code=1)
+    text = f"{name} {how}: {outcome['shown']}{_end(outcome['output'])}"
+    if not workspace.unattended:
+        way = f'loopkit proof {name} --why "<why>" -- <command>'
+        text += f"\nwhere the proof itself is wrong, the person may correct it: {way}"
+    return Result(loop, text, row, code=1)
 
 
 def _vouched(workspace: Workspace, files: dict[str, str], named: set[str]) -> dict[str, str]:

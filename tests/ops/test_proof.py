@@ -84,7 +84,7 @@ def test_what_failed_before_the_work_is_no_breach_at_the_end(going: Going) -> No
     assert "M1 fails before the work: only what fails newly counts (1 name)" in begun.out
     going.did("limiter")
     review = going.next()
-    assert "M1 holds" in review.out and "1 failure, each as before" in review.out
+    assert "M1 kept" in review.out and "1 failure, each as before" in review.out
     assert going.project.of("paused") == []
 
 
@@ -124,7 +124,7 @@ def at_the_end(going: Going, line: str = check("limiter"), **files: str) -> Answ
 def test_each_criterion_fails_again_without_the_work(going: Going) -> None:
     review = at_the_end(going)
     assert trial(going) == ("C1", "without", "red", "")
-    assert "C1 holds" in review.out and "fails without the work" in review.out
+    assert "C1 shown" in review.out and "fails without the work" in review.out
     assert (going.project.folder / "limiter.txt").read_text() == "good\n"
     runs = going.project.root / going.project.name / "evidence"
     heads = [one.read_text().split("\n")[0] for one in sorted(runs.glob("C1-[0-9]*"))]
@@ -170,3 +170,27 @@ def test_the_same_command_on_the_same_files_runs_once(going: Going) -> None:
     assert results == [("C1", "without", "red"), ("C2", "without", "red")]
     runs = going.project.root / going.project.name / "evidence"
     assert len(list(runs.glob("C2-[0-9]*"))) == 0
+
+
+# -- a wrong proof, on the person's word
+
+
+def test_a_wrong_proof_is_corrected_on_the_persons_word(going: Going) -> None:
+    asked(going, proof(check("limiter")), must_nots=(proof("test ! -f limiter.txt", "it moves"),))
+    going.did("limiter")
+    broken = going.next()
+    line = ("proof", "M1", "--why", "it is the very file", "--", "test", "!", "-f", "moved.txt")
+    assert 'the person may correct it: loopkit proof M1 --why "<why>"' in broken.out
+    project = going.project
+    alone = {"CLAUDE_CODE_SESSION_ATTENDED": "0"}
+    project.refused(1, *line, says="only the person corrects a proof", **alone)
+    project.refused(1, "proof", "M1", "--", "ls", says="no reason given")
+    project.refused(1, "proof", "M9", "--why", "x", "--", "ls", says="there is no proof of M9")
+    project.refused(1, "proof", "C1", "--why", "x", "--", *check("limiter").split(), says="already")
+    project.ok(*line)
+    (row,) = project.of("proof_replaced")
+    assert row["failed"] and row["command"] == "test '!' -f moved.txt"
+    project.ok("resume")
+    assert agents(going.next())[0] == "thorough_review-1-1"
+    report = (project.root / project.name / "report.md").read_text(encoding="utf-8")
+    assert "M1's proof was replaced after it failed (it is the very file)" in report

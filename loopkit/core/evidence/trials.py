@@ -220,6 +220,25 @@ def _replaced(state: LoopState, name: str, row: dict, why: str) -> list[Change]:
     return made
 
 
+def corrected(state: LoopState, name: str, line: str, why: str) -> list[Change]:
+    """Another proof of a criterion or mustNot, on the person's word; also while the loop is paused
+    for it. The old one stays on record. Raises Refused, UsageFault."""
+    if state.session.status in verdict.FINAL:
+        stage.running(state)  # says so
+    row = state.criteria.get(name)
+    if row is None or not row.command:
+        known = ", ".join(one.id for one in state.criteria.values() if one.command) or "none"
+        raise Refused(f"there is no proof of {name}", f"there are: {known}", code="unknown")
+    if not why.strip():
+        raise Refused("no reason given", f'loopkit proof {name} --why "<why>" -- <command>')
+    if command.same(row.command, command.accept(line)):
+        raise Refused(f"`{line}` is the proof of {name} already", "give another one")
+    seen = state.criterion_evidence.get(name)
+    failed = seen is not None and not seen.passed
+    data = {"id": name, "command": line, "keeps": row.keeps, "why": why.strip(), "failed": failed}
+    return [("proof_replaced", data)]
+
+
 # -- what the verdict rests on
 
 
