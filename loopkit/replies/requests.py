@@ -63,7 +63,7 @@ class Clarification(Reply):
     context: _Needed = Field(description="where, and with what")
     done: _Needed = Field(description="what can be seen at the end")
     approved: Flag = Field(
-        False, description="<yes: the person has agreed to echo and assumptions>"
+        False, description="<yes once the person has agreed to what is assumed>"
     )
     stakes: Line = Field("", description="what it costs if it is wrong")
     reviewers: Line = Field("", description="who has to like it")
