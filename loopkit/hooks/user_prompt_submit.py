@@ -64,10 +64,15 @@ def _agent(words: str) -> str:
 def _answered(found: loops.View, given: list, words: str) -> str:
     """The name of the prompt whose answer this report brings, whole; "" where it brings none: then
     somebody has asked its agent something else."""
-    agent = _agent(words)
+    agent, said = _agent(words), _plain(words)
     for name in given if agent else ():
         row = answers.read(agents.folder(found), name) or {}
-        text = row.get("text")
-        if row.get("agent_id") == agent and text and text in words:
+        text = _plain(row.get("text") or "")
+        if row.get("agent_id") == agent and text and text in said:
             return name
     return ""
+
+
+def _plain(text: str) -> str:
+    """In auto mode a report comes indented."""
+    return " ".join(text.split())

@@ -350,7 +350,9 @@ def test_what_other_checks_come_to_is_said_where_nobody_can_be_asked(
     project.environment["CLAUDE_CODE_SESSION_ATTENDED"] = attended
     person_typed(project, "--checks 'pytest *' it")
     out = project.ok("start", "--from-prompt").out
-    assert ("checks allowed: pytest *; nobody can be asked about others" in out) == (attended == "0")
+    assert ("checks allowed: pytest *; nobody can be asked about others" in out) == (
+        attended == "0"
+    )
 
 
 @pytest.mark.parametrize(

@@ -398,7 +398,7 @@ def spared(loop: Loop, prompt: str) -> str:
 
 @pytest.mark.parametrize("head", [REPORT, '<agent-message from="a1">\n[Subagent hand-back]\n'])
 def test_only_the_last_report_begins_a_turn(loop: Loop, head: str) -> None:
-    report = head + GOOD
+    report = head + GOOD.replace(", ", ",\n    ")
     for agent, name in (("a1", ONE), ("a2", TWO)):
         loop.agent(agent, prompt_of(name))
         answers.start(loop.folder, name)
