@@ -36,8 +36,9 @@ def handle(call: Call) -> dict | None:
         return None
     with contextlib.suppress(OSError):  # then it may be started once more: the first answer counts
         answers.start(folder(found), name)
+    # in the foreground, where a client has one: each report in the background is a request more;
     # auto mode refuses a call that a hook has changed and does not allow
-    return reply.permit({**given, "prompt": text})
+    return reply.permit({"run_in_background": False, **given, "prompt": text})
 
 
 def _handed_back(call: Call, message: object) -> dict | None:

@@ -38,6 +38,12 @@ def refuse(reason: str) -> dict:
     return {"decision": "block", "reason": reason}
 
 
+def spare(reason: str) -> dict:
+    """A prompt that nobody typed does not reach the model: no request; the person reads why."""
+    special = {"hookEventName": "UserPromptSubmit", "suppressOriginalPrompt": True}
+    return {**refuse(reason), "hookSpecificOutput": special}
+
+
 def permit(tool_input: dict, ask: str = "") -> dict:
     """A tool call runs with this input: unasked, or once the person has said yes to `ask`."""
     special = {"hookEventName": "PreToolUse", "permissionDecision": "ask" if ask else "allow"}

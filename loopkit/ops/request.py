@@ -72,12 +72,11 @@ def record_clarification(workspace: Workspace, row: dict) -> Result:
     """Record what was answered and what is assumed."""
     loop = workspace.own_loop()
     data = workspace.change(loop, clarify.clarified, row)[0][1]
-    lines = [f"clarified: {prose.clean(data['echo'], 300)}"]
-    for name, text in (*data["answers"].items(), *data["assumptions"].items()):
-        lines.append(f"  {name}: {prose.clean(text, 200)}")
+    told = f"clarified: {prose.count(len(data['answers']), 'answer')}"
     if data["assumptions"]:
-        lines.append(f"an assumption is scored {clarify.MOST_ASSUMED} at most")
-    return Result(loop, "\n".join(lines), data)
+        told += f", {prose.count(len(data['assumptions']), 'assumption')}"
+        told += f" (scored {clarify.MOST_ASSUMED} at most)"
+    return Result(loop, told, data)
 
 
 # -- the scores
@@ -207,18 +206,22 @@ def ask_request(workspace: Workspace) -> Result:
         learnt = memory.fitting(workspace, loop.root, state)
         if learnt:
             lines += ["learnt before:", *("  " + line for line in memory.recall_lines(learnt))]
-            fields.insert(3, "learnings")
+            fields.insert(fields.index("title"), "learnings")
         clear = " with its clarification" if state.clarified else ""
         lines.append(f"scores, 0 to 2 each, of what the request{clear} says and nothing else:")
         lines += [f"  {name}: {rubric(name)}" for name in stage.DIMENSIONS]
-        lines += ["topics, one to three of: " + ", ".join(TOPICS), VAGUE]
+        if "topics" in fields:
+            lines += ["topics, one to three of: " + ", ".join(TOPICS), VAGUE]
     lines += [f"{what}: {prose.clean(text, 400)}" for what, text in clarify.told(state)]
     checks = project.checks(workspace.work_folder(state))[:SHOWN]
     if checks:
         lines.append("the project's own commands:")
         lines += [f"  {one.kind}: {prose.clean(one.command, 120)}" for one in checks]
     if "criteria" in fields:
-        lines.append("at least one criterion and two mustNots; they are C1, C2 … and M1, M2 …")
+        above = ", those above included" if state.clarified else ""
+        lines.append(
+            f"at least one criterion and two mustNots{above}; they are C1, C2 … and M1, M2 …"
+        )
     return Result(loop, "\n".join([*lines, "the form:", replies.form("request", *fields)]))
 
 

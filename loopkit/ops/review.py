@@ -75,6 +75,13 @@ def _recorded(loop: Loop, data: dict, lines: list[str], changes: list) -> Result
     return Result(loop, "\n".join([*lines, *files]), {"findings": data["findings"]})
 
 
+#: What the person can say to a warning, as `review resolve` names it.
+WAYS = (
+    "approve: it stays as it is · task: a task fixes it, COMMAND shows it · discuss: what was said "
+    "about it · skip: why it is left"
+)
+
+
 def _found(state: LoopState, data: dict) -> list[str]:
     lines = [
         f"thorough review {data['round']} recorded: {prose.count(len(data['findings']), 'finding')}"
@@ -95,10 +102,11 @@ def _found(state: LoopState, data: dict) -> list[str]:
     left = review.blockers_left(state)
     if left or not waiting:
         lines.append("passed" if review.passed(state) else f"blockers left: {left}")
-    return lines + [
+    lines += [
         f"for the person: {finding.id} {_cut(finding.issue)}; guidance: {_cut(finding.guidance)}"
         for finding in waiting
     ]
+    return [*lines, WAYS] if waiting else lines
 
 
 def _decided(data: dict) -> str:

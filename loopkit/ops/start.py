@@ -61,7 +61,10 @@ def start_typed(workspace: Workspace, options: Options) -> Result:
     begun = start(workspace, text, options)
     if patterns and begun.loop is not None:
         consent.typed_patterns(begun.loop, patterns)
-        begun = begun._replace(text=f"{begun.text}\nchecks allowed: {', '.join(patterns)}")
+        allowed = f"checks allowed: {', '.join(patterns)}"
+        if workspace.unattended:
+            allowed += "; nobody can be asked about others"
+        begun = begun._replace(text=f"{begun.text}\n{allowed}")
     return advance.advance(workspace, begun.text)
 
 

@@ -137,10 +137,13 @@ def _row(outcome: dict, **subject: object) -> dict:
 LOOK_WIDER = "look wider before you fix again"
 
 
-def without_hints(text: str) -> str:
+#: And those that are for whoever leads the loop: an agent can change neither check nor wave.
+_LEADS = r"slow: |wave \d+: .* still to report"
+
+
+def without_hints(text: str, hints: str = f"{LOOK_WIDER}|{_LEADS}") -> str:
     """What came of a check, without the lines for whoever runs it by hand."""
-    hint = re.compile(rf"{LOOK_WIDER}|slow: |wave \d+: .* still to report")
-    return "\n".join(row for row in text.split("\n") if not hint.match(row))
+    return "\n".join(row for row in text.split("\n") if not re.match(hints, row))
 
 
 # -- a task
@@ -151,7 +154,9 @@ def _task(workspace: Workspace, loop: Loop, target: str, words: list[str]) -> Re
     task = attempts.check_verify(loop.state, target, words)
     by_agent = any(key.endswith(f" {task.id}") for key in loop.state.supervision.out)
     result = _looked(workspace, loop, task, target, words)
-    return result._replace(steps=[]) if by_agent else result
+    if not by_agent:
+        return result
+    return result._replace(text=without_hints(result.text, _LEADS), steps=[])
 
 
 def _looked(

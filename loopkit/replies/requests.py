@@ -62,7 +62,7 @@ class Clarification(Reply):
     task: _Needed = Field(description="what is to be done")
     context: _Needed = Field(description="where, and with what")
     done: _Needed = Field(description="what can be seen at the end")
-    approved: Flag = Field(False, description="<yes | no>")
+    approved: Flag = Field(False, description="<yes once the person has agreed to what is assumed>")
     stakes: Line = Field("", description="what it costs if it is wrong")
     reviewers: Line = Field("", description="who has to like it")
     answers: _ByDimension = Field({}, description="<dimension>: what the person chose")

@@ -153,6 +153,7 @@ def test_replaced_guidance_is_said(project: Project) -> None:
     answer = project.review([{**WARNING, "violates": ["M2"], "alternative": "shorten it"}])
     assert "guidance replaced, it would break M2: shorten it" in answer.out
     assert "for the person: F-001 long function; guidance: shorten it" in answer.out
+    assert "task: a task fixes it" in answer.out
 
 
 def test_a_broken_must_not_pauses_and_its_task_is_worked_after_resume(project: Project) -> None:

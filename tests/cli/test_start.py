@@ -342,6 +342,19 @@ def test_list_mode_and_checks_may_be_typed_too(project: Project, tmp_path: Path)
     assert "test -f *" in lines and "grep -q *" in lines
 
 
+@pytest.mark.parametrize("attended", ["0", "1"])
+def test_what_other_checks_come_to_is_said_where_nobody_can_be_asked(
+    project: Project, tmp_path: Path, attended: str
+) -> None:
+    project.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+    project.environment["CLAUDE_CODE_SESSION_ATTENDED"] = attended
+    person_typed(project, "--checks 'pytest *' it")
+    out = project.ok("start", "--from-prompt").out
+    assert ("checks allowed: pytest *; nobody can be asked about others" in out) == (
+        attended == "0"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -125,9 +125,16 @@ def test_a_token_becomes_the_prompt(loop: Loop, tool: str, words: str) -> None:
         "permissionDecision": "allow",
         "updatedInput": {
             "description": "d", "prompt": prompt_of(), "subagent_type": "loop:coder",
+            "run_in_background": False,
         },
     }  # fmt: skip
     assert answers.started(loop.folder, ONE) and not answers.started(loop.folder, TWO)
+
+
+def test_who_asks_for_the_background_gets_it(loop: Loop) -> None:
+    given = {"prompt": f"loop:{ONE}", "run_in_background": True}
+    own = loop.starts("", tool_input=given).json["hookSpecificOutput"]
+    assert own["updatedInput"] == {"prompt": prompt_of(), "run_in_background": True}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +144,7 @@ def test_a_token_becomes_the_prompt(loop: Loop, tool: str, words: str) -> None:
 )  # fmt: skip
 def test_any_other_agent_is_started_as_it_is(loop: Loop, words: object) -> None:
     assert loop.starts(words).silent
+    assert not any(answers.started(loop.folder, name) for name in (ONE, TWO))
 
 
 def test_only_the_session_of_the_loop_gets_it(loop: Loop) -> None:
@@ -380,26 +388,62 @@ def said(loop: Loop, prompt: object = REPORT, **more: Any) -> str:
     return "" if answer.silent else answer.json["hookSpecificOutput"]["additionalContext"]
 
 
-@pytest.mark.parametrize("prompt", [REPORT, '<agent-message from="a1">\n[Subagent hand-back]'])
-def test_a_turn_that_a_report_has_begun_hears_who_is_at_work(loop: Loop, prompt: str) -> None:
-    loop.agent("a1", prompt_of())
-    loop.agent("a2", prompt_of(TWO))
-    assert said(loop, prompt) == "", "no answer has come by hook"
+def spared(loop: Loop, prompt: str) -> str:
+    """What the person reads of a report that reaches no model."""
+    answer = loop.project.hook("user_prompt_submit", {"prompt": prompt}).json
+    assert answer["decision"] == "block"
+    assert answer["hookSpecificOutput"]["suppressOriginalPrompt"] is True
+    return answer["reason"]
+
+
+@pytest.mark.parametrize("head", [REPORT, '<agent-message from="a1">\n[Subagent hand-back]\n'])
+def test_only_the_last_report_begins_a_turn(loop: Loop, head: str) -> None:
+    report = head + GOOD.replace(", ", ",\n    ")
+    for agent, name in (("a1", ONE), ("a2", TWO)):
+        loop.agent(agent, prompt_of(name))
+        answers.start(loop.folder, name)
+    assert said(loop, report) == "", "no answer has come by hook"
     loop.stops("a1", GOOD)
-    assert said(loop, prompt).startswith(f"Loop {NAME}: 1 agent is still at work. End the turn")
+    assert spared(loop, report) == f"Loop {NAME}: {ONE} has ended, 1 agent is still at work."
+    line = f"Loop {NAME}: 1 agent is still at work. End the turn; the next report begins another."
+    assert said(loop, head) == line, "it brings another word of the agent"
+    assert said(loop, report.replace("a1", "a9")) == line
     loop.stops("a2", None)
-    assert said(loop, prompt) == f"Loop {NAME}: all agents have ended. next: loopkit next"
+    assert said(loop, report) == f"Loop {NAME}: all agents have ended. next: loopkit next"
 
 
-def test_one_that_was_killed_is_for_next_to_find(loop: Loop) -> None:
+def test_a_report_of_what_was_taken_already_says_so(loop: Loop) -> None:
     loop.agent("a1", prompt_of())
     loop.stops("a1", GOOD)
-    killed = REPORT.replace("completed", "killed")
+    loop.project.record("wave_opened", wave=1, tasks=["T-001"])
+    loop.project.record("wave_closed", wave=1, completed=["T-001"])
+    loop.project.save()
+    line = f"Loop {NAME}: this answer was taken already. Do the newest next: lines."
+    assert said(loop, REPORT + GOOD) == line, "those to come are not at work yet"
+    answers.start(loop.folder, TWO)
+    assert "1 agent is still at work" in spared(loop, REPORT + GOOD)
+
+
+def test_nobody_waits_for_one_that_was_killed(loop: Loop) -> None:
+    for agent, name in (("a1", ONE), ("a2", TWO)):
+        loop.agent(agent, prompt_of(name))
+        answers.start(loop.folder, name)
+    loop.stops("a1", GOOD)
+    killed = REPORT.replace("completed", "killed").replace("a1", "a2")
+    assert said(loop, killed) == f"Loop {NAME}: all agents have ended. next: loopkit next"
+    row = answers.read(loop.folder, TWO)
+    assert row is not None and (row["text"], row["agent_id"]) == (None, "a2")
+    assert [one["agent_id"] for one in loop.ended] == ["a1", "a2"]
+    assert "all agents have ended" in said(loop, REPORT + GOOD), "it begins a turn"
+
+
+def test_one_of_which_nothing_is_known_is_for_next_to_find(loop: Loop) -> None:
+    loop.agent("a1", prompt_of())
+    answers.start(loop.folder, TWO)
+    loop.stops("a1", GOOD)
+    killed = REPORT.replace("completed", "killed").replace("a1", "a9")
     line = f"Loop {NAME}: an agent has ended without an answer. next: loopkit next"
     assert said(loop, killed) == line
-    loop.agent("a2", prompt_of(TWO))
-    loop.stops("a2", None)
-    assert "all agents have ended" in said(loop, killed)
 
 
 def test_nobody_else_hears_it(loop: Loop) -> None:

@@ -154,6 +154,14 @@ def test_agents_of_a_wave_start_side_by_side(going: Going) -> None:
     assert "T-001 completed" in (both := going.next()).out and "T-002 completed" in both.out
 
 
+def test_an_agent_hears_of_its_own_check_alone(going: Going) -> None:
+    going.begin(part("a"), part("b"))
+    going.project.write("a.txt", "good\n")
+    verified = going.project.ok("verify", "T-001")
+    assert "T-001 completed" in verified.out and verified.steps == []
+    assert "still to report" not in verified.out
+
+
 def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
     going.begin()
     before = len(going.project.lines)

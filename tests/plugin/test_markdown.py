@@ -296,10 +296,10 @@ def test_a_start_costs_little_with_all_that_it_loads(tmp_path, data, capsys):
 
 
 def test_the_rules_of_a_loop_stand_in_one_place():
-    """`loopkit next` prints them; the client starts agents in the background unless it is told
-    otherwise."""
+    """`loopkit next` prints them; agents start in the foreground by the hook, where a client has
+    one."""
     text = " ".join((ROOT / "templates" / "rules.md").read_text(encoding="utf-8").split())
-    assert "`run_in_background` false" in text and "end the turn" in text
+    assert "end the turn before it" in text
     assert not [named(one) for one in DOCUMENTS if "run_in_background" in one.body]
 
 

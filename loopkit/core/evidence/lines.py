@@ -18,6 +18,8 @@ Line = namedtuple("Line", "words rest")
 _WORD = r"(?:[A-Za-z0-9_./:,@%+-][A-Za-z0-9_./:=,@%+-]*|'[^'\x00-\x1f\x7f]*')"
 _CALL = re.compile(rf"loopkit((?: +{_WORD})*)(?: +<<'([A-Z_]+)')? *")
 _PARTS = re.compile(_WORD)
+#: What only prints a command's help.
+_HELP = re.compile(r"([a-z]+)( [a-z]+)? (--help|-h)")
 
 #: Options of every command.
 _COMMON = ("--json", "--soft", "--help", "-h")
@@ -89,6 +91,8 @@ def read(text: object) -> Line | None:
 def safe(words: list) -> str:
     """The command of a call that may run unasked, as it stands in SAFE; "" for any other call."""
     if words and all(word in (*_COMMON, "--version") for word in words):
+        return words[0]
+    if _HELP.fullmatch(" ".join(words)):
         return words[0]
     name = next((name for name in (" ".join(words[:2]), *words[:1]) if name in SAFE), "")
     options, others = (*SAFE.get(name, "").split(), *_COMMON), 0

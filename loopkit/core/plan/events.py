@@ -321,6 +321,8 @@ class WaveClosed(EventType):
             done, failed = tuple(self.completed), tuple(self.failed)
             state.waves[-1] = state.waves[-1]._replace(closed=True, completed=done, failed=failed)
             state.wave_closed_line = state.lines
+            for task_id in (*done, *failed):
+                state.supervision.forget(task_id)
         state.worktrees.current.clear()
 
 

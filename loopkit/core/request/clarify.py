@@ -76,9 +76,10 @@ def clarified(state: LoopState, given: dict) -> list:
     guesses = {
         name: text if text.startswith(MARK) else f"{MARK} {text}" for name, text in guesses.items()
     }
-    if not state.session.unattended and not given["approved"]:
+    if guesses and not state.session.unattended and not given["approved"]:
         raise Refused(
-            "the echo is not approved", "show it to the person and ask; then approved: yes"
+            f"nobody has agreed to what is assumed: {', '.join(guesses)}",
+            "ask the person about the echo and these; then once more with approved: yes",
         )
     data = {
         "echo": given["echo"],

@@ -22,7 +22,9 @@ def _open(work: dict, each: int) -> str:
     rows = work["open"]
     left = work["total"] - work["completed"] - len(rows)
     named = "; ".join(f"{row['id']} “{prose.clean(row['subject'], each)}”" for row in rows)
-    return named + (f" and {left} more" if left > 0 else "") if rows else "no task yet"
+    if not rows:
+        return "no task" if work["total"] else "no task yet"
+    return named + (f" and {left} more" if left > 0 else "")
 
 
 def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 0) -> str:
@@ -56,6 +58,17 @@ def report(name: str, waiting: int, lost: bool) -> str:
         return f"Loop {name}: {agents} still at work. End the turn; the next report begins another."
     ended = "an agent has ended without an answer" if waiting else "all agents have ended"
     return f"Loop {name}: {ended}. next: loopkit next"
+
+
+def spared(name: str, prompt: str, waiting: int) -> str:
+    """What the person reads of a report that begins no turn."""
+    others = prose.count(waiting, "agent is", "agents are")
+    return f"Loop {name}: {prompt} has ended, {others} still at work."
+
+
+def taken(name: str) -> str:
+    """The report of an answer that has been taken meanwhile."""
+    return f"Loop {name}: this answer was taken already. Do the newest next: lines."
 
 
 def unpriced(models: list, limit: float) -> str:

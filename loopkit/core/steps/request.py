@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def wanted(state: LoopState) -> list[str]:
     """The fields of the form `request` that the loop has not got yet; none once it has all."""
     fields = {
-        stage.INTENT: ["scores", "kind", "topics"],
+        stage.INTENT: ["scores", *([] if state.scores else ["kind", "topics"])],
         stage.SHAPE: [],
         stage.DECOMPOSE: [],
     }.get(state.stage)
@@ -49,7 +49,7 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
             chosen = sorted(set(row["learnings"]))
             others = [number for number in range(1, len(titles) + 1) if number not in chosen]
             trial.decide(intake.recall_answered, titles, chosen, others)
-        scores = {**row["scores"], "kind": row["kind"], "topics": ", ".join(row["topics"])}
+        scores = {**row["scores"], "kind": row["kind"] or "", "topics": ", ".join(row["topics"])}
         trial.decide(intake.scored, scores)
         if trial.state.stage == stage.INTENT:
             return trial.changes

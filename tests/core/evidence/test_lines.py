@@ -31,6 +31,8 @@ SAFE = [
     "loopkit shape --accept - <<'END_OF_SHAPE'\nEOF\nEND_OF_SHAPE\n",
     "loopkit --help",
     "loopkit --version",
+    "loopkit review resolve --help",
+    "loopkit allow -h",
 ]
 
 

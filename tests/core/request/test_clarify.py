@@ -17,7 +17,7 @@ GIVEN = {
     "task": "t",
     "context": "c",
     "done": "d",
-    "approved": "yes",
+    "approved": True,
 }
 ALL = dict.fromkeys(stage.DIMENSIONS, "A) the likeliest")
 
@@ -52,6 +52,12 @@ def test_two_rounds_of_questions_then_assumptions() -> None:
     assert book.state.rounds == clarify.MOST_ROUNDS
 
 
+def test_what_the_person_answered_needs_no_second_yes() -> None:
+    book = low()
+    book.do(clarify.clarified, {**GIVEN, "approved": False, "answers": ALL})
+    assert book.state.clarified is not None
+
+
 def test_an_answer_of_an_earlier_round_stands() -> None:
     book = low()
     book.do(clarify.clarified, {**GIVEN, "answers": ALL})
@@ -65,7 +71,7 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
     assert clarify.rounds_left(book.state) == 0
     with pytest.raises(Refused, match="nothing was answered"):
         book.do(clarify.clarified, {**GIVEN, "answers": ALL})
-    data = book.do(clarify.clarified, {**GIVEN, "approved": "no", "assumptions": ALL})[0][1]
+    data = book.do(clarify.clarified, {**GIVEN, "approved": False, "assumptions": ALL})[0][1]
     assert data["by"] == "nobody" and all(
         text.startswith(clarify.MARK) for text in data["assumptions"].values()
     )
@@ -78,7 +84,10 @@ def test_where_nobody_can_be_asked_all_is_assumption() -> None:
             {"answers": {"outcome": "A"}},
             "scope, constraints, success, done: neither answered nor assumed",
         ),
-        ({"answers": ALL, "approved": "no"}, "the echo is not approved"),
+        (
+            {"assumptions": ALL, "approved": False},
+            "nobody has agreed to what is assumed: outcome, scope, constraints, success, done",
+        ),
     ],
 )
 def test_what_a_record_must_hold(changes: dict, words: str) -> None:
