@@ -23,7 +23,7 @@ def checkpoint(call: app.App, label: str | None, listing: bool) -> Result:
 rollback = app.command(
     "rollback",
     "loopkit rollback last-good --dry-run",
-    click.argument("target", required=False, metavar="[last-good|'~2'|NUMBER|SHA]"),
+    click.argument("target", required=False, metavar="[start|last-good|'~2'|NUMBER|SHA]"),
     app.flag("--dry-run", help="List what would change; change nothing."),
     app.flag("--force", help="Also overwrite files that were committed after the checkpoint."),
     app.flag("--undo", help="Go back to what the newest rollback saved."),

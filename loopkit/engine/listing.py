@@ -4,6 +4,7 @@ files are never read."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -46,6 +47,35 @@ def write(folder: str, name: str, listing: dict) -> None:
     atomic.check_inside(folder, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     atomic.write(path, json.dumps(listing).encode("ascii"))
+
+
+# -- permissions that git does not keep
+
+_USUAL = (0o644, 0o664, 0o755, 0o775)
+
+
+def rights(project: str, env: dict) -> dict[str, int]:
+    """{path: permission bits} of files that have others than git keeps. Raises Unavailable,
+    GitFault, Late."""
+    repo = repository(project, env)
+    with scratch(repo, env) as run:
+        named = run("ls-files -c -o -z --exclude-standard", *repo.paths).split(b"\0")[:-1]
+    found = {}
+    for name in named:
+        path = os.fsdecode(name)[len(repo.prefix) :]
+        with contextlib.suppress(OSError):
+            state = os.lstat(os.path.join(project, path))
+            bits = stat.S_IMODE(state.st_mode)
+            if stat.S_ISREG(state.st_mode) and bits not in _USUAL:
+                found[path] = bits
+    return found
+
+
+def kept_rights(folder: str) -> dict[str, int]:
+    """The same as it was when execution began, from the loop's folder."""
+    found = read(folder, START).get("rights")
+    rows = found.items() if type(found) is dict else ()
+    return {path: bits & 0o777 for path, bits in rows if type(bits) is int}
 
 
 # -- what git ignores

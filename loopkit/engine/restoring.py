@@ -9,7 +9,8 @@ import os
 import shutil
 import stat
 from collections import Counter, namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 from ..core.journal.errors import Damaged
 from ..store import atomic
@@ -24,6 +25,7 @@ Restored = namedtuple("Restored", "paths left")
 #: Why a file is left as it is.
 LEFT_OUT, IGNORED = "left out of the checkpoint", "ignored"
 _IGNORE = ".gitignore"
+NO_RIGHTS: Mapping[str, int] = MappingProxyType({})
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
@@ -46,13 +48,20 @@ def planned(project: str, before: str, after: str, env: dict, spare: Iterable[st
 
 
 def restore(
-    project: str, before: str, after: str, env: dict, spare: Iterable[str] = ()
+    project: str,
+    before: str,
+    after: str,
+    env: dict,
+    spare: Iterable[str] = (),
+    rights: Mapping[str, int] = NO_RIGHTS,
 ) -> Restored:
     """Take the working files from tree `before`, which they are in, to tree `after`, as `planned`.
 
     A file that is not as `before` has it, or that `before` does not know, is left alone and named;
     so is what lies behind a symbolic link. Folders that become empty are removed, except the
     current one, as git does. All content is extracted first, so that a full disk changes nothing.
+    rights: {path: permission bits} of files that have others than git keeps; a file that is made
+    anew gets them.
 
     Raises Unavailable, GitFault, Late and Damaged before anything was changed.
     """
@@ -65,7 +74,7 @@ def restore(
         with stage(repo) as folder:
             object_ids = [row.new for row in plan.rows if row.status != "D"]
             extracted = _extracted(project, folder, object_ids, env)
-            acting = _Restoring(repo.project, obeys_modes(repo, env))
+            acting = _Restoring(repo.project, obeys_modes(repo, env), rights)
             acting.left += left
             return acting.run(plan.rows, extracted)
     except OSError as error:
@@ -178,8 +187,9 @@ def _extracted(project: str, stage: str, object_ids: list[str], env: dict) -> di
 class _Restoring:
     """One restore of files below `top`: what was done, and what was left alone."""
 
-    def __init__(self, top: str, modes: bool) -> None:
+    def __init__(self, top: str, modes: bool, rights: Mapping[str, int]) -> None:
         self.top = top
+        self.rights = rights
         self.modes = modes  # whether the right to run a file means something here
         self.paths: list[str] = []
         self.left: list[str] = []
@@ -251,7 +261,7 @@ class _Restoring:
         if row.mode == LINK:
             self._link(ready, full)
         else:
-            self._file(row.new, ready, full, row.mode == RUN)
+            self._file(row, ready, full)
         return ""
 
     def _cleared(self, path: str) -> bool:
@@ -275,15 +285,18 @@ class _Restoring:
         os.symlink(target, os.fsencode(made))
         self._move(made, full)
 
-    def _file(self, name: str, ready: str, full: str, run: bool) -> None:
-        """Replace `full` by `ready`, keeping the permissions of a file that was there."""
-        made = ready
-        self.uses[name] -= 1
-        if self.uses[name]:  # another file has the same content
+    def _file(self, row: Difference, ready: str, full: str) -> None:
+        """Replace `full` by `ready`, keeping the permissions of a file that was there, or is known
+        to have had others than usual."""
+        made, run = ready, row.mode == RUN
+        self.uses[row.new] -= 1
+        if self.uses[row.new]:  # another file has the same content
             made = f"{ready}.{len(self.paths)}.copy"
             shutil.copyfile(ready, made)
         mode = os.lstat(full if os.path.lexists(full) else made).st_mode
         mode = stat.S_IMODE(mode if stat.S_ISREG(mode) else os.stat(made).st_mode)
+        if not os.path.lexists(full):
+            mode = self.rights.get(row.path, mode)
         if self.modes:
             mode = mode | (mode & 0o444) >> 2 if run else mode & ~0o111
         os.chmod(made, mode)

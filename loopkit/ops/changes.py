@@ -3,6 +3,7 @@ anybody says; what must not have changed is watched."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import namedtuple
@@ -36,7 +37,10 @@ _SLACK = 30
 def begun(workspace: Workspace, loop: Loop) -> None:
     """Execution begins: what no checkpoint holds is listed. No fault where that cannot be done."""
     if not loop.state.waves[1:]:
-        _keep(workspace, loop, _listed(workspace, loop), listing.START)
+        lists = _listed(workspace, loop)
+        with contextlib.suppress(LoopError):
+            lists["rights"] = listing.rights(workspace.project, workspace.environment)
+        _keep(workspace, loop, lists, listing.START)
 
 
 def of_wave(workspace: Workspace, loop: Loop, number: int) -> list[str]:
@@ -281,6 +285,8 @@ def _put_back(workspace: Workspace, loop: Loop, names: list[str]) -> str:
     said = checkpoint.make(workspace, loop, "before putting back")
     now = checkpoints.snapshot(project, environment, [loop.root]).tree
     goal = trees.with_paths(project, now, start[-1].tree, names, environment)
-    done = restoring.restore(project, now, goal, environment)
+    done = restoring.restore(
+        project, now, goal, environment, rights=listing.kept_rights(loop.folder)
+    )
     left = f"; left as they are: {branch.named(done.left)}" if done.left else ""
     return f"{said}\nput back: {branch.named(done.paths) or 'nothing'}{left}"

@@ -12,6 +12,7 @@ from ..core.journal.events import Change
 from ..core.journal.parts import BEFORE, Checkpoint
 from ..core.journal.state import LoopState
 from ..engine import checkpoints, git, restoring, trees
+from ..engine import listing as lists
 from ..store.loop import Loop
 from .workspace import Result, Workspace
 
@@ -166,7 +167,7 @@ def rollback(
     are open again.
     """
     if undo == bool(target):
-        usage = "loopkit rollback last-good | '~2' | NUMBER | SHA | --undo"
+        usage = "loopkit rollback start | last-good | '~2' | NUMBER | SHA | --undo"
         raise UsageFault("give a checkpoint, or --undo alone", usage)
     loop = workspace.own_loop()
     if dry_run:
@@ -189,6 +190,7 @@ def rollback(
         facts["done"] = done = restoring.restore(
             *(workspace.project, plan.snapshot.tree, plan.goal.tree, workspace.environment),
             plan.spare,
+            lists.kept_rights(loop.folder),
         )
         return rules.rolled_back(loop.state, plan.goal, facts["saved"], done.paths, undo, why)
 

@@ -260,6 +260,19 @@ def test_undo_brings_back_the_identical_tree(two: Project) -> None:
     assert names(two) == []
 
 
+def test_permissions_that_git_does_not_keep_come_back(project: Project) -> None:
+    for name, mode in (("key.txt", 0o600), ("read.txt", 0o444), ("plain.txt", 0o644)):
+        project.write(name, "a\n")
+        (project.folder / name).chmod(mode)
+    before = work(project)
+    project.planned(*ROWS)
+    batch(project, "one.txt")
+    for name in ("one.txt", "key.txt", "read.txt", "plain.txt"):
+        (project.folder / name).unlink()
+    project.ok("rollback", "start")
+    assert work(project) == before
+
+
 def test_execution_that_task_start_begins_has_a_start_too(project: Project) -> None:
     project.planned(task("one", "test -f one.txt"))
     assert "checkpoint 1 (start)" in project.ok("task", "start", "T-001").out

@@ -170,7 +170,8 @@ def back(state: LoopState, steps: int) -> Checkpoint:
 
 
 def find(state: LoopState, words: str) -> Checkpoint:
-    """The checkpoint that `last-good`, `~2`, a number or (the beginning of) a commit's id names.
+    """The checkpoint that `start`, `last-good`, `~2`, a number or (the beginning of) a commit's id
+    names.
 
     Raises Refused with NO_CHECKPOINTS where there are none, and for an unknown one; UsageFault for
     other words.
@@ -180,11 +181,13 @@ def find(state: LoopState, words: str) -> Checkpoint:
     digits = wanted.isascii() and wanted.isdigit() and len(wanted) < 10
     back_by = wanted[:1] == "~" and steps.isascii() and steps.isdigit() and len(steps) < 10
     hexadecimal = len(wanted) >= SHORTEST_SHA and not wanted.strip("0123456789abcdef")
-    if not (wanted == LAST_GOOD or back_by or digits or hexadecimal):
-        way_out = "use last-good, ~2, a number or a commit's id"
+    if not (wanted in (START, LAST_GOOD) or back_by or digits or hexadecimal):
+        way_out = "use start, last-good, ~2, a number or a commit's id"
         raise UsageFault(f"no checkpoint is named {words[:60]!r}", way_out)
     if not state.checkpoints.rows:
         raise Refused(NONE, "the first is made when a wave is opened; by hand: loopkit checkpoint")
+    if wanted == START:
+        return ancestors(state)[-1]
     if wanted == LAST_GOOD:
         return last_good(state)
     if back_by:
