@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 
 from .. import replies
+from ..core.evidence import changes
 from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
@@ -90,7 +91,9 @@ def _block(state: LoopState, kind: str) -> list[str]:
     lines += [f"doubt, {row}" for row in gate.doubts(state)]
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
-    lines += [f"mustNot {row.id} ({shown.answer(state, row.id)}): {row.text}" for row in watched]
+    for row in watched:
+        seen = changes.watched(state, row) or shown.answer(state, row.id)
+        lines.append(f"mustNot {row.id} ({seen}): {row.text}")
     if watched:
         names = ", ".join(row.id for row in watched)
         lines.append(
@@ -118,8 +121,8 @@ def record(workspace: Workspace, row: dict) -> Result:
     found = files(workspace, loop)
     gate.decided(loop.state, row, *found)  # refused before anything is recorded
     measured.at_end(workspace, loop)
-    changes = workspace.change(loop, gate.decided, row, *found)
-    data = next(data for kind, data in changes if kind == "gate_result")
+    made = workspace.change(loop, gate.decided, row, *found)
+    data = next(data for kind, data in made if kind == "gate_result")
     if not data["passed"]:
         failed = "; ".join(prose.clean(what, 300) for what in data["failed"])
         text = f"gate refused: {failed}\n{', '.join(data['tasks'])} to fix it"

@@ -194,12 +194,12 @@ def test_ten_in_parallel_give_ten_numbers_and_ten_files(project: Project) -> Non
 def test_a_command_in_invalidated_if_is_offered_after_a_wave_and_gives_a_finding(
     project: Project,
 ) -> None:
-    project.write("limiter.txt")
     project.planned(task(), task("second", verify="test -f limiter.txt", blocked_by=[1]))
     decide(project, invalidated_if="$ test -f background.py", files=["limiter.txt"])
     decide(project, title="other", invalidated_if="in words")
     for name, holds in (("T-001", True), ("T-002", False)):
         project.ok("wave", "next")
+        project.write("limiter.txt")
         project.verify(name)
         closed = project.ok("wave", "close")
         assert closed.steps == ["loopkit verify M2 -- test ! -f forbidden.txt"]

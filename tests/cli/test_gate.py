@@ -3,11 +3,10 @@ told at the end."""
 
 from __future__ import annotations
 
-from tests.cli.kit import GATE, PANEL, SHAPE, Project, task
+from tests.cli.kit import GATE, PANEL, SEEN, SHAPE, Project, task
 
 
 def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
-    project.write("limiter.txt")
     project.reviewed()
     for name in ("C1", "M2"):
         assert project.verify(name).exit == 0
@@ -20,14 +19,27 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     assert project.ok("gate").steps == ["loopkit gate --file -"]
 
 
-def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
+def test_a_must_not_whose_files_are_watched_is_not_said_to_be_unchecked(project: Project) -> None:
+    project.shaped(text=SHAPE + "| M1 | paths | api.py |\n")
+    project.ok("task", "add", "--file", "-", given=[task()])
+    project.ok("wave", "next")
     project.write("limiter.txt")
+    assert project.verify("T-001").exit == 0
+    project.ok("wave", "close")
+    project.ok("review", "--thorough", "--file", "-", given={**SEEN, "findings": []})
+    for name in ("C1", "M2"):
+        assert project.verify(name).exit == 0
+    assert "mustNot M1 (unchanged: api.py): " in project.ok("gate").out
+
+
+def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
     project.start("fix the crash of the limiter")
     project.score(2, 0, 0, 0, 0)
     project.ok("score", "--scope=2", "--constraints=2", "--success=2", "--done=2", "--kind=debug")
     project.ok("shape", "--accept", "-", given=SHAPE)
     project.ok("task", "add", "--file", "-", given=[task()])
     project.ok("wave", "next")
+    project.write("limiter.txt")
     assert project.verify("T-001").exit == 0
     project.ok("wave", "close")
     project.review([])
@@ -93,10 +105,11 @@ def test_a_project_without_commands_of_its_own(project: Project) -> None:
 
 
 def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> None:
-    project.write("limiter.txt")
     project.shaped(words=("--unattended",))
     project.ok("task", "add", "--file", "-", given=[task()])
+    project.tried()
     project.ok("wave", "next")
+    project.write("limiter.txt")
     assert project.verify("T-001").exit == 0
     project.ok("wave", "close")
     project.review(

@@ -212,9 +212,9 @@ def reviewed(project: Project) -> list[Answer]:
 
 def completed(project: Project) -> list[Answer]:
     """The card at the end is the only place where the words of the end may stand, once."""
-    project.write("limiter.txt")
     project.shaped().ok("task", "add", "--file", "-", given=[evil_task()])
     project.ok("wave", "next")
+    project.write("limiter.txt")
     project.verify("T-001")
     project.ok("wave", "close")
     project.review([])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..journal import stage, verdict
 from ..journal.errors import Refused
 from ..journal.parts import BEFORE_WORK, GREEN, NO, NOT_TRIED, PROOF, RED, WITHOUT_WORK
-from . import baseline, command, consent
+from . import baseline, command, consent, proofs
 
 if TYPE_CHECKING:
     from ..journal.events import Change
@@ -243,10 +243,15 @@ def corrected(state: LoopState, name: str, line: str, why: str) -> list[Change]:
 
 
 def gaps(state: LoopState) -> list[str]:
-    """What was not tried of the criteria, one line each: why the work is not shown whole."""
+    """Which criteria no command shows, and what was not tried of the others, one line each: why the
+    work is not shown whole."""
     lines = []
     for row in state.criteria.values():
-        if not row.command or row.must_not or row.keeps:
+        if row.must_not:
+            continue
+        if not row.command or row.type == proofs.REVIEWED:
+            lines.append(f"{row.id} rests on {row.type or 'words'} alone")
+        if not row.command or row.keeps:
             continue
         for when, what in ((BEFORE_WORK, "before the work"), (WITHOUT_WORK, "without the work")):
             trial = of(state, row.id, when)

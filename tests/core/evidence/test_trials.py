@@ -172,6 +172,15 @@ def test_the_verdict_rests_on_red_before_and_red_without(book: Book) -> None:
     assert trials.of(book.state, "C1", WITHOUT_WORK).result == RED
 
 
+def test_what_no_command_shows_is_told() -> None:
+    rows = SHAPE.replace("| C1 | execution output | pytest new |", "| C1 | observation | |")
+    book = Book().shaped(text=rows.replace("| C2 | execution output |", "| C2 | code review |"))
+    assert trials.gaps(book.state) == [
+        "C1 rests on observation alone",
+        "C2 rests on code review alone",
+    ]
+
+
 def test_a_time_out_before_the_work_is_not_tried(book: Book) -> None:
     tried(book, **{**GOOD, "C1": 124})
     assert trials.of(book.state, "C1", BEFORE_WORK).result == NOT_TRIED

@@ -34,7 +34,7 @@ def passed(**changes: Any) -> Book:
 
 def shown_whole() -> Book:
     """Planned, and a review has seen each proof and mustNot."""
-    book = Book().planned(task())
+    book = Book().planned(task()).seen()
     book.state.shown.update(C1=Shown("yes", ""), M1=Shown("kept", "git diff"))
     return book
 
@@ -373,7 +373,7 @@ def test_a_criterion_is_verified_by_its_own_command(
 )
 def test_the_card(confidence: int, reversal: str, kind: str, card: str) -> None:
     text = SHAPE.replace("| C1 | execution output |", f"| C1 | {kind} |")
-    book = Book().shaped(text=text)
+    book = Book().shaped(text=text).seen()
     book.line("review_thorough", proofs={"C1": "yes"}, must_nots={"M1": "kept: seen"})
     assert gate.card_kind(book.state, {"confidence": confidence, "reversal": reversal}) == card
 
