@@ -308,8 +308,7 @@ def card_kind(state: LoopState, card: dict) -> str:
     """SHIP, MONITOR or RESEARCH (rule: Gate and completion)."""
     if card["confidence"] < RESEARCH_UNDER:
         return RESEARCH
-    types = {row.type for row in state.criteria.values() if not row.must_not}
-    if card["reversal"] == "1" or proofs.REVIEWED in types or doubts(state):
+    if card["reversal"] == "1" or doubts(state):
         return MONITOR
     return SHIP
 

@@ -146,11 +146,11 @@ def test_what_was_not_seen_passes_and_is_a_doubt(answers: dict, says: str) -> No
     assert review.passed(book.state)
     assert [row for row in gate.doubts(book.state) if says in row]
     assert gate.card_kind(book.state, GATE) == verdict.MONITOR
-    assert gate.card_kind(seen().state, GATE) == verdict.SHIP
+    assert gate.card_kind(seen().seen().state, GATE) == verdict.SHIP
 
 
 def test_what_nobody_answered_is_not_taken_for_seen() -> None:
-    book = Book().worked()
+    book = Book().worked().seen()
     book.do(review.thorough, {"experts": ["a", "b", "c"], "findings": []})
     assert gate.doubts(book.state) == [
         "nobody has said whether the proof of C1 shows it",
