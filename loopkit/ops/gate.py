@@ -15,7 +15,6 @@ from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..store import digest, evidence
 from ..store.loop import Loop
-from . import changes as measured
 from .workspace import Result, Workspace
 
 
@@ -61,6 +60,8 @@ def due(workspace: Workspace, loop: Loop) -> list[Step]:
 
 def ask(workspace: Workspace) -> Result:
     """What the gate still waits for (code 1), or its form."""
+    from . import changes as measured
+
     loop = workspace.own_loop()
     noted = measured.at_end(workspace, loop)
     if noted and (loop.state.changes.asked or loop.state.session.status != verdict.RUNNING):
@@ -117,6 +118,8 @@ def _form(loop: Loop, kind: str) -> str:
 
 def record(workspace: Workspace, row: dict) -> Result:
     """Record the answers. Code 1 where the gate does not pass."""
+    from . import changes as measured
+
     loop = workspace.own_loop()
     found = files(workspace, loop)
     gate.decided(loop.state, row, *found)  # refused before anything is recorded

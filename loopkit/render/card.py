@@ -48,7 +48,7 @@ def render(state: LoopState) -> str:
         rule="─" * (WIDTH + 2 - head),
         rows=[row + " " * (WIDTH - columns(row)) for row in rows],
         bottom="─" * (WIDTH + 2),
-        foot=_foot(state),
+        foot="\n".join(_wrapped(_foot(state), _INDENT)),
     )
 
 

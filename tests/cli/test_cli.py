@@ -106,6 +106,8 @@ def walk(project: Project) -> Iterator[tuple]:
     yield ("score",), None, 0
     yield ("shape", "--accept", "-"), SHAPE, 0
     yield ("confirm", "shape"), None, 0
+    yield ("proof", "C1", "--why", "x", "--", "ls"), None, 0
+    yield ("proof", "C1", "--why", "x", "--", "test", "-f", "limiter.txt"), None, 0
     yield ("task", "add", "a", "--verify", "test -f limiter.txt"), None, 0
     yield (
         ("task", "add", "--file", "-"),

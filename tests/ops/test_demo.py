@@ -105,7 +105,7 @@ def test_what_convinces_is_shown(output: str, text: str) -> None:
 
 def test_it_can_be_read_in_eighty_columns(output: str, folder: Path) -> None:
     rows = output.splitlines()
-    assert len(rows) <= 140
+    assert len(rows) <= 150
     assert [row for row in rows if len(row) > 80 and str(folder) not in row] == []
     assert output.count(str(folder)) == 2 and f"cd '{folder}'" in output
     assert "\x1b" not in output, "no colours in a pipe"
