@@ -84,7 +84,7 @@ def test_a_check_that_passes_after_failing_with_nothing_changed_is_flaky(project
     assert "flaky: failed (evidence/T-001-2.log), then passed with nothing changed" in answer.out
     assert told(project) == ["", "flaky"] and not project.of("task_reopened")
     state = Loop(str(project.root), project.name).state
-    assert [row[:24] for row in gate.evidence_doubts(state)] == ["T-001: its check is flaky"[:24]]
+    assert [row for row in gate.doubts(state) if row.startswith("T-001: its check is flaky")]
     project.write("limiter.txt")
     project.ok("wave", "close")
     project.review([])
