@@ -96,7 +96,7 @@ def test_the_prompt_of_an_expert_changes_nothing(project: Project) -> None:
         "## What must not happen",
         "- M2: A runtime dependency is added",
         "## Open from the quick looks: does it still hold?\n\n- wave 1: no doc",
-        "- Files: none",  # it was there before
+        "- Files: limiter.txt (new) +1",
         '"severity": "<BLOCKER',
         '"breaks": ["<C1 or M1',
         "End with one JSON object in this form",
