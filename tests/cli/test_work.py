@@ -206,7 +206,8 @@ def test_a_light_review_is_stored_and_shown(working: Project) -> None:
         "loopkit review --wave 1"
     )
     working.ok("review", "--wave", "1", *LIGHT)
-    assert working.snapshot["reviews"] == {"wave_1": {"score": 8, "issues": 0, "blockers": 0}}
+    row = {"score": 8, "issues": 0, "blockers": 0, "by": "hand"}
+    assert working.snapshot["reviews"] == {"wave_1": row}
     assert "Review wave_1: 8/10, 0 issues, 0 blockers" in working.ok("status").out
     loop = Loop(str(working.root), working.name)
     loop.record([("review_light", {"wave": wave, "score": 7}) for wave in range(2, 100)], "person")
@@ -488,7 +489,7 @@ def test_completion_prints_list_and_box(project: Project) -> None:
     assert out.startswith("<loop-complete>\n") and "\n</loop-complete>\n" in out
     rows = out.splitlines()
     for words in (
-        "1 of 1 task, 0 of 1 criterion shown",
+        "1 of 1 task, 1 of 1 criterion shown",
         "! thorough review: submitted by hand",
         "╭─ 🟡 MONITOR ─",
         "Verified: execution output · Sure: ~90 % · Size: 5 points",
