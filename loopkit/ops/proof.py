@@ -132,7 +132,9 @@ def run(
     trial = tried.word, tried.why, tried.without
     apart = tried.with_work
     if apart is None or not apart["passed"]:  # then the real tree decides
-        return verify.run(workspace, loop, name, line, files, None, earlier, again), trial
+        outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
+        fails = NOT_TRIED, "it does not pass with the work", None
+        return outcome, trial if outcome["passed"] else fails
     head = digest.head(workspace.project, workspace.environment)
     outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
     return outcome, trial

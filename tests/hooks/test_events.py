@@ -395,7 +395,7 @@ def test_a_task_that_was_taken_in_needs_evidence_too(project: Project) -> None:
     project.native("1")
     project.hook("task_created", {"task_id": "1"})
     reason = project.hook("task_completed", {"task_id": "1"}).json["reason"]
-    assert "T-002" in reason and "loopkit task set T-002 --verify" in reason
+    assert "T-002 has no passing evidence" in reason and "loopkit next" in reason
 
 
 def test_tasks_of_no_loop_may_be_completed(project: Project) -> None:
