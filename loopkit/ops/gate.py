@@ -8,7 +8,7 @@ from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
-from ..core.review import gate, review, shown
+from ..core.review import gate, result, review
 from ..core.steps import due as rules
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
@@ -90,7 +90,8 @@ def _block(state: LoopState, kind: str) -> list[str]:
     lines += [f"doubt, {row}" for row in gate.doubts(state)]
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
-    lines += [f"mustNot {row.id} ({shown.answer(state, row.id)}): {row.text}" for row in watched]
+    how = {row.id: row.how for row in result.rows(state)}
+    lines += [f"mustNot {row.id} ({how[row.id]}): {row.text}" for row in watched]
     if watched:
         names = ", ".join(row.id for row in watched)
         lines.append(

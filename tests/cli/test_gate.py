@@ -20,6 +20,18 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     assert project.ok("gate").steps == ["loopkit gate --file -"]
 
 
+def test_the_form_says_what_was_measured_of_a_must_not(project: Project) -> None:
+    project.shaped(text=SHAPE + "| M1 | paths | routes/** |\n")
+    project.ok("task", "add", "--file", "-", given=[task()])
+    project.ok("wave", "next")
+    project.write("limiter.txt")
+    for name in ("T-001", "C1", "M2"):
+        assert project.verify(name).exit == 0
+    project.ok("wave", "close")
+    project.review([])
+    assert "mustNot M1 (kept: unchanged: routes/**)" in project.ok("gate").out
+
+
 def test_a_debug_request_gets_the_points_of_debugging(project: Project) -> None:
     project.write("limiter.txt")
     project.start("fix the crash of the limiter")
