@@ -4,8 +4,8 @@
     benchmarks/price.py 'one task' …   those of these names; with --story also what happened
 
 `claude -p` with agents in the foreground and a scripted model that only follows what is printed.
-The first request and the closing one count, and only what ends with SHIP. Checks are allowed beforehand, since nobody can be
-asked: in a terminal `loopkit allow` is one request more.
+The first request and the closing one count; a loop is done if it ends with SHIP. Checks are allowed
+beforehand, since nobody can be asked: in a terminal `loopkit allow` is one request more.
 """
 
 from __future__ import annotations

@@ -498,9 +498,10 @@ class Model:
         for pattern, given in self.scenario.replies.items():
             if re.fullmatch(pattern, name):
                 value = self._value(f"reply {pattern}", given, turn)
-                return self._answered(turn, _seen(turn, kind, value))
+                thorough = kind == "thorough_review" and isinstance(value, dict)
+                return self._answered(turn, {**praise(turn), **value} if thorough else value)
         if kind == "thorough_review":
-            return self._answered(turn, _seen(turn, kind, {"findings": []}))
+            return self._answered(turn, praise(turn))
         if kind == "wave_review":
             names = ["test-first-developer", "simplifier"]
             return self._answered(turn, {"score": 8, "experts": names, "findings": []})
@@ -610,14 +611,13 @@ def _running_agents(turn: Turn) -> int:
     return len(launched - {e.call_id for e in turn.events if e.kind == "notice"})
 
 
-def _seen(turn: Turn, kind: str, value: Any) -> Any:
-    """A thorough review with the best answer to whatever its prompt asks, unless it has one."""
-    if kind != "thorough_review" or not isinstance(value, dict):
-        return value
-    seen = {}
-    for field, (mark, best) in SEEN.items():
-        seen[field] = dict.fromkeys(re.findall(mark, turn.prompt), best)
-    return {**seen, **value}
+def praise(turn: Turn) -> dict:
+    """A review with the best answer to whatever its prompt asks."""
+    asked = {
+        field: dict.fromkeys(re.findall(mark, turn.prompt), best)
+        for field, (mark, best) in SEEN.items()
+    }
+    return {"findings": [], **asked}
 
 
 def _judged(request: dict, message: dict) -> dict:
