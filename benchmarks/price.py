@@ -4,8 +4,8 @@
     benchmarks/price.py 'one task' …   those of these names; with --story also what happened
 
 `claude -p` with agents in the foreground and a scripted model that only follows what is printed.
-The first request and the closing one count. Checks are allowed beforehand, since nobody can be
-asked: in a terminal `loopkit allow` is one request more.
+The first request and the closing one count; a loop is done if it ends with SHIP. Checks are allowed
+beforehand, since nobody can be asked: in a terminal `loopkit allow` is one request more.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main(words: list[str]) -> int:
             continue
         with tempfile.TemporaryDirectory(prefix="loopkit-price-") as folder:
             here = run(Path(folder), client, loop)
-            done = here.state.get("status") == "completed"
+            done = [one["card"] for one in here.events("loop_completed")] == ["SHIP"]
         taken[name], tokens = price(here)
         most = loop.most + (taken.get(loop.beside, flows()[loop.beside].most) if loop.beside else 0)
         good = good and done and taken[name] <= most

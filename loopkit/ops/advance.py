@@ -176,15 +176,16 @@ class _Run:
         """Whether whoever judges work has looked at it; None where that is not to be known."""
         if step.kind not in _JUDGING or type(seen) is not dict:
             return None
-        tasks = list(state.tasks.values())
+        tasks, changed = list(state.tasks.values()), changes.of_wave(state, None)
         if step.subject in state.tasks:
-            tasks = [state.tasks[step.subject]]
+            tasks, changed = [state.tasks[step.subject]], None
         elif step.kind in (kinds.WAVE_REVIEW, kinds.BATCH_REVIEW):
             named = {
                 name for wave in state.waves if wave.number == step.subject for name in wave.tasks
             }
             tasks = [task for task in tasks if task.id in named]
-        return looking.looked(seen, tasks, self.workspace.project)
+            changed = changes.of_wave(state, step.subject)
+        return looking.looked(seen, tasks, self.workspace.project, changed or ())
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last

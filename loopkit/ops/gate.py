@@ -4,12 +4,11 @@ import functools
 from collections.abc import Callable
 
 from .. import replies
-from ..core.evidence import changes
 from ..core.journal import prose, stage, verdict
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
 from ..core.request import topics
-from ..core.review import gate, review, shown
+from ..core.review import gate, result, review
 from ..core.steps import due as rules
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
@@ -92,9 +91,8 @@ def _block(state: LoopState, kind: str) -> list[str]:
     lines += [f"doubt, {row}" for row in gate.doubts(state)]
     lines += [f"criterion {row.id} ({row.type}): {row.text}" for row in gate.told(state)]
     watched = gate.watched(state)
-    for row in watched:
-        seen = changes.watched(state, row) or shown.answer(state, row.id)
-        lines.append(f"mustNot {row.id} ({seen}): {row.text}")
+    how = {row.id: row.how for row in result.rows(state)}
+    lines += [f"mustNot {row.id} ({how[row.id]}): {row.text}" for row in watched]
     if watched:
         names = ", ".join(row.id for row in watched)
         lines.append(

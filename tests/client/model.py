@@ -49,8 +49,16 @@ SUMMARISED = "This session is being continued from a previous conversation"
 LAUNCHED = "Async agent launched"
 # What an agent is started with: a step, what it is about, which time.
 TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
+# How a reviewer's prompt says where the diff is.
+DIFF = re.compile(r"^- The diff: `([^`]+)`", re.M)
+#: What a thorough review is asked in a closed field, and the best answer.
+SEEN = {
+    "proofs": (r'"(C\d+)": "yes \|', "yes"),
+    "must_nots": (r'"(M\d+)": "kept: ', "kept: the diff does not touch it"),
+}
 #: A line of a form, and what the form is.
 FORMS = (
+    (r'^- id: "<C1', "proofs"),
     (r"^points:", "gate"),
     (r"^consensus:", "panel"),
     (r"^echo:", "clarification"),
@@ -483,16 +491,17 @@ class Model:
         if (working or kind == "test") and not any(tool.line == "check" for tool in made):
             return [bash(f"loopkit verify {target}", "check")]
         if not made:
-            look = (
-                bash("git diff --stat") if "Bash" in turn.tools else Tool("Glob", {"pattern": "*"})
-            )
-            return [look]
+            diff = DIFF.search(turn.prompt)
+            look = bash(diff[1] if diff else "git diff --stat")
+            return [look if "Bash" in turn.tools else Tool("Glob", {"pattern": "*"})]
         name = f"{kind} {target or ''}".strip()
         for pattern, given in self.scenario.replies.items():
             if re.fullmatch(pattern, name):
-                return self._answered(turn, self._value(f"reply {pattern}", given, turn))
+                value = self._value(f"reply {pattern}", given, turn)
+                thorough = kind == "thorough_review" and isinstance(value, dict)
+                return self._answered(turn, {**praise(turn), **value} if thorough else value)
         if kind == "thorough_review":
-            return self._answered(turn, {"findings": []})
+            return self._answered(turn, praise(turn))
         if kind == "wave_review":
             names = ["test-first-developer", "simplifier"]
             return self._answered(turn, {"score": 8, "experts": names, "findings": []})
@@ -600,6 +609,15 @@ def _running_agents(turn: Turn) -> int:
         e.call_id for e in turn.events if e.kind == "result" and e.text.startswith(LAUNCHED)
     }
     return len(launched - {e.call_id for e in turn.events if e.kind == "notice"})
+
+
+def praise(turn: Turn) -> dict:
+    """A review with the best answer to whatever its prompt asks."""
+    asked = {
+        field: dict.fromkeys(re.findall(mark, turn.prompt), best)
+        for field, (mark, best) in SEEN.items()
+    }
+    return {"findings": [], **asked}
 
 
 def _judged(request: dict, message: dict) -> dict:

@@ -22,6 +22,7 @@ def goes_through(
     here = place(flow.scenario)
     run = here.run(f"/loop:start {flow.words}", *more, allowed=allowed)
     assert here.state["status"] == "completed" and here.model.heard(CARD) == 1, here.model.story()
+    assert here.events("loop_completed")[0]["card"] == "SHIP", here.model.story()
     assert run.result["permission_denials"] == [] and here.model.unanswered == []
     # nobody is asked for leave in `-p`
     assert len(here.model.main_turns) <= flow.most - 1, here.model.story()

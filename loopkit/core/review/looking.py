@@ -6,18 +6,24 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from ..evidence.changes import paths
+from ..journal.parts import Changed
 from ..journal.task import Task
 
 #: Commands that show what was changed, or search through it.
 _SHOWS = re.compile(r"\bgit\b.*\b(?:diff|show|log|blame|grep)\b|^\s*(?:grep|rg)\b")
 
 
-def looked(seen: dict, tasks: Iterable[Task], project: str) -> bool:
+def looked(
+    seen: dict, tasks: Iterable[Task], project: str, changed: Iterable[Changed] = ()
+) -> bool:
     """seen: what its transcript says it read and ran (store/looks.py) · tasks: what it judges ·
-    project: the folder that their files are in. Where nobody has said which files were changed, any
-    look counts."""
+    project: the folder that their files are in · changed: what was measured of them; before that
+    counts what is said of them. Where nobody knows which files were changed, any look counts."""
     rows = list(tasks)
-    files = {path for task in rows for path in (*task.files, *(task.coded or {}).get("files", ()))}
+    files = {path for row in changed for path in paths(row)} or {
+        path for task in rows for path in (*task.files, *(task.coded or {}).get("files", ()))
+    }
     read, commands = seen.get("read") or (), seen.get("commands") or ()
     if not files:
         return bool(read or commands)

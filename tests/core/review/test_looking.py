@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from loopkit.core.journal.parts import Changed
 from loopkit.core.review import looking
 from tests.core.kit import Book, task
 
@@ -52,3 +53,10 @@ def test_anything_else_is_none(book: Book, seen: dict) -> None:
 def test_where_nobody_knows_what_was_changed_any_look_counts() -> None:
     rows = Book().planned(task()).state.tasks.values()
     assert looking.looked({"read": ["x"]}, rows, "/p") and not looking.looked({}, rows, "/p")
+
+
+def test_what_was_measured_counts_before_what_is_said(book: Book) -> None:
+    rows, changed = [*book.state.tasks.values()], [Changed("done.txt", "A", 1, 0, "todo.txt")]
+    for path, counts in (("done.txt", True), ("todo.txt", True), ("src/app/time.py", False)):
+        assert looking.looked({"read": [path]}, rows, "/p", changed) is counts
+    assert not looking.looked({"commands": ["cat README.md"]}, [], "/p", changed)
