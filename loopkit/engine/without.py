@@ -40,6 +40,11 @@ _RUNS = (
     (START, "without the work"),
     (EMPTY, "with the changed files emptied"),
 )
+#: The same, to find out whether a check passes by its own tests alone.
+_OLD = (
+    (START, "with the work, tests and settings as before"),
+    ("", "with the work, apart from the real tree"),
+)
 #: {project: why no overlay can be made over it, or ""}, found out once.
 _refusals: dict[str, str] = {}
 
@@ -78,6 +83,45 @@ def tried(
 
     Raises UsageFault for a line that cannot be split, Damaged where no log can be written.
     """
+    way = (project, folder, changed, start, line, seconds, environment, until, loop, target)
+    outcomes, word, why = _tried(_RUNS, *way)
+    first, second, third, *_ = *outcomes, None, None, None
+    return Tried(first, second, third, word, why)
+
+
+def held(
+    project: str,
+    folder: str,
+    changed: Iterable[str],
+    start: str,
+    line: str,
+    seconds: float,
+    environment: dict,
+    until: float,
+    loop: str | None = None,
+    target: str = "check",
+) -> Tried:
+    """Run a check with the work, but these paths as they were: GREEN where it passes all the same,
+    RED where it fails though it passes with them. Takes and raises what `tried` does."""
+    way = (project, folder, changed, start, line, seconds, environment, until, loop, target)
+    outcomes, word, why = _tried(_OLD, *way)
+    first, second, *_ = *outcomes, None, None
+    return Tried(second, first, None, word, why)
+
+
+def _tried(
+    runs: tuple,
+    project: str,
+    folder: str,
+    changed: Iterable[str],
+    start: str,
+    line: str,
+    seconds: float,
+    environment: dict,
+    until: float,
+    loop: str | None,
+    target: str,
+) -> tuple[list[dict], str, str]:
     command.split(line)
     outcomes: list[dict] = []
     try:
@@ -85,14 +129,14 @@ def tried(
         with stage(repo) as own:
             place = _Place(own, repo.project, os.path.join(project, folder), environment)
             place.changed(changed, start, obeys_modes(repo, environment))
-            word, why = _runs(place, outcomes, line, seconds, until, loop or own, target)
+            word, why = _runs(runs, place, outcomes, line, seconds, until, loop or own, target)
     except (OSError, Unavailable, GitFault) as error:
         word, why = NOT_TRIED, _why(error)
-    first, second, third, *_ = *outcomes, None, None, None
-    return Tried(first, second, third, word, why)
+    return outcomes, word, why
 
 
 def _runs(
+    runs: tuple,
     place: _Place,
     outcomes: list[dict],
     line: str,
@@ -103,7 +147,8 @@ def _runs(
 ) -> tuple[str, str]:
     """(word, why); each run's outcome is added to `outcomes`."""
     where = f" (in a copy of the tree: {place.refusal})" if place.refusal else ""
-    for what, about in _RUNS:
+    judge = _found if runs is _RUNS else _found_old
+    for what, about in runs:
         left = until - time.monotonic()
         if left <= 0:
             return NOT_TRIED, "no time is left" + where
@@ -117,7 +162,7 @@ def _runs(
             place.fault = "no time is left"
         elif outcome["exit"] == 137:  # by what ends programs where memory is short, for example
             place.fault = place.fault or "it was killed"
-        if found := _found(place, what, outcome["passed"]):
+        if found := judge(place, what, outcome["passed"]):
             word, why = found
             return word, why and why + where
     raise AssertionError
@@ -135,6 +180,15 @@ def _found(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
     if not passed:
         return NOT_TRIED, "it does not pass apart from the real tree"
     return None if place.rows else (NOT_TRIED, "there is nothing to take away")
+
+
+def _found_old(place: _Place, what: str, passed: bool) -> tuple[str, str] | None:
+    """The same, where the changed files are tests and settings."""
+    if place.fault:
+        return NOT_TRIED, place.fault
+    if what == START:
+        return (GREEN, "") if passed else None
+    return (RED, "") if passed else (NOT_TRIED, "it does not pass apart from the real tree")
 
 
 class _Place:

@@ -10,13 +10,14 @@ from collections import namedtuple
 from collections.abc import Iterator
 
 from ..core.evidence import changes as rules
+from ..core.evidence import trials
 from ..core.health import checkpoints as branch
 from ..core.journal import clock, stage, verdict
 from ..core.journal.errors import LoopError
 from ..core.journal.parts import UNDO, Changed, Checkpoint, Touched
 from ..core.journal.state import LoopState
 from ..engine import checkpoints, git, listing, restoring, trees
-from ..store import looks, place, prompts, transcript
+from ..store import looks, place, prompts, tables, transcript
 from ..store.loop import Loop
 from .workspace import Workspace, data_of
 
@@ -79,7 +80,8 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
 
     def decide(state: LoopState) -> list:
-        whole = rules.event(None, found.whole, found.ignored)
+        checks = trials.of_checks(found.whole, found.ignored, state, tables.tests())
+        whole = rules.event(None, found.whole, found.ignored, None, checks)
         measured = [whole] if _is_new(state, whole[1]) else []
         if wave is not None:
             number = made.number if made else None

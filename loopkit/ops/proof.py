@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 
 from .. import replies
 from ..core.evidence import baseline as rules
-from ..core.evidence import command, trials
+from ..core.evidence import changes, command, consent, trials
 from ..core.health import checkpoints
 from ..core.journal import prose, settings, stage
 from ..core.journal.errors import LoopError, Refused
-from ..core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, PROOF, RED, WITHOUT_WORK
+from ..core.journal.parts import (
+    BEFORE_WORK,
+    GREEN,
+    NOT_TRIED,
+    OLD_TESTS,
+    PROOF,
+    RED,
+    WITHOUT_WORK,
+    Changed,
+)
 from ..core.journal.state import LoopState
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
@@ -54,6 +65,7 @@ def try_before(workspace: Workspace, name: str) -> Result:
     known = trials.passed_before(loop.state, line)
     if known is None:
         outcome, failing = baseline.run_named(workspace, loop, f"{name}-before", line)
+        outcome["program"] = _program(workspace, loop, line)
     else:
         outcome = {**known._asdict(), "passed": known.result == GREEN, "note": known.why}
         failing = loop.state.baselines.get(line, {}).get("failures", [])
@@ -117,42 +129,78 @@ def correct(workspace: Workspace, target: str, words: list[str], why: str = "") 
 
 def run(
     workspace: Workspace, loop: Loop, name: str, line: str, files: list[str]
-) -> tuple[dict, tuple | None]:
-    """Run the check of a criterion or mustNot. (outcome; in review and of one that is new also what
-    it came to without the work: result, why, that run's outcome.)"""
+) -> tuple[dict, dict[str, tuple]]:
+    """Run the check of a criterion or mustNot. (outcome; in review also what it came to apart from
+    the real tree: {when: (result, why, that run's outcome)}.)"""
+    outcome, tried = _run(workspace, loop, name, line, files)
+    outcome["program"] = _program(workspace, loop, line)
+    if loop.state.stage == stage.REVIEW and outcome["passed"] and OLD_TESTS not in tried:
+        tried |= _with_old_tests(workspace, loop, name, line)
+    return outcome, tried
+
+
+def _program(workspace: Workspace, loop: Loop, line: str) -> str:
+    """The program that the system finds for a check, and what tells it from another: the digest of
+    one in the project, else size and time. "" where the work itself may bring it."""
+    word = command.unwrapped(command.split(line))[0]
+    if "/" in word and not consent.is_runner(line):
+        return ""
+    folder = workspace.work_folder(loop.state)
+    path = os.path.join(folder, word)
+    if "/" not in word:
+        places = verify.environment_of(workspace)["PATH"].split(os.pathsep)
+        inside = os.pathsep.join(os.path.join(folder, place) for place in places)
+        path = shutil.which(word, path=inside) or ""
+    if not os.path.isfile(path):
+        return ""
+    inner = os.path.relpath(path, workspace.project)
+    if not inner.startswith(os.pardir) and not os.path.islink(path):
+        return f"{inner} {digest.of(workspace.project, inner)}"
+    known = os.stat(path)
+    return f"{path} {known.st_size}:{known.st_mtime_ns}"
+
+
+def _run(
+    workspace: Workspace, loop: Loop, name: str, line: str, files: list[str]
+) -> tuple[dict, dict[str, tuple]]:
     earlier, again = loop.state.criterion_evidence.get(name), line not in loop.state.baselines
     if loop.state.stage != stage.REVIEW or trials.keeps(loop.state, name):
         outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
-        return _compared(workspace, loop, name, line, outcome), None
+        return _compared(workspace, loop, name, line, outcome), {}
     seen = {path: digest.of(workspace.project, path) for path in files}
     known = _same(loop.state, name, line, seen)
     if known is not None:
         return known
     tried = _without(workspace, loop, name, line)
-    trial = tried.word, tried.why, tried.without
+    trial = {WITHOUT_WORK: (tried.word, tried.why, tried.without)}
     apart = tried.with_work
     if apart is None or not apart["passed"]:  # then the real tree decides
         outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
-        fails = NOT_TRIED, "it does not pass with the work", None
+        fails = {WITHOUT_WORK: (NOT_TRIED, "it does not pass with the work", None)}
         return outcome, trial if outcome["passed"] else fails
     head = digest.head(workspace.project, workspace.environment)
     outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
     return outcome, trial
 
 
-def told(trial: tuple | None) -> str:
-    """What a proof came to without the work, to follow what it came to with it."""
-    if trial is None:
-        return ""
-    result, why, _ = trial
-    words = {
-        RED: "fails without the work",
-        GREEN: f"passes without the work too{why and ': ' + why}",
-    }
-    return "; " + words.get(result, f"not tried without the work: {why}")
+def told(tried: dict[str, tuple]) -> str:
+    """What a proof came to apart from the real tree, to follow what it came to there."""
+    said = []
+    for when, (result, why, _) in tried.items():
+        how, good = _HOW[when]
+        words = {RED: f"fails {how}", GREEN: f"passes {how}"}.get(result, f"not tried {how}")
+        said.append(words if result == good or not why else f"{words}: {why}")
+    return "".join(f"; {words}" for words in said)
 
 
-def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, tuple] | None:
+#: How it is tried, and what it has to come to.
+_HOW = {
+    WITHOUT_WORK: ("without the work", RED),
+    OLD_TESTS: ("with tests and settings as before", GREEN),
+}
+
+
+def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, dict] | None:
     """What the same command came to for another criterion, on the very same files."""
     for other, evidence in state.criterion_evidence.items():
         trial = trials.of(state, other, WITHOUT_WORK, line)
@@ -160,35 +208,67 @@ def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, tup
             continue
         outcome = {**evidence._asdict(), "note": "", "output": "", "signature": ""}
         outcome["shown"] = f"as for {other}"
-        return outcome, (trial.result, trial.why, trial._asdict())
+        known = {WITHOUT_WORK: trial, OLD_TESTS: trials.of(state, other, OLD_TESTS, line)}
+        tried = {when: (one.result, one.why, one._asdict()) for when, one in known.items() if one}
+        return outcome, tried
     return None
 
 
 def _without(workspace: Workspace, loop: Loop, name: str, line: str) -> without.Tried:
     """Run a check with and without the work."""
-    state, environment = loop.state, verify.environment_of(workspace)
-    began = checkpoints.ancestors(state)[-1:]
-    if not began:
-        return _told(NOT_TRIED, "no checkpoint holds the tree before the work")
     try:
-        now = snapshot(workspace.project, environment, [loop.root]).tree
-        changed = trees.changed(workspace.project, began[0].tree, now, environment)
+        start, rows = _since(workspace, loop)
     except LoopError as fault:
         return _told(NOT_TRIED, fault.what)
-    paths = trials.taken_away([path for _, path in changed], line, tables.tests())
+    changed = sorted(path for row in rows for path in changes.paths(row))
+    paths = trials.taken_away(changed, line, tables.tests())
     if not paths:
         return _told(GREEN, "no file has changed since the start")
-    return without.tried(
-        workspace.project,
-        workspace.work_folder(state),
-        paths,
-        began[0].tree,
-        line,
-        settings.of(state, "verify_seconds"),
-        environment,
-        time.monotonic() + MOST_SECONDS,
-        loop.folder,
-        name,
+    return without.tried(*_apart(workspace, loop, name, line, paths, start))
+
+
+def _with_old_tests(
+    workspace: Workspace, loop: Loop, name: str, line: str
+) -> dict[str, tuple[str, str, dict | None]]:
+    """Run a check with the work, but its tests and their settings as they were; {} where they
+    are."""
+    state, keeps = loop.state, trials.keeps(loop.state, name)
+    try:
+        start, rows = _since(workspace, loop)
+    except LoopError:
+        return {}  # said of what was to run without the work
+    rows = trials.old_tests(rows, line, keeps, tables.tests())
+    if not rows:
+        return {}
+    paths = [path for row in rows for path in changes.paths(row)]
+    found = without.held(*_apart(workspace, loop, name, line, paths, start))
+    word, why, outcome = found.word, found.why, found.without
+    if outcome is not None and keeps and line in state.baselines:
+        passed = _compared(workspace, loop, name, line, outcome)["passed"]
+        word, why = (GREEN if passed else RED), ""
+    weak = [changes.told(row) for row in rows if row.status != "A"] or map(changes.told, rows)
+    return {OLD_TESTS: (word, why or ", ".join(list(weak)[: changes.SHOWN]), outcome)}
+
+
+def _since(workspace: Workspace, loop: Loop) -> tuple[str, list[Changed]]:
+    """The tree before the work, and what has changed since. Raises LoopError."""
+    environment = verify.environment_of(workspace)
+    began = checkpoints.ancestors(loop.state)[-1:]
+    if not began:
+        raise Refused("no checkpoint holds the tree before the work", "")
+    now = snapshot(workspace.project, environment, [loop.root]).tree
+    rows = trees.measured(workspace.project, began[0].tree, now, environment)
+    return began[0].tree, [row.row for row in rows]
+
+
+def _apart(
+    workspace: Workspace, loop: Loop, name: str, line: str, paths: list[str], start: str
+) -> tuple:
+    """What runs apart from the real tree take."""
+    return (
+        *(workspace.project, workspace.work_folder(loop.state), paths, start, line),
+        *(settings.of(loop.state, "verify_seconds"), verify.environment_of(workspace)),
+        *(time.monotonic() + MOST_SECONDS, loop.folder, name),
     )
 
 

@@ -278,7 +278,8 @@ def _measured(state: LoopState, kind: str, rows: list[Changed] | None, named: li
     """files: what changed, with its lines, or what the tasks name where nothing was measured ·
     outside: of it what no task names · watched: of it what a mustNot names · ignored."""
     if rows is None:
-        return {"files": named[:MOST_FILES], "outside": [], "watched": [], "ignored": []}
+        files = named[:MOST_FILES]
+        return {"files": files, "outside": [], "watched": [], "ignored": [], "checks": []}
     outside = [changes.told(row) for row in changes.outside(rows, named)]
     touched = [f"{row.path} ({row.criterion})" for row in state.changes.touched]
     return {
@@ -286,6 +287,7 @@ def _measured(state: LoopState, kind: str, rows: list[Changed] | None, named: li
         "outside": outside[:MOST_FILES],
         "watched": list(dict.fromkeys(touched)),
         "ignored": state.changes.ignored if kind == ALL else [],
+        "checks": changes.notes(state)[:MOST_FILES] if kind == ALL else [],
     }
 
 

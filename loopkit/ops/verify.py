@@ -297,7 +297,7 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     line = gate.check_criterion(loop.state, name, words)
     named = {path for task in loop.state.tasks.values() for path in task.files}
     files = sorted(named.union(loop.state.changes.first))
-    outcome, trial = proof.run(workspace, loop, name, line, files)
+    outcome, tried = proof.run(workspace, loop, name, line, files)
     outcome["files"] = _vouched(workspace, outcome["files"], named)
     if outcome.get("told") == command.CHANGES and not named.intersection(
         outcome.get("changed", ())
@@ -307,12 +307,12 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
 
     def decide(state: LoopState) -> list[Change]:
         seen = gate.criterion_verified(state, name, outcome)
-        return seen + (trials.tried_without(state, name, *trial) if trial else [])
+        return seen + trials.tried_apart(state, name, tried)
 
     workspace.change(loop, decide)
     row = _row(outcome, criterion=name)
     if outcome["passed"]:
-        said = f" ({outcome['said']})" if outcome.get("said") else proof.told(trial)
+        said = f" ({outcome['said']})" if outcome.get("said") else proof.told(tried)
         how = "kept" if loop.state.criteria[name].must_not else "shown"
         text = f"{name} {how}: {outcome['shown']}{said}{_slow(command.THOROUGH, outcome)}"
         return Result(loop, text, row, _next_check(workspace, loop))

@@ -101,14 +101,36 @@ def told(row: Changed) -> str:
     return f"{row.path}{how}{''.join(lines)}"
 
 
+def lost(row: Changed) -> bool:
+    """Whether what was there before is gone, or some of it."""
+    return row.status in ("D", "T") or row.status != "A" and row.removed != 0
+
+
+def notes(state: LoopState) -> list[str]:
+    """What a reader has to know of how the work was checked, a line each: existing tests that lost
+    something, settings of checks that changed."""
+    rows = {path: told(row) for row in state.changes.whole or () for path in paths(row)}
+    named = (
+        ("an existing test changed", state.changes.tests),
+        ("what says how checks run changed", state.changes.settings),
+    )
+    return [
+        f"{what}: {prose.clean(rows.get(path) or f'{path} (git ignores it)', 200)}"
+        for what, names in named
+        for path in names
+    ]
+
+
 def event(
     wave: int | None,
     rows: list[Changed],
     ignored: Iterable[str],
     checkpoint: int | None = None,
+    checks: dict[str, list[str]] | None = None,
 ) -> Change:
-    """The event of what was measured."""
-    more = {"checkpoint": checkpoint} if checkpoint is not None else {}
+    """The event of what was measured. checks: `tests` and `settings` of journal/parts."""
+    more: dict = {"checkpoint": checkpoint} if checkpoint is not None else {}
+    more |= {name: names[:MOST] for name, names in (checks or {}).items() if names}
     files = [
         {name: value for name, value in row._asdict().items() if value not in ("", None)}
         for row in rows[:MOST]

@@ -166,7 +166,7 @@ STANDARD_FAILURES = 3
 #: What the journal keeps of a check that ran.
 OUTCOME = ("passed", "exit", "log", "seconds", "head", "files")
 #: What it keeps as well where there is something to say.
-_SEEN = ("told", "digest", "folder")
+_SEEN = ("told", "digest", "folder", "program")
 
 # -- checks told apart: the one word that is kept with what came of a check
 

@@ -108,8 +108,14 @@ def _same_runner(asked: tuple, known: tuple) -> bool:
 
 def is_runner(line: str) -> bool:
     """Whether a check gives its words to a runner of tests, which runs the files among them."""
-    begin = _runner(words(line))
+    plain = re.sub(r"(?<=python) (?:-[BEIOPSsuv]+ |-[WX] ?\S+ )+(?=-m )", " ", _plain(line))
+    begin = _runner(words(plain))
     return bool(begin) and _head(begin) not in _LOOKING
+
+
+def _plain(line: str) -> str:
+    """A line whose interpreter has no version."""
+    return re.sub(r"(?<=python)[\d.]+(?= )", "", line)
 
 
 def _runner(known: tuple) -> tuple:

@@ -22,7 +22,7 @@ class CriterionVerified(Check, EventType):
 
 
 class ProofTried(EventType):
-    """A proof without the work. id: of a criterion, a mustNot or a task · when, result: as of
+    """A proof put to the trial. id: of a criterion, a mustNot or a task · when, result: as of
     journal/parts."""
 
     id: Text
@@ -32,10 +32,12 @@ class ProofTried(EventType):
     why: Text = ""
     exit: Whole | None = None
     log: Text = ""
+    program: Text = ""
 
     def fold(self, state: LoopState) -> None:
         state.records += 1
-        trial = Trial(self.command, self.result, self.why, self.exit, self.log, state.lines)
+        seen = (self.exit, self.log, state.lines, self.program)
+        trial = Trial(self.command, self.result, self.why, *seen)
         state.trials.setdefault(self.id, {})[self.when] = trial
 
 
@@ -85,13 +87,16 @@ class ChangeRow(Fields):
 
 class ChangesMeasured(EventType):
     """wave: against the checkpoint before it; None: all since the start · checkpoint: the one that
-    was measured · left_out: files that are not named here."""
+    was measured · left_out: files that are not named here · tests, settings: as of
+    journal/parts."""
 
     wave: Count | None = None
     files: list[ChangeRow] = []
     ignored: list[Text] = []
     left_out: Count = 0
     checkpoint: Count | None = None
+    tests: list[Text] = []
+    settings: list[Text] = []
 
     def fold(self, state: LoopState) -> None:
         known = state.changes
@@ -101,6 +106,7 @@ class ChangesMeasured(EventType):
                 known.first.setdefault(path, state.lines)
         if self.wave is None:
             known.whole, known.ignored, known.left_out = rows, self.ignored, self.left_out
+            known.tests, known.settings = self.tests, self.settings
         else:
             known.waves[self.wave] = rows
             known.base, known.at = self.checkpoint or known.base, self.at

@@ -14,16 +14,31 @@ from typing import TYPE_CHECKING
 
 from ..journal import stage, verdict
 from ..journal.errors import Refused
-from ..journal.parts import BEFORE_WORK, GREEN, NO, NOT_TRIED, PROOF, RED, WITHOUT_WORK
-from . import baseline, command, consent, proofs
+from ..journal.parts import (
+    BEFORE_WORK,
+    GREEN,
+    NO,
+    NOT_TRIED,
+    OLD_TESTS,
+    PROOF,
+    RED,
+    WITHOUT_WORK,
+)
+from . import baseline, changes, command, consent, proofs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from ..journal.events import Change
-    from ..journal.parts import Trial
+    from ..journal.parts import Changed, Trial
     from ..journal.state import LoopState
 
 #: Exit codes of what cannot be started: it says nothing of the work.
 UNSTARTABLE = (126, 127)
+#: Words at the beginning of a check among which its runner is.
+MOST_RUNNER = 4
+#: Folders of packages that others wrote.
+PACKAGES = ("node_modules", "site-packages", "vendor", "bower_components")
 #: How often another proof is asked for in place of one that proves nothing.
 MOST_REPLACED = 3
 
@@ -83,15 +98,18 @@ def tried_before(state: LoopState, name: str, outcome: dict, failing: list[str])
     return [tried, ("baseline_recorded", row)]
 
 
-def tried_without(
-    state: LoopState, name: str, result: str, why: str, outcome: dict | None
-) -> list[Change]:
-    """What a criterion's proof comes to without the work."""
-    return [_tried(name, WITHOUT_WORK, result, state.criteria[name].command, why, outcome or {})]
+def tried_apart(state: LoopState, name: str, tried: Mapping[str, tuple]) -> list[Change]:
+    """What a proof comes to apart from the real tree: {when: (result, why, outcome or None)}."""
+    line = state.criteria[name].command
+    return [
+        _tried(name, when, result, line, why, outcome or {})
+        for when, (result, why, outcome) in tried.items()
+    ]
 
 
 def _tried(name: str, when: str, result: str, line: str, why: str, outcome: dict) -> Change:
     row = {"id": name, "when": when, "result": result, "command": line, "why": why}
+    row |= {"program": outcome["program"]} if outcome.get("program") else {}
     return ("proof_tried", {**row, "exit": outcome.get("exit"), "log": outcome.get("log", "")})
 
 
@@ -122,6 +140,66 @@ def _files_run(line: str) -> set[str]:
     if consent.is_runner(line):
         given = {re.split("::?", word)[0] for word in consent.words(line)}
     return {posixpath.normpath(word) for word in (*given, consent.program_file(line)) if word}
+
+
+# -- what a check itself is made of
+
+
+def old_tests(rows: Iterable[Changed], line: str, keeps: bool, table: dict) -> list[Changed]:
+    """Of what changed the tests and settings that a check is made of, so that it could pass by
+    them alone: as they were before the work it has to pass too. None where nothing was there to
+    weaken; the new tests of a check that is new are its own, and what it adds to old ones, where
+    more than tests changed: it fails then without that.
+
+    table: as for `taken_away`, names of `settings` as well.
+    """
+    rows, run = list(rows), _files_run(line)
+    tests = [row for row in rows if _any(row, lambda path: of_tests(path, table) or path in run)]
+    setup = [row for row in rows if _any(row, lambda path: of_settings(path, line, table))]
+    new = [row for row in tests if row.status == "A"]
+    old = [row for row in tests if row not in new]
+    if keeps:
+        return [row for row in rows if row in tests or row in setup] if old or setup else []
+    if len(tests) < len(rows):  # then what was only added to tests cannot be what passes
+        old = [row for row in old if changes.lost(row)]
+    return [row for row in rows if row in old or row in setup and row not in new]
+
+
+def of_settings(path: str, line: str, table: dict) -> bool:
+    """Whether a file says how checks run, or stands in for the runner of this one."""
+    folder, _, name = path.rpartition("/")
+    if any(fnmatchcase(name, pattern) for pattern in table["settings"]):
+        return True
+    if not consent.is_runner(line):
+        return False
+    runners = {posixpath.basename(word) for word in consent.words(line)[:MOST_RUNNER]} - {""}
+    stem = name.rpartition(".")[0] or name
+    return stem in runners or folder.partition("/")[0] in runners
+
+
+def of_checks(
+    rows: Iterable[Changed], ignored: Iterable[str], state: LoopState, table: dict
+) -> dict[str, list[str]]:
+    """{tests, settings}: paths of existing tests that lost something, of changed settings."""
+    lines = [line for _, line in consent.checks(state)] or [""]
+    rows, run = list(rows), {path for line in lines for path in _files_run(line)}
+    tests = [
+        row.path
+        for row in rows
+        if changes.lost(row) and _any(row, lambda path: of_tests(path, table) or path in run)
+    ]
+    known = [*(row.path for row in rows), *(path for path in ignored if _shallow(path))]
+    setup = [path for path in known if any(of_settings(path, line, table) for line in lines)]
+    return {"tests": tests, "settings": [path for path in setup if path not in tests]}
+
+
+def _shallow(path: str) -> bool:
+    """Whether an ignored file is the project's own: packages bring settings of theirs."""
+    return not any(part in PACKAGES for part in path.split("/"))
+
+
+def _any(row: Changed, holds: Callable[[str], bool]) -> bool:
+    return any(map(holds, changes.paths(row)))
 
 
 # -- what proves nothing
@@ -259,6 +337,28 @@ def gaps(state: LoopState) -> list[str]:
                 why = (trial.why if trial else "") or "nobody has run it there"
                 lines.append(f"{row.id} not tried {what}: {why}")
     return lines
+
+
+def weakened(state: LoopState) -> list[str]:
+    """What may have passed only since its tests, their settings or its program were changed."""
+    lines, ran = [], False
+    for row in state.criteria.values():
+        trial = of(state, row.id, OLD_TESTS) if row.command else None
+        if trial is not None:
+            ran = ran or trial.result != NOT_TRIED and consent.is_runner(trial.command)
+            how = {RED: "fails", NOT_TRIED: "was not tried"}.get(trial.result)
+            lines += [f"{row.id} {how} with tests and settings as before: {trial.why}"] * bool(how)
+        before, now = of(state, row.id, BEFORE_WORK), state.criterion_evidence.get(row.id)
+        if before is not None and now is not None and now.passed:
+            was, program = before.program, now.program
+            if was and program != was:
+                name = program.rpartition(" ")[0] or "none"
+                lines.append(f"{row.id} runs another program than before the work: {name}")
+    if not ran:
+        lines += [f"no check ran {path} as it was before the work" for path in state.changes.tests]
+    measured = {path for row in state.changes.whole or () for path in changes.paths(row)}
+    hidden = [path for path in state.changes.settings if path not in measured]
+    return lines + [f"git ignores what says how checks run, and it changed: {p}" for p in hidden]
 
 
 def untold(state: LoopState) -> list[str]:

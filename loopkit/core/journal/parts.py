@@ -33,13 +33,15 @@ Criterion = namedtuple(
     "Criterion", "id text type command must_not keeps paths", defaults=(False, ())
 )
 
-#: When a proof is put to the trial: on the untouched tree; with the loop's changes taken away.
-BEFORE_WORK, WITHOUT_WORK = "before", "without"
+#: When a proof is put to the trial: on the untouched tree; with the loop's changes taken away; with
+#: the work, but tests and settings of checks as they were before it.
+BEFORE_WORK, WITHOUT_WORK, OLD_TESTS = "before", "without", "old tests"
 #: What it comes to: it fails, as it must; it passes; nobody knows.
 RED, GREEN, NOT_TRIED = "red", "green", "not tried"
 #: command: what was tried · result: one of these three · why: of what was not tried · exit, log: of
-#: the run, where there was one · line: of the journal.
-Trial = namedtuple("Trial", "command result why exit log line")
+#: the run, where there was one · line: of the journal · program: which one the system found for it,
+#: "" where that is none of interest.
+Trial = namedtuple("Trial", "command result why exit log line program", defaults=("",))
 #: A criterion's, mustNot's or task's proof that another took the place of. `failed`: it had failed
 #: on the work.
 Replaced = namedtuple("Replaced", "id old new why failed")
@@ -318,6 +320,7 @@ class Changes:
 
     waves: {number: [Changed]} · whole: since the start, None while that was not measured · ignored:
     names of ignored files that changed since the start · left_out: rows that were not kept ·
+    tests, settings: paths of existing tests that lost something, of changed settings of checks ·
     first: {path: the journal line that measured it first} · base: number of the checkpoint that was
     measured last · at: when · touched: files that must not change and did · asked: about how many
     of the newest the person is asked.
@@ -328,6 +331,8 @@ class Changes:
         self.whole: list[Changed] | None = None
         self.ignored: list[str] = []
         self.left_out = 0
+        self.tests: list[str] = []
+        self.settings: list[str] = []
         self.first: dict[str, int] = {}
         self.base: int | None = None
         self.at = ""

@@ -64,6 +64,7 @@ class Evidence(Record):
     digest: str = ""  # of the log; "" in journals older than that
     folder: str = ""  # where it ran, relative to the project
     command: str = ""
+    program: str = ""  # which one the system found for it, where that is of interest
 
 
 class Check(Fields):
@@ -81,6 +82,7 @@ class Check(Fields):
     digest: Text = ""
     folder: Text = ""
     command: Text = ""
+    program: Text = ""
 
     def evidence(self, at: str, line: int) -> Evidence:
         """The same as a record of the state."""

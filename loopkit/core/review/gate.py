@@ -327,8 +327,8 @@ def doubts(state: LoopState) -> list[str]:
     unseen = [what for what, answer in judged.items() if (answer or {}).get("looked") is False]
     by_hand = _by_hand(judged)
     by_hand += [f"{what}: did not look" for what in unseen if f"{what}: {_BY_HAND}" not in by_hand]
-    checks = [*trials.gaps(state), *trials.untold(state), *_evidence_doubts(state)]
-    return [*checks, *by_hand, *shown.doubts(state)]
+    checks = [*trials.gaps(state), *trials.untold(state), *trials.weakened(state)]
+    return [*checks, *_evidence_doubts(state), *by_hand, *shown.doubts(state)]
 
 
 def by_hand(state: LoopState) -> list[str]:

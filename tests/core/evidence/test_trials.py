@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.evidence import trials
+from loopkit.core.evidence import changes, trials
 from loopkit.core.journal.errors import Refused
-from loopkit.core.journal.parts import BEFORE_WORK, GREEN, NOT_TRIED, RED, WITHOUT_WORK
+from loopkit.core.journal.parts import (
+    BEFORE_WORK,
+    GREEN,
+    NOT_TRIED,
+    OLD_TESTS,
+    RED,
+    WITHOUT_WORK,
+    Changed,
+)
 from loopkit.core.plan import drafts
+from loopkit.store import tables
 from tests.core.kit import Book, outcome, task
 
 SHAPE = """\
@@ -42,7 +51,7 @@ def tried(book: Book, *failing: str, **exits: int) -> None:
 
 
 def without(book: Book, result: str = RED, why: str = "") -> None:
-    book.do(trials.tried_without, "C1", result, why, None)
+    book.do(trials.tried_apart, "C1", {WITHOUT_WORK: (result, why, None)})
 
 
 def given(name: str, proof: str = "", keeps: bool = False) -> list[dict]:
@@ -185,3 +194,71 @@ def test_a_time_out_before_the_work_is_not_tried(book: Book) -> None:
     tried(book, **{**GOOD, "C1": 124})
     assert trials.of(book.state, "C1", BEFORE_WORK).result == NOT_TRIED
     assert trials.vain(book.state) == {} and len(trials.gaps(book.state)) == 2
+
+
+# -- what a check itself is made of
+
+WORK = Changed("src/a.py", "M", 1, 1)
+NEW_TEST, CONFTEST = (
+    Changed("tests/test_new.py", "A", 9, 0),
+    Changed("tests/conftest.py", "A", 9, 0),
+)
+ADDED, CUT = Changed("tests/test_a.py", "M", 2, 0), Changed("tests/test_b.py", "M", 1, 1)
+GONE = Changed("tests/test_c.py", "D", 0, 9)
+MOVED = Changed("tests/test_e.py", "R", 0, 0, "tests/test_d.py")
+SETTINGS, STUB = Changed("pyproject.toml", "M", 1, 0), Changed("pytest.py", "A", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "of_new", "of_kept"),
+    [
+        ([WORK, NEW_TEST], [], []),
+        ([WORK, NEW_TEST, CONFTEST], [], [NEW_TEST, CONFTEST]),
+        ([WORK, ADDED], [], [ADDED]),
+        ([ADDED, NEW_TEST], [ADDED], [ADDED, NEW_TEST]),  # only tests
+        ([WORK, CUT, NEW_TEST], [CUT], [CUT, NEW_TEST]),
+        ([WORK, GONE], [GONE], [GONE]),
+        ([WORK, MOVED], [], [MOVED]),
+        ([WORK, SETTINGS], [SETTINGS], [SETTINGS]),
+        ([WORK, STUB], [STUB], [STUB]),
+    ],
+)
+def test_a_check_has_to_pass_as_it_was(rows: list, of_new: list, of_kept: list) -> None:
+    line = "python3 -B -m pytest tests"
+    assert trials.old_tests(rows, line, False, tables.tests()) == of_new
+    assert trials.old_tests(rows, line, True, tables.tests()) == of_kept
+
+
+def test_a_script_that_is_the_check_is_a_test(book: Book) -> None:
+    script = Changed("check.py", "M", 1, 1)
+    assert trials.old_tests([WORK, script], "python3 check.py", True, tables.tests()) == [script]
+    assert trials.old_tests([WORK, STUB], "grep -q a b", True, tables.tests()) == []
+
+
+def measured(book: Book, *rows: Changed, ignored: tuple = ()) -> None:
+    checks = trials.of_checks(rows, ignored, book.state, tables.tests())
+    event = changes.event(None, list(rows), ignored, None, checks)
+    book.do(lambda state: [event])
+
+
+def test_changed_tests_and_settings_are_named(book: Book) -> None:
+    packages = "node_modules/a/package.json"
+    measured(book, WORK, ADDED, CUT, MOVED, SETTINGS, ignored=("conftest.py", packages))
+    assert changes.notes(book.state) == [
+        "an existing test changed: tests/test_b.py +1 -1",
+        "what says how checks run changed: pyproject.toml +1",
+        "what says how checks run changed: conftest.py (git ignores it)",
+    ]
+    assert trials.weakened(book.state) == [
+        "no check ran tests/test_b.py as it was before the work",
+        "git ignores what says how checks run, and it changed: conftest.py",
+    ]
+
+
+def test_what_passes_as_it_was_is_no_doubt(book: Book) -> None:
+    measured(book, WORK, CUT)
+    book.do(trials.tried_apart, "M1", {OLD_TESTS: (GREEN, "", None)})
+    assert trials.weakened(book.state) == []
+    book.do(trials.tried_apart, "M1", {OLD_TESTS: (RED, "tests/test_b.py +1 -1", None)})
+    says = "M1 fails with tests and settings as before: tests/test_b.py +1 -1"
+    assert trials.weakened(book.state) == [says]
