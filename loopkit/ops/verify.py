@@ -304,6 +304,8 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
     ):
         outcome.update(told="", note="")  # what it writes no task names
     _vouch(loop, name, line, outcome)
+    for when, (result, _, ran) in tried.items():
+        digest.vouch_trial(loop.state.session.token, name, when, line, result, ran or {})
 
     def decide(state: LoopState) -> list[Change]:
         seen = gate.criterion_verified(state, name, outcome)

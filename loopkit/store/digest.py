@@ -112,7 +112,20 @@ def of_evidence(name: str, command: str, exit_code: int, log: str, content: str)
 def vouch_evidence(token: str, name: str, command: str, outcome: dict) -> None:
     """Note that loopkit itself has run a check. Without that its evidence is not believed, so a
     failure is none: the check is run again."""
-    line = of_evidence(name, command, outcome["exit"], outcome["log"], outcome["digest"])
+    _vouch(token, of_evidence(name, command, outcome["exit"], outcome["log"], outcome["digest"]))
+
+
+def of_trial(name: str, when: str, command: str, result: str, code: int | None, log: str) -> str:
+    """The digest of what a proof came to when it was put to the trial."""
+    return of_evidence(f"{name} {when}", command, code or 0, log, result)
+
+
+def vouch_trial(token: str, name: str, when: str, command: str, result: str, ran: dict) -> None:
+    """Note that loopkit itself has tried a proof. ran: the run's outcome, {} where it was none."""
+    _vouch(token, of_trial(name, when, command, result, ran.get("exit"), ran.get("log", "")))
+
+
+def _vouch(token: str, line: str) -> None:
     if trust.is_token(token):
         path = _vouched_path(token)
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ import os
 
 from ..core.evidence import command
 from ..core.journal import task as tasks
+from ..core.journal.parts import OLD_TESTS, WITHOUT_WORK
 from ..core.journal.state import LoopState
 from ..core.journal.task import Evidence
 from . import atomic, digest, tables
@@ -25,6 +26,7 @@ def unlike(loop: Loop) -> dict[str, str]:
         if vouched is None and proof.digest:
             vouched = digest.vouched_evidence(loop.state.session.token)
         why = _fault(loop, name, proof, vouched or frozenset())
+        why = why or _trial_fault(loop.state, name, proof, vouched or frozenset())
         if why:
             found[name] = why
     return found
@@ -51,6 +53,18 @@ def _fault(loop: Loop, name: str, proof: Evidence, vouched: frozenset[str]) -> s
         return f"its evidence file {proof.log} is not what was recorded"
     if not command.same(line, _words(command_of(loop.state, name))):
         return "its evidence is of another command"
+    return ""
+
+
+def _trial_fault(state: LoopState, name: str, proof: Evidence, vouched: frozenset[str]) -> str:
+    """Trials of the proof that stands count only where loopkit has recorded them."""
+    line = command_of(state, name)
+    for when in (WITHOUT_WORK, OLD_TESTS) if proof.digest else ():
+        trial = state.trials.get(name, {}).get(when)
+        if trial is None or trial.command != line:
+            continue
+        if digest.of_trial(name, when, line, trial.result, trial.exit, trial.log) not in vouched:
+            return "loopkit has not recorded what its proof came to without the work"
     return ""
 
 
