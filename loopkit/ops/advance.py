@@ -253,6 +253,9 @@ class _Run:
             asked = drive.FORMS[step.kind].ask(self.workspace, *drive.subject_of(step))
             self.lines.append(f"# To fill in: {KINDS[step.kind].reply}\n\n{asked.text}")
             return self._result(loop, [SUBMIT])
+        question = loop.state.session.question or ""
+        if step.kind == kinds.ANSWER and question not in "\n".join(self.lines):
+            self.lines.append(question)
         return self._result(loop, [due.line(loop.state, step)])
 
     def _dispatch(self, loop: Loop, steps: list[Step]) -> Result:
