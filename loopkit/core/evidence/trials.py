@@ -172,7 +172,8 @@ def of_settings(path: str, line: str, table: dict) -> bool:
         return True
     if not consent.is_runner(line):
         return False
-    runners = {posixpath.basename(word) for word in consent.words(line)[:MOST_RUNNER]} - {""}
+    words = command.unwrapped(list(consent.words(line)))[:MOST_RUNNER]
+    runners = {posixpath.basename(word) for word in words} - {""}
     stem = name.rpartition(".")[0] or name
     return stem in runners or folder.partition("/")[0] in runners
 
