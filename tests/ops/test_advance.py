@@ -499,6 +499,16 @@ def test_a_review_that_did_not_look_is_asked_for_once_more_and_then_gives_monito
     assert "🟡 MONITOR" in over.out and "\n! thorough review: did not look\n" in over.out
 
 
+def test_a_review_looks_at_what_was_changed_whatever_the_tasks_say(going: Going) -> None:
+    """Tasks that name no file, work that no coder did: as a lazy session left it."""
+    going.begin(part("limiter") | {"files": []})
+    going.did("limiter")
+    going.next()
+    seen = {"calls": 2, "read": ["README.md"], "commands": ["git diff --stat"]}
+    going.say("thorough_review-1-1", REVIEW, seen=seen)
+    assert "it did not look" in going.next().out
+
+
 def test_a_review_that_looked_says_so(going: Going) -> None:
     going.begin()
     going.did("limiter")
