@@ -17,6 +17,8 @@ from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
 REVIEW = {"findings": [], **SEEN}
+#: Criteria that no command shows; one of them somebody can see.
+BARE = [{"text": "a"}, {"text": "b", "type": "observation"}, {"text": "c", "keeps": True}]
 LIGHT = {"score": 8, "findings": []}
 FIRST, SECOND = "implementation-T-001-1", "implementation-T-002-1"
 FORM = ["loopkit submit --file -"]
@@ -678,6 +680,11 @@ def test_an_answer_that_nobody_waits_for_is_refused(going: Going, token: str) ->
         (REQUEST | {"kind": "song", "tasks": [part("a")]}, "kind"),
         (REQUEST | {"tasks": [part("a", blocked_by=[7])]}, "blocked"),
         (REQUEST | {"must_nots": REQUEST["must_nots"][:1], "tasks": [part("a")]}, "mustNot"),
+        (REQUEST | {"criteria": BARE, "tasks": [part("a")]}, "nothing would show C1, C3; give a"),
+        (
+            REQUEST | {"criteria": [{"text": "a", "type": "assumption"}], "tasks": [part("a")]},
+            "criteria.1.type",
+        ),
         ("tasks: [", "line 1"),
     ],
 )

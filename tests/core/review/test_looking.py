@@ -66,7 +66,7 @@ def test_what_was_measured_counts_before_what_is_said(book: Book) -> None:
     rows, changed = [*book.state.tasks.values()], [Changed("done.txt", "A", 1, 0, "todo.txt")]
     for path, counts in (("done.txt", True), ("todo.txt", True), ("src/app/time.py", False)):
         assert looking.looked({"read": [path]}, rows, "/p", changed) is counts
-    assert not looking.looked({"commands": ["cat README.md"]}, "/p", changed)
+    assert not looking.looked({"commands": ["cat README.md"]}, [], "/p", changed)
 
 
 @pytest.mark.parametrize("line", ["pytest -q tests/test_time.py", "loopkit verify T-001"])

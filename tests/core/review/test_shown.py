@@ -64,7 +64,10 @@ def test_a_hook_asks_for_each_answer_before_the_agent_ends() -> None:
         ({}, "proofs: must be given"),
         ({"proofs": {}, "must_nots": whole["must_nots"]}, "proofs.C1: must be given"),
         ({**whole, "proofs": {"C1": "yes"}}, "proofs.REQUEST: must be given"),
-        ({**whole, "proofs": {**proofs, "C1": "fine"}}, "proofs.C1: must be yes | partly: what is missing"),
+        (
+            {**whole, "proofs": {**proofs, "C1": "fine"}},
+            "proofs.C1: must be yes | partly: what is missing",
+        ),
         ({**whole, "must_nots": {"M1": "kept"}}, "must_nots.M1: must be kept: how seen"),
         (whole, ""),
     ):
