@@ -185,7 +185,8 @@ class _Run:
             }
             tasks = [task for task in tasks if task.id in named]
             changed = changes.of_wave(state, step.subject)
-        return looking.looked(seen, tasks, self.workspace.project, changed or ())
+        tries = step.kind in (kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT)
+        return looking.looked(seen, tasks, self.workspace.project, changed or (), tries=tries)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last

@@ -119,7 +119,7 @@ class Criterion(Reply):
 
     text: _Fact = Field(description="one fact that can be seen when it is done")
     proof: OptionalCheck = Field("", description="command that exits 0 once it holds, fails before")
-    type: Annotated[str, OneOf(*proofs.TYPES)] = proofs.EXECUTION
+    type: Annotated[str, OneOf(*proofs.SEEN)] = proofs.EXECUTION
     keeps: Flag = Field(False, description="<true where it holds already and has to stay so>")
 
 

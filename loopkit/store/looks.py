@@ -19,6 +19,8 @@ HANDBACK = "SubagentHandback"
 #: Tools that look at a file, with the input that names it; those that run a command.
 _LOOKING = {"Read": "file_path", "Grep": "path"}
 _RUNNING = ("Bash", "PowerShell")
+#: What the client gives in place of no output.
+NOTHING = "(Bash completed with no output)"
 
 
 def beside(transcript: object, agent: object) -> str:
@@ -64,27 +66,44 @@ def _prompt(path: str) -> str:
 
 def read(files: list) -> tuple:
     """What its transcripts say: ({calls: n, read: [paths], commands: [lines]}, the answer that it
-    handed back last or None); handing back is no call."""
+    handed back last or None); handing back is no call, and what was refused, failed or printed
+    nothing showed nothing."""
     seen: dict = {"calls": 0, "read": [], "commands": []}
     handed = None
-    for record in (one for file in files for one in _records(file, b'"tool_use"')):
-        content = _content(record)
-        if record.get("type") != "assistant" or type(content) is not list:
-            continue
-        for block in content:
-            if type(block) is not dict or block.get("type") != "tool_use":
-                continue
-            given = block.get("input")
-            given = given if type(given) is dict else {}
-            if block.get("name") != HANDBACK:
-                _count(seen, block.get("name"), given)
-            elif type(given.get("message")) is str:
-                handed = given["message"]
+    calls: dict = {}
+    for block in (one for file in files for one in _blocks(file)):
+        given = block.get("input")
+        given = given if type(given) is dict else {}
+        if block["type"] == "tool_result":
+            if _is_empty(block):
+                calls.pop(block.get("tool_use_id"), None)
+        elif block.get("name") != HANDBACK:
+            seen["calls"] += 1
+            calls[block.get("id", len(calls))] = block.get("name"), given
+        elif type(given.get("message")) is str:
+            handed = given["message"]
+    for tool, given in calls.values():
+        _count(seen, tool, given)
     return seen, handed
 
 
+def _blocks(path: str) -> Iterator:
+    """The calls of a transcript, and what came of them."""
+    for record in _records(path, b'"tool_use'):
+        content = _content(record)
+        kind = {"assistant": "tool_use", "user": "tool_result"}.get(str(record.get("type")))
+        for block in content if type(content) is list else ():
+            if type(block) is dict and kind and block.get("type") == kind:
+                yield block
+
+
+def _is_empty(result: dict) -> bool:
+    content = result.get("content")
+    said = content.strip() if type(content) is str else content
+    return bool(result.get("is_error")) or said in ("", [], NOTHING)
+
+
 def _count(seen: dict, tool: object, given: dict) -> None:
-    seen["calls"] += 1
     kind, words = "read", None
     if tool in _RUNNING:
         kind, words = "commands", given.get("command")

@@ -53,7 +53,7 @@ TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
 DIFF = re.compile(r"^- The diff: `([^`]+)`", re.M)
 #: What a thorough review is asked in a closed field, and the best answer.
 SEEN = {
-    "proofs": (r'"(C\d+)": "yes \|', "yes"),
+    "proofs": (r'"(C\d+|REQUEST)": "yes \|', "yes"),
     "must_nots": (r'"(M\d+)": "kept: ', "kept: the diff does not touch it"),
 }
 #: A line of a form, and what the form is.

@@ -57,9 +57,10 @@ class Loop:
         """A transcript as the client writes it."""
         rows: list[dict] = [{"type": "user", "message": {"role": "user", "content": prompt}}]
         for tool, given in calls:
-            block = {"type": "tool_use", "id": "t", "name": tool, "input": given}
+            one = f"{tool}{len(rows)}"
+            block = {"type": "tool_use", "id": one, "name": tool, "input": given}
             rows.append({"type": "assistant", "message": {"id": "m", "content": [block]}})
-            result = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+            result = {"type": "tool_result", "tool_use_id": one, "content": "ok"}
             rows.append({"type": "user", "message": {"role": "user", "content": [result]}})
         path = self.agents / f"agent-{name}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -313,6 +314,21 @@ def test_no_other_agent_is_held_or_kept(loop: Loop) -> None:
     assert loop.hands_back("../a5", "nonsense").silent and loop.hands_back("a5", 3).silent
     assert not Path(loop.folder, "answers").exists()
     assert [one.get("token") for one in loop.ended] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        {"content": "This command requires approval", "is_error": True},
+        {"content": "(Bash completed with no output)"},
+        {"content": ""},
+    ],
+)
+def test_what_was_refused_or_printed_nothing_showed_nothing(loop: Loop, came: dict) -> None:
+    path = loop.agent("a1", prompt_of(), ("Bash", {"command": "git diff"}))
+    path.write_text(path.read_text().replace('"content": "ok"', json.dumps(came)[1:-1]))
+    assert loop.stops("a1", GOOD).silent
+    assert loop.answer()["seen"] == {"calls": 1, "read": [], "commands": []}
 
 
 @pytest.mark.parametrize("way", ["stops", "hands_back"])

@@ -17,6 +17,8 @@ from tests.ops.kit import part
 
 DONE = {"status": "complete", "summary": "it is there"}
 REVIEW = {"findings": [], **SEEN}
+#: Criteria that no command shows; one of them somebody can see.
+BARE = [{"text": "a"}, {"text": "b", "type": "observation"}, {"text": "c", "keeps": True}]
 LIGHT = {"score": 8, "findings": []}
 FIRST, SECOND = "implementation-T-001-1", "implementation-T-002-1"
 FORM = ["loopkit submit --file -"]
@@ -499,6 +501,16 @@ def test_a_review_that_did_not_look_is_asked_for_once_more_and_then_gives_monito
     assert "🟡 MONITOR" in over.out and "\n! thorough review: did not look\n" in over.out
 
 
+def test_a_review_looks_at_what_was_changed_whatever_the_tasks_say(going: Going) -> None:
+    """Tasks that name no file, work that no coder did: as a lazy session left it."""
+    going.begin(part("limiter") | {"files": []})
+    going.did("limiter")
+    going.next()
+    seen = {"calls": 2, "read": ["README.md"], "commands": ["git diff --stat"]}
+    going.say("thorough_review-1-1", REVIEW, seen=seen)
+    assert "it did not look" in going.next().out
+
+
 def test_a_review_that_looked_says_so(going: Going) -> None:
     going.begin()
     going.did("limiter")
@@ -668,6 +680,11 @@ def test_an_answer_that_nobody_waits_for_is_refused(going: Going, token: str) ->
         (REQUEST | {"kind": "song", "tasks": [part("a")]}, "kind"),
         (REQUEST | {"tasks": [part("a", blocked_by=[7])]}, "blocked"),
         (REQUEST | {"must_nots": REQUEST["must_nots"][:1], "tasks": [part("a")]}, "mustNot"),
+        (REQUEST | {"criteria": BARE, "tasks": [part("a")]}, "nothing would show C1, C3; give a"),
+        (
+            REQUEST | {"criteria": [{"text": "a", "type": "assumption"}], "tasks": [part("a")]},
+            "criteria.1.type",
+        ),
         ("tasks: [", "line 1"),
     ],
 )

@@ -8,3 +8,4 @@ REASONED, REVIEWED, ASSUMED = "reasoned inference", "code review", "assumption"
 TYPES = (EXECUTION, OBSERVATION, MEASUREMENT, REASONED, REVIEWED, ASSUMED)
 #: Types on which a criterion cannot pass the gate: nobody has seen anything.
 UNSEEN = (REASONED, ASSUMED)
+SEEN = tuple(kind for kind in TYPES if kind not in UNSEEN)

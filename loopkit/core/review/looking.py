@@ -10,16 +10,26 @@ from ..evidence.changes import paths
 from ..journal.parts import Changed
 from ..journal.task import Task
 
-#: Commands that show what was changed, or search through it.
-_SHOWS = re.compile(r"\bgit\b.*\b(?:diff|show|log|blame|grep)\b|^\s*(?:grep|rg)\b")
+#: Commands that show what was changed, or search through it; words by which git only counts or
+#: names what it would show.
+_SHOWS = re.compile(
+    r"\bgit\b.*\b(?:diff|show|log\b.*\s(?:-p|--patch)|blame|grep)\b|^\s*(?:grep|rg)\b"
+)
+_COUNTS = re.compile(r"\s(?:--(?:\w*stat|name-\w+|summary|check|quiet|no-patch)|-s|-q)(?:[\s=]|$)")
 
 
 def looked(
-    seen: dict, tasks: Iterable[Task], project: str, changed: Iterable[Changed] = ()
+    seen: dict,
+    tasks: Iterable[Task],
+    project: str,
+    changed: Iterable[Changed] = (),
+    *,
+    tries: bool = False,
 ) -> bool:
     """seen: what its transcript says it read and ran (store/looks.py) · tasks: what it judges ·
     project: the folder that their files are in · changed: what was measured of them; before that
-    counts what is said of them. Where nobody knows which files were changed, any look counts."""
+    counts what is said of them · tries: to run the check of the work is a look at it, as for a
+    tester. Where nobody knows which files were changed, any look counts."""
     rows = list(tasks)
     files = {path for row in changed for path in paths(row)} or {
         path for task in rows for path in (*task.files, *(task.coded or {}).get("files", ()))
@@ -29,11 +39,15 @@ def looked(
         return bool(read or commands)
     proofs = {proof for task in rows for proof in (task.verify, f"loopkit verify {task.id}")}
     return any(_is_near(path, files, project) for path in read) or any(
-        _SHOWS.search(line)
-        or any(proof and proof in line for proof in proofs)
-        or _names(line, files)
+        tries
+        if any(proof and proof in line for proof in proofs)
+        else _shows(line) or _names(line, files)
         for line in commands
     )
+
+
+def _shows(line: str) -> bool:
+    return bool(_SHOWS.search(line)) and not _COUNTS.search(line)
 
 
 def _is_near(path: str, files: set[str], project: str) -> bool:

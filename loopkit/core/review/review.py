@@ -322,7 +322,8 @@ def thorough(
     experts = _experts(state, given, THOROUGH_EXPERTS, printed)
     answers = {field: given[field] for field in (*shown.FIELDS, "seen_by") if given.get(field)}
     for field in shown.FIELDS:
-        _known(state, answers.get(field, ()), field, must_not=field == "must_nots")
+        names = [name for name in answers.get(field, ()) if name != shown.REQUEST]
+        _known(state, names, field, must_not=field == "must_nots")
     if "must_nots" in answers:
         everybody = dict.fromkeys(answers["must_nots"], ", ".join(experts))
         answers["seen_by"] = answers.get("seen_by", everybody)

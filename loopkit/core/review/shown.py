@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 YES, PARTLY = "yes", "partly"
 #: Was it kept? Whoever cannot see it says so.
 KEPT, BROKEN, UNSEEN = "kept", "broken", "cannot be checked"
+#: Among the proofs: do criteria and mustNots say all that the request asks for?
+REQUEST = "REQUEST"
 #: field: (its words, those that need no reason, what is asked).
 FIELDS = {
     "proofs": ((YES, PARTLY, NO), (YES,), "yes | partly: what is missing | no: why"),
@@ -51,7 +53,7 @@ def read(field: str, text: str) -> str:
 
 def asked(state: LoopState) -> dict[str, dict[str, str]]:
     """{field: {id: what is asked}} of a thorough review; without the fields that ask nothing."""
-    names = {"proofs": proven(state), "must_nots": unchecked(state)}
+    names = {"proofs": [*proven(state), REQUEST], "must_nots": unchecked(state)}
     return {field: dict.fromkeys(ids, FIELDS[field][2]) for field, ids in names.items() if ids}
 
 
@@ -115,7 +117,7 @@ def findings(state: LoopState, given: dict) -> list[dict]:
     waived = {name for row in state.findings.values() if _waived(row) for name in row.breaks}
     rows, by = [], given.get("seen_by") or {}
     for name, text in (given.get("proofs") or {}).items():
-        if split(text).word == NO and name not in waived:
+        if split(text).word == NO and name not in {*waived, REQUEST}:
             proof = state.criteria[name].command if name in state.criteria else ""
             rows.append(
                 {
@@ -158,6 +160,9 @@ def doubts(state: LoopState) -> list[str]:
             rows.append(f"the proof of {name} does not show it: {why}")
         elif word != YES:
             rows.append(f"nobody has said whether the proof of {name} shows it")
+    asked_for = state.shown.get(REQUEST, Shown(YES, ""))
+    if asked_for.word != YES:
+        rows.append(f"the request asks for more than the criteria say: {asked_for.text}")
     for name in unchecked(state):
         if state.shown.get(name, Shown("", "")).word != KEPT:
             rows.append(f"{name}: {answer(state, name)}")

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..evidence import proofs
 from ..journal import stage
 from ..journal.errors import Refused
 from ..journal.events import Change, Event
@@ -55,6 +56,7 @@ def submitted(state: LoopState, row: dict, titles: list[str]) -> list[Change]:
             return trial.changes
     _check_given(row, [name for name in fields if name not in ("title", "topics")])
     if "criteria" in fields:
+        _check_shown(row["criteria"])
         trial.decide(intake.shaped, shape(row))
     if "tasks" in fields and trial.state.stage == stage.DECOMPOSE:
         trial.decide(drafts.submit, row["tasks"])
@@ -65,6 +67,19 @@ def _check_given(row: dict, fields: list[str]) -> None:
     missing = [name for name in fields if not row[name]]
     if missing:
         raise Refused(f"{', '.join(missing)} must be given", "fill in the whole form")
+
+
+def _check_shown(rows: list[dict]) -> None:
+    """Raises Refused for criteria that nobody would see anything of."""
+    names = [
+        f"C{number}"
+        for number, row in enumerate(rows, 1)
+        if row["type"] == proofs.EXECUTION and not row["proof"]
+    ]
+    if names:
+        others = ", ".join(proofs.SEEN[1:])
+        todo = f"give a proof, or, where no command can show it, its type: {others}"
+        raise Refused(f"nothing would show {', '.join(names)}", todo)
 
 
 def shape(row: dict) -> str:

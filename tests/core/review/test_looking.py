@@ -29,12 +29,11 @@ def test_a_changed_file_or_its_folder(book: Book, path: str) -> None:
         "git -C . show HEAD",
         "cat src/app/time.py",
         "python -c 'from app import time'",
+        "git log -p",
         "rg def",
-        "pytest -q tests/test_time.py",
-        "loopkit verify T-001",
     ],
 )
-def test_a_command_that_shows_or_runs_it(book: Book, line: str) -> None:
+def test_a_command_that_shows_it(book: Book, line: str) -> None:
     assert looking.looked({"commands": [line]}, book.state.tasks.values(), "/p")
 
 
@@ -44,6 +43,14 @@ def test_a_command_that_shows_or_runs_it(book: Book, line: str) -> None:
         {},
         {"read": [".loop/001-limiter/SHAPE.md", "src/app/timer.py", "other"]},
         {"commands": ["ls src", "date", "echo timetable", "pytest | grep passed"]},
+        {
+            "commands": [
+                "git diff --stat",
+                "git show --name-only HEAD",
+                "git diff -s 1 2",
+                "git log",
+            ]
+        },
     ],
 )
 def test_anything_else_is_none(book: Book, seen: dict) -> None:
@@ -60,3 +67,10 @@ def test_what_was_measured_counts_before_what_is_said(book: Book) -> None:
     for path, counts in (("done.txt", True), ("todo.txt", True), ("src/app/time.py", False)):
         assert looking.looked({"read": [path]}, rows, "/p", changed) is counts
     assert not looking.looked({"commands": ["cat README.md"]}, [], "/p", changed)
+
+
+@pytest.mark.parametrize("line", ["pytest -q tests/test_time.py", "loopkit verify T-001"])
+def test_to_run_the_check_is_a_look_for_who_tries_the_work_alone(book: Book, line: str) -> None:
+    rows, seen = book.state.tasks.values(), {"commands": [line]}
+    assert looking.looked(seen, rows, "/p", tries=True)
+    assert not looking.looked(seen, rows, "/p")

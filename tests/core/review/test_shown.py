@@ -58,11 +58,16 @@ def test_the_answers_are_closed(field: str, given: str, kept: str | None) -> Non
 def test_a_hook_asks_for_each_answer_before_the_agent_ends() -> None:
     book = Book().worked()
     wanted = replies.accepted("review", **shown.schemas(book.state))
-    whole = {"proofs": {"C1": "yes"}, "must_nots": {"M1": "kept: git diff"}}
+    proofs = {"C1": "yes", "REQUEST": "yes"}
+    whole = {"proofs": proofs, "must_nots": {"M1": "kept: git diff"}}
     for row, fault in (
         ({}, "proofs: must be given"),
         ({"proofs": {}, "must_nots": whole["must_nots"]}, "proofs.C1: must be given"),
-        ({**whole, "proofs": {"C1": "fine"}}, "proofs.C1: must be yes | partly: what is missing"),
+        ({**whole, "proofs": {"C1": "yes"}}, "proofs.REQUEST: must be given"),
+        (
+            {**whole, "proofs": {**proofs, "C1": "fine"}},
+            "proofs.C1: must be yes | partly: what is missing",
+        ),
         ({**whole, "must_nots": {"M1": "kept"}}, "must_nots.M1: must be kept: how seen"),
         (whole, ""),
     ):
@@ -73,7 +78,7 @@ def test_a_hook_asks_for_each_answer_before_the_agent_ends() -> None:
 def test_nothing_is_asked_of_what_commands_watch() -> None:
     book = Book().worked()
     assert shown.asked(book.state) == {
-        "proofs": {"C1": shown.FIELDS["proofs"][2]},
+        "proofs": dict.fromkeys(["C1", "REQUEST"], shown.FIELDS["proofs"][2]),
         "must_nots": {"M1": shown.FIELDS["must_nots"][2]},
     }
 
@@ -139,6 +144,8 @@ def test_a_person_lets_such_a_proof_pass_once_and_the_card_still_says_it() -> No
     [
         ({"proofs": {"C1": "partly: one case of three"}}, "a part of it: one case of three"),
         ({"must_nots": {"M1": "cannot be checked"}}, "M1: nobody could check"),
+        ({"proofs": {"REQUEST": "partly: no milliseconds"}}, "more than the criteria say: no mill"),
+        ({"proofs": {"REQUEST": "no: one file is there"}}, "than the criteria say: one file is"),
     ],
 )
 def test_what_was_not_seen_passes_and_is_a_doubt(answers: dict, says: str) -> None:
