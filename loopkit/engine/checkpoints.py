@@ -13,6 +13,7 @@ import stat
 from collections import namedtuple
 from collections.abc import Iterable
 
+from ..core.journal.errors import LoopError
 from ..store import place
 from .git import LONG_SECONDS, GitFault, Late, Repository, git, repository, word
 from .restoring import within
@@ -26,6 +27,8 @@ Snapshot = namedtuple("Snapshot", "tree left_out place plain")
 
 #: Maximum size of an untracked file in bytes.
 LARGEST = 100_000_000
+#: Bytes that a loop's checkpoints keep, from which on that is told.
+MUCH = 50_000_000
 #: Where checkpoints are kept: `refs/loopkit/<loop>/<number>`.
 REFS = "refs/loopkit/"
 
@@ -300,3 +303,21 @@ def highest(project: str, loop: str, env: dict) -> int:
     refs = _refs(project, loop, "%(refname)", env)
     numbers = [number for ref in refs if (number := ref.rpartition("/")[2]).isdecimal()]
     return max(map(int, numbers), default=0)
+
+
+def weight(project: str, loop: str, env: dict) -> str:
+    """What a loop's checkpoints keep that nothing else holds, with how to let it go; "" where that
+    is little, or git cannot tell."""
+    command = "rev-list --objects-edge-aggressive --disk-usage"
+    wanted = (f"--glob={REFS}{loop}/", "--not", f"--exclude={REFS}*", "--all")
+    try:  # before the size stands what is at the edge
+        size = int(git(project, env, command, *wanted).split()[-1])
+    except (LoopError, ValueError):
+        return ""
+    if size < MUCH:
+        return ""
+    return (
+        f"the checkpoints of {loop} keep {size / 1e6:,.0f} MB in git: what need not come back "
+        "belongs into .gitignore; once the loop is over they go with: git for-each-ref "
+        f"--format='delete %(refname)' {REFS}{loop} | git update-ref --stdin; git gc --prune=now"
+    )

@@ -12,7 +12,7 @@ from ..core.steps import snapshot as snapshots
 from ..core.steps.events import LOOP
 from ..store import client, digest, evidence, journal, loops, native, place
 from ..store.loop import Loop, prepare
-from . import environment, installation, locks
+from . import checkpoints, environment, installation, locks
 from .findings import OK, WARN, Case, Report
 
 
@@ -67,6 +67,7 @@ def _root(report: Report, case: Case, root: str, fix: bool) -> None:
         _snapshot(report, loop, fix, case)
         _ownership(report, loop, case)
         _work(report, loop)
+        _weight(report, loop, case)
         for name, why in evidence.unlike(loop).items():
             report.fault(f"{name}: {why}; run its check again: loopkit verify {name}")
 
@@ -151,6 +152,12 @@ def _trust(report: Report, loop: Loop, case: Case) -> bool:
     adopted = tail is not None and any(event.type == "adopted" for event in tail.events)
     report.ok(f"loop {loop.name} was {'adopted' if adopted else 'started'} here")
     return True
+
+
+def _weight(report: Report, loop: Loop, case: Case) -> None:
+    weight = checkpoints.weight(case.folder, loop.name, case.env)
+    if weight:
+        report.warn(weight)
 
 
 def _writable(report: Report, loop: Loop) -> None:

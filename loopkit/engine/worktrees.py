@@ -160,6 +160,14 @@ def _registered(project: str, env: dict) -> dict[str, str]:
     return found
 
 
+def branches(project: str, env: dict) -> list[str]:
+    """The branches of ours; none without a repository."""
+    with contextlib.suppress(LoopError):
+        command = "for-each-ref --format=%(refname:short)"
+        return [*map(os.fsdecode, git(project, env, command, f"refs/heads/{BRANCHES}").split())]
+    return []
+
+
 # -- looking
 
 
@@ -278,19 +286,20 @@ def lying(folder: str) -> list[str]:
 # -- removing
 
 
-def remove(project: str, path: str, found: Standing, env: dict) -> None:
-    """Remove a worktree that holds nothing of its own, and its branch where that holds nothing
+def remove(project: str, path: str, found: Standing, made: str, env: dict) -> str:
+    """Remove a worktree that holds nothing of its own, and branches of ours where they hold nothing
     either; nothing is forced. What was merged without ever being committed is committed on its
     branch first, so that git sees a clean worktree; if anything changes meanwhile, git itself
-    refuses."""
+    refuses. made: the branch that it was made with, which its agent may have left, "" if nobody
+    noted it; gives it where it stays, for commits that nothing else has."""
+    head, ours = found.head, found.branch.startswith(BRANCHES)
     if not found.there:
         with contextlib.suppress(OSError):
             os.rmdir(path)
         # of the person's, some may be away for a while
         if os.path.realpath(path) in _registered(project, env):
             git(project, env, "worktree remove", path)
-        return
-    head, ours = found.head, found.branch.startswith(BRANCHES)
+        return _drop(project, made, head, env)
     if _status(path, env):
         git(path, env, "add -A", seconds=LONG_SECONDS)
         tree = word(git(path, env, "write-tree"))
@@ -302,6 +311,20 @@ def remove(project: str, path: str, found: Standing, env: dict) -> None:
     git(project, env, "update-ref -d", _ref(path))
     if ours:
         git(project, env, "update-ref -d", f"refs/heads/{found.branch}", head)
+    return _drop(project, made, head, env)
+
+
+def _drop(project: str, branch: str, taken: str, env: dict) -> str:
+    """Remove a branch of ours that holds nothing which `taken`, another branch or HEAD has not;
+    gives it where it stays."""
+    if branch not in branches(project, env) or branch in _registered(project, env).values():
+        return ""
+    head = commit_of(project, f"refs/heads/{branch}", env)
+    common = taken and word(git(project, env, "merge-base", head, taken, answers=(0, 1)))
+    if common != head and not _shared(project, head, branch, env):
+        return branch
+    git(project, env, "update-ref -d", f"refs/heads/{branch}", head)
+    return ""
 
 
 def moved(project: str, names: list[str], env: dict) -> None:

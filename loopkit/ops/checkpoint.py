@@ -22,7 +22,7 @@ SHOWN = 30
 SHOWN_FILES = 25
 #: Numbers that are tried where others are quicker.
 _TRIES = 5
-_NOTICE = "no_checkpoints"
+_NOTICE, _MUCH = "no_checkpoints", "many_bytes"
 
 
 def checkpoint(workspace: Workspace, label: str | None = None) -> Result:
@@ -30,7 +30,7 @@ def checkpoint(workspace: Workspace, label: str | None = None) -> Result:
     words = rules.label_of(label)
     loop = workspace.own_loop()
     made = _take(workspace, loop, words, None)
-    return Result(loop, _said(made), _row(loop, made))
+    return Result(loop, _said(made) + _weight(workspace, loop), _row(loop, made))
 
 
 def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
@@ -41,7 +41,7 @@ def make(workspace: Workspace, loop: Loop, label: str | None = None) -> str:
         return ""
     before = rules.parent(loop.state)
     try:
-        return _said(_take(workspace, loop, *wanted), before)
+        return _said(_take(workspace, loop, *wanted), before) + _weight(workspace, loop)
     except git.Unavailable as error:
         if _NOTICE in loop.state.session.notices:
             return ""
@@ -115,6 +115,16 @@ def _said(made: Checkpoint, before: Checkpoint | None = None) -> str:
     return line
 
 
+def _weight(workspace: Workspace, loop: Loop) -> str:
+    """A line on what checkpoints keep, once in a loop."""
+    if _MUCH in loop.state.session.notices:
+        return ""
+    text = checkpoints.weight(workspace.project, loop.name, workspace.environment)
+    if text:
+        workspace.change(loop, lambda state: [("notice_given", {"name": _MUCH})])
+    return text and f"\n{text}"
+
+
 def _row(loop: Loop, made: Checkpoint) -> dict:
     names = ("number", "sha", "label", "tasks", "parent", "wave", "left_out", "at")
     row = {name: getattr(made, name) for name in names}
@@ -146,6 +156,7 @@ def listing(workspace: Workspace) -> Result:
         "before it went back",
         "* the newest on the line, ~ beside it; go back: loopkit rollback <number>",
     ]
+    lines += filter(None, [checkpoints.weight(workspace.project, loop.name, workspace.environment)])
     none = "no checkpoints; the first is made when a wave is opened"
     return Result(loop, "\n".join(lines) if rows else none, {"checkpoints": rows}, [])
 

@@ -23,13 +23,14 @@ from ..core.journal.parts import (
     Changed,
 )
 from ..core.journal.state import LoopState
+from ..core.steps import due as waiting
 from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..engine import trees, without
 from ..engine.checkpoints import snapshot
 from ..store import digest, tables
 from ..store.loop import Loop
-from . import baseline, verify
+from . import baseline, consent, verify
 from .workspace import Result, Workspace
 
 #: Seconds that the runs with and without the work of one proof may take in all.
@@ -71,6 +72,21 @@ def try_before(workspace: Workspace, name: str) -> Result:
         failing = loop.state.baselines.get(line, {}).get("failures", [])
     workspace.change(loop, trials.tried_before, name, outcome, failing)
     return Result(loop, _said(loop, name, line), {"id": name})
+
+
+def before_wave(workspace: Workspace, loop: Loop) -> Result:
+    """Try what may run before the first wave is opened by hand. Exit 1 where a proof proves
+    nothing."""
+    if loop.state.waves or waiting.due(loop.state)[0].kind != kinds.OPEN_WAVE:
+        return Result(loop, "")
+    lines = [
+        try_before(workspace, name).text
+        for name in trials.untried(loop.state)
+        if consent.allowed(workspace, loop, trials.checks(loop.state)[name])
+    ]
+    loop.refresh()
+    vain = [f"no wave: the proof of {name} {why}" for name, why in trials.vain(loop.state).items()]
+    return Result(loop, "\n".join([*lines, *vain]), {}, [waiting.NEXT], int(bool(vain)))
 
 
 def _said(loop: Loop, name: str, line: str) -> str:

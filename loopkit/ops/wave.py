@@ -9,7 +9,7 @@ from ..render import files
 from ..store import native
 from ..store.loop import Loop
 from . import changes as measured
-from . import checkpoint, dispatch, worktree
+from . import checkpoint, dispatch, proof, worktree
 from .workspace import Result, Workspace, data_of
 
 NO_TASK_TOOLS = (
@@ -39,12 +39,15 @@ def next_wave(workspace: Workspace, sequential: bool = False, apart: bool = Fals
         policies.of(loop.state).check_worktrees()
     if due.prompted(loop.state):
         return dispatch.dispatch(workspace, loop)
+    tried = proof.before_wave(workspace, loop)
+    if tried.code:
+        return tried
     changes = worktree.opener(workspace, loop, sequential, apart)
     tasks = [row["id"] for kind, row in changes if kind == "task_started"]
     tasks += [name for kind, row in changes if kind == "tasks_handed" for name in row["ids"]]
     if not tasks:
         return _open(loop)
-    text = _dispatched(workspace, loop, changes, tasks)
+    text = "\n".join(filter(None, (tried.text, _dispatched(workspace, loop, changes, tasks))))
     data = {"wave": loop.state.waves[-1].number, "tasks": tasks}
     if due.prompted(loop.state):
         return dispatch.dispatch(workspace, loop, text, data)

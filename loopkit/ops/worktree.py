@@ -79,7 +79,7 @@ def _made(workspace: Workspace, loop: Loop, tasks: list[str]) -> list[Change]:
             path = os.path.join(loop.folder, row.path)
             with contextlib.suppress(LoopError):
                 standing = engine.standing(project, path, row.base, (row.tree,), environment)
-                engine.remove(project, path, standing, environment)
+                engine.remove(project, path, standing, row.branch, environment)
         raise
     changes: list[Change] = [
         ("worktree_made", {"task": task, **row._asdict()})
@@ -228,22 +228,25 @@ def _check_trees(workspace: Workspace, task: str, path: str, shown: str) -> None
 
 
 def _find(workspace: Workspace, loop: str = "") -> list[Worktree]:
-    """Worktrees of a loop, by default of all of the project's, archived ones too."""
+    """Worktrees of a loop, by default of all of the project's, archived ones too; also those that
+    have left nothing but a branch of ours."""
     root = str(workspace.root)
     archive = os.path.join(root, "archive")
     folders = [(root, name) for name in ([loop] if loop else loops.names(root))]
     if not loop and os.path.isdir(archive):
         folders += [(archive, name) for name in loops.names(archive)]
-    trees = []
+    trees, branches = [], engine.branches(workspace.project, workspace.environment)
     for above, name in folders:
         folder = os.path.join(above, name)
         paths = engine.lying(folder)
-        if not paths:
+        if not paths and not any(one.startswith(f"{engine.BRANCHES}{name}/") for one in branches):
             continue
         state, _ = loops.fold(above, name)
         if not trust.known(above, name, state.session.token):
             continue
-        for path in paths:
+        rows = state.worktrees.rows.values()
+        gone = [row.path for row in rows if row.path not in paths and row.branch in branches]
+        for path in paths + gone:
             row = state.worktrees.rows.get(path)
             task = row.task if row else "-".join(os.path.basename(path).split("-")[:2])
             trees.append(Worktree(name, folder, state, task, os.path.join(folder, path), row))
@@ -259,14 +262,15 @@ def _look(workspace: Workspace, tree: Worktree) -> engine.Standing:
 
 def _line(workspace: Workspace, tree: Worktree, standing: engine.Standing) -> str:
     """`T-001 loopkit/001-limiter/T-001 changed (2 paths) .loop/…`"""
-    changed = standing.changed
+    changed, branch = standing.changed, standing.branch
     if not standing.there:
+        branch = branch or (tree.row.branch if tree.row else "")
         word = "no worktree any more" + (", files left" if changed else "")
     elif changed:
         word = f"changed ({prose.count(len(changed), 'path')})"
     else:
         word = "merged, clean" if tree.row and tree.row.merged else "clean"
-    return f"{tree.task} {standing.branch or '(no branch)'} {word} {_shown(workspace, tree)}"
+    return f"{tree.task} {branch or '(no branch)'} {word} {_shown(workspace, tree)}"
 
 
 def _shown(workspace: Workspace, tree: Worktree) -> str:
@@ -362,9 +366,12 @@ def _remove(
             continue
         standing = _look(workspace, tree)
         why = f"not merged: {work.named_paths(standing.changed)}" if standing.changed else ""
+        made = tree.row.branch if tree.row else ""
         try:
             if not why:
-                engine.remove(workspace.project, tree.path, standing, workspace.environment)
+                where = workspace.project, tree.path
+                stays = engine.remove(*where, standing, made, workspace.environment)
+                why = stays and f"its branch {stays} has commits that nothing else has"
         except git.GitFault as error:  # git keeps it: locked, for one
             why = error.what
         if why:
@@ -406,8 +413,6 @@ def clean_up(workspace: Workspace, loop: Loop) -> str:
 def check_purge(workspace: Workspace, name: str) -> None:
     """Remove a loop's clean worktrees, under the lock. Refused where one holds unmerged work."""
     folder = os.path.join(str(workspace.root), name)
-    if not engine.lying(folder):
-        return
     with contextlib.suppress(OSError):  # its journal cannot be read: all of them stay
         _remove(workspace, _find(workspace, name), clean=False)
     stay = engine.lying(folder)

@@ -4,6 +4,7 @@ left alone."""
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -124,6 +125,24 @@ def test_by_hand_with_a_label_and_listed(two: Project) -> None:
     listed = two.ok("checkpoint", "--list", "--json").json["checkpoints"]
     assert [one["good"] for one in listed] == [True, True, True, False, False]
     assert "batch-1" in two.refused(2, "checkpoint", "--label", "batch-1")
+
+
+def test_what_checkpoints_keep_is_told_where_it_is_much(
+    two: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case L10: once when it is made, then in the list and by doctor."""
+    says = f"the checkpoints of {two.name} keep 0 MB in git: what need not come back"
+    assert says not in two.ok("checkpoint").out + two.ok("checkpoint", "--list").out
+    monkeypatch.setattr(checkpoints, "MUCH", 400_000)
+    two.write("data.bin", random.Random(1).randbytes(400_000).hex())
+    git(two, "add", "data.bin")
+    git(two, "commit", "-qm", "data")
+    assert says not in two.ok("checkpoint").out  # the person's own commit holds it
+    two.write("data.bin", random.Random(2).randbytes(400_000).hex())
+    assert says in two.ok("checkpoint").out
+    assert says not in two.ok("checkpoint").out
+    assert says in two.ok("checkpoint", "--list").out
+    assert says in " ".join(two.lk("doctor").out.split())
 
 
 def test_a_long_list_keeps_within_a_screen(two: Project) -> None:

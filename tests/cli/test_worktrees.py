@@ -976,6 +976,47 @@ def test_a_branch_that_a_worker_switched_to_stays_where_it_is(project: Project) 
     project.ok("wave", "close")
     assert not tree(project).exists()
     assert git(project, "rev-parse", "topic") == git(project, "rev-parse", "HEAD")
+    assert ours(project) == [f"loopkit/{project.name}/T-002"]
+
+
+def ours(project: Project) -> list[str]:
+    return git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads/loopkit").split()
+
+
+def test_our_branch_goes_with_the_worktree_of_a_worker_that_left_it(project: Project) -> None:
+    """Case L9. What it has committed there first stays."""
+    committed(project, one_txt="1\n")
+    apart(project)
+    began = git(project, "rev-parse", "HEAD")
+    (tree(project) / "other.txt").write_text("given up\n")
+    git(project, "add", "-A", cwd=tree(project))
+    git(project, "commit", "-qm", "first", cwd=tree(project))
+    for name, made in (("T-001", "a_txt"), ("T-002", "b_txt")):
+        git(project, "checkout", "-qb", f"mine-{name}", began, cwd=tree(project, name))
+        done(project, name, **{made: "x\n"})
+        merged(project, name)
+    stay = f"loopkit/{project.name}/T-001"
+    closed = project.ok("wave", "close").out
+    assert f"T-001 {stay} no worktree any more" in closed
+    assert not tree(project, "T-002").exists() and ours(project) == [stay]
+    left = project.lk("worktree", "remove", "--clean")
+    assert left.exit == 1 and f"its branch {stay} has commits that nothing else has" in left.out
+    git(project, "branch", "-qD", stay)
+    assert project.ok("worktree", "list").out == "no worktrees\n"
+
+
+def test_a_worktree_whose_folder_is_gone_is_listed_until_it_is_removed(project: Project) -> None:
+    """Case L9: what git still knows of it."""
+    committed(project, one_txt="1\n")
+    apart(project)
+    project.ok("task", "fail", "T-001", "--error", "lost")
+    shutil.rmtree(tree(project))
+    named = f"T-001 loopkit/{project.name}/T-001 no worktree any more"
+    assert named in project.ok("worktree", "list").out
+    project.ok("worktree", "remove", "T-001")
+    assert named not in project.ok("worktree", "list").out
+    assert len(git(project, "worktree", "list").splitlines()) == 2
+    assert ours(project) == [f"loopkit/{project.name}/T-002"]
 
 
 def test_where_it_began_is_known_after_git_cleaned_up(project: Project) -> None:

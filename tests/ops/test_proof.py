@@ -103,6 +103,28 @@ def test_nothing_runs_that_nobody_allowed(going: Going) -> None:
     assert waits.steps == ["loopkit allow"] and tried(going) == []
 
 
+def test_a_wave_opened_by_hand_tries_the_proofs_that_may_run(going: Going) -> None:
+    """What failed before the work is known on this way too."""
+    going.project.write("check.py", "print('FAILED tests/t.py::old')\nraise SystemExit(1)\n")
+    going.allow()
+    asked(going, NEW, must_nots=(proof("python3 check.py", "a test fails"),))
+    going.allow("python3 *")
+    opened = going.project.ok("wave", "next").out
+    assert "M1 fails before the work: only what fails newly counts (1 name)" in opened
+    assert tried(going) == [("M1", "before", "red")]  # nobody has allowed the others
+
+
+def test_no_wave_is_opened_by_hand_over_a_proof_that_proves_nothing(going: Going) -> None:
+    going.project.write("readme.txt", "limits\n")
+    going.allow()
+    asked(going, NEW, proof("grep -q limits readme.txt"))
+    going.allow("*")
+    no = going.project.lk("wave", "next")
+    assert no.exit == 1 and no.steps == ["loopkit next"]
+    assert "no wave: the proof of C2 passes before the work: proves nothing" in no.out
+    assert going.project.of("wave_opened") == []
+
+
 # -- at the end
 
 
