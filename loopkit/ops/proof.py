@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from .. import replies
@@ -16,13 +17,14 @@ from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..engine import trees, without
 from ..engine.checkpoints import snapshot
+from ..engine.git import repository
 from ..store import digest, tables
 from ..store.loop import Loop
 from . import baseline, verify
-from .workspace import Result, Workspace
+from .workspace import OutOfTime, Result, Workspace
 
 #: Seconds that the runs with and without the work of one proof may take in all.
-MOST_SECONDS = 600
+MOST_SECONDS = 480
 
 
 def due(loop: Loop, steps: list[Step]) -> list[Step]:
@@ -55,9 +57,10 @@ def try_before(workspace: Workspace, name: str) -> Result:
     if known is None:
         outcome, failing = baseline.run_named(workspace, loop, f"{name}-before", line)
     else:
-        outcome = {**known._asdict(), "passed": known.result == GREEN, "note": known.why}
+        why = known.why.removeprefix(trials.CANNOT_START)
+        outcome = {**known._asdict(), "passed": known.result == GREEN, "note": why}
         failing = loop.state.baselines.get(line, {}).get("failures", [])
-    workspace.change(loop, trials.tried_before, name, outcome, failing)
+    workspace.change(loop, trials.tried_before, name, line, outcome, failing)
     return Result(loop, _said(loop, name, line), {"id": name})
 
 
@@ -128,10 +131,18 @@ def run(
     known = _same(loop.state, name, line, seen)
     if known is not None:
         return known
-    tried = _without(workspace, loop, name, line)
+    before = trials.of(loop.state, name, WITHOUT_WORK, line)
+    if before is not None and before.result == NOT_TRIED and before.log:
+        tried = _told(before.result, before.why)  # there was no time left for the real tree
+    else:
+        tried = _without(workspace, loop, name, line)
     trial = tried.word, tried.why, tried.without
     apart = tried.with_work
     if apart is None or not apart["passed"]:  # then the real tree decides
+        if apart is not None and apart["seconds"] > workspace.time.left:
+            row = (name, line, *trial[:2], apart)
+            workspace.change(loop, trials.tried_without, *row)
+            raise OutOfTime
         return verify.run(workspace, loop, name, line, files, None, earlier, again), trial
     head = digest.head(workspace.project, workspace.environment)
     outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
@@ -166,28 +177,36 @@ def _without(workspace: Workspace, loop: Loop, name: str, line: str) -> without.
     """Run a check with and without the work."""
     state, environment = loop.state, verify.environment_of(workspace)
     began = checkpoints.ancestors(state)[-1:]
-    if not began:
-        return _told(NOT_TRIED, "no checkpoint holds the tree before the work")
     try:
+        if not began:
+            repository(workspace.project, environment)
+            return _told(NOT_TRIED, "no checkpoint holds the tree before the work")
         now = snapshot(workspace.project, environment, [loop.root]).tree
         changed = trees.changed(workspace.project, began[0].tree, now, environment)
     except LoopError as fault:
         return _told(NOT_TRIED, fault.what)
-    paths = trials.taken_away([path for _, path in changed], line, tables.tests())
+    folder = workspace.work_folder(state)
+    inner = os.path.relpath(folder, workspace.project)
+    paths = trials.taken_away([path for _, path in changed], line, tables.tests(), inner)
     if not paths:
         return _told(GREEN, "no file has changed since the start")
-    return without.tried(
+    until = min(time.monotonic() + MOST_SECONDS, workspace.time.until)
+    tried = without.tried(
         workspace.project,
-        workspace.work_folder(state),
+        folder,
         paths,
         began[0].tree,
         line,
         settings.of(state, "verify_seconds"),
         environment,
-        time.monotonic() + MOST_SECONDS,
+        until,
         loop.folder,
         name,
     )
+    late = tried.word == NOT_TRIED and time.monotonic() >= until
+    if late and not workspace.time.whole:
+        raise OutOfTime
+    return tried
 
 
 def _told(word: str, why: str) -> without.Tried:
