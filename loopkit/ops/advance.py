@@ -278,10 +278,7 @@ class _Run:
         for step in fresh:
             self._write(loop, step)
         if fresh:
-            loop.refresh()
-            changes = [context.asked(loop.state, one) for one in fresh]
-            changes.append(("agents_dispatched", {"agents": len(fresh), **used}))
-            self.workspace.change(loop, lambda state: changes)
+            self.workspace.change(loop, _asked, fresh, used)
         known = self.out or set()
         started = [
             one
@@ -354,6 +351,12 @@ def _check(state: LoopState, step: Step, answer: Answer | None) -> None:
     if answer.looked is False and answer.by != events.HAND and not again:
         what = "it did not look: read the changed files, or their diff, before you judge them"
         raise UsageFault(what)
+
+
+def _asked(state: LoopState, steps: list[Step], used: dict) -> list[Change]:
+    """Agents are dispatched, but for what another call has dispatched in this moment."""
+    fresh = [context.asked(state, one) for one in steps if not events.is_out(state, kinds.key(one))]
+    return [*fresh, ("agents_dispatched", {"agents": len(fresh), **used})] if fresh else []
 
 
 def _late_reviews(state: LoopState) -> list[Step]:

@@ -173,6 +173,20 @@ def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
     assert len(going.project.lines) == before
 
 
+def test_two_calls_at_once_start_one_agent(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between what one has seen as due and what it records, another dispatches the same."""
+    write = advance._Run._write
+
+    def between(run: advance._Run, *given: Any) -> None:
+        monkeypatch.setattr(advance._Run, "_write", write)
+        assert agents(going.next()) == [FIRST]
+        write(run, *given)
+
+    monkeypatch.setattr(advance._Run, "_write", between)
+    assert agents(going.begin()) == [FIRST]
+    assert journal(going).count("role_asked") == 1
+
+
 def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
     """`next` was killed between its record and its print, or nobody read that."""
     marks = Path(going.project.environment["LOOPKIT_DATA"]) / "beats"
