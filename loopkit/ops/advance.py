@@ -22,14 +22,14 @@ from ..store import answers, beats, looks, place, prompts, transcript
 from ..store.loop import unwritable
 from . import consent, dispatch, drive, guides
 from . import review as reviews
-from .workspace import Result, Workspace
+from .workspace import OutOfTime, Result, Time, Workspace
 
 if TYPE_CHECKING:
     from ..core.journal.state import LoopState
     from ..store.loop import Loop
 
-#: Seconds after which no further check is begun, and rounds of one call.
-SECONDS, MOST_ROUNDS = 480, 500
+#: Seconds after which nothing more is begun, after which a check is cut; rounds of one call.
+SECONDS, MOST_SECONDS, MOST_ROUNDS = 480, 530, 500
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
@@ -87,7 +87,8 @@ class _Run:
         self.workspace = workspace
         self.driver = drive.Driver(workspace.note)
         self.lines = [before] if before else []
-        self.until = time.monotonic() + SECONDS
+        self.began = time.monotonic()
+        self.worked = False
         self.out: set[str] | None = None
 
     def result(self) -> Result:
@@ -101,20 +102,30 @@ class _Run:
                 return self._result(loop)
             steps = self.driver.due()
             self.lines, self.driver.told = [*self.lines, *self.driver.told], []
+            if time.monotonic() > self.began + SECONDS:
+                break
             if self._take(loop, steps):
+                self.worked = True
                 continue
             programs = [one for one in steps if KINDS[one.kind].who == PROGRAM]
             if not programs or programs[0].kind == kinds.LOOK:
                 return self._ask(loop, steps)
-            waiting = []
-            if programs[0].kind in (kinds.OPEN_WAVE, kinds.CHECK, kinds.RED_FIRST):
-                waiting = consent.missing(self.workspace, loop)
-            if waiting:
+            runs = programs[0].kind in (kinds.OPEN_WAVE, kinds.CHECK, kinds.RED_FIRST)
+            if runs and (waiting := consent.missing(self.workspace, loop)):
                 return self._wait_for_leave(loop, waiting)
-            if time.monotonic() > self.until:
-                return self._result(loop, [due.NEXT])
-            self._said(list(self.driver.do(programs[0])))
+            if not self._do(programs[0]):
+                break
         return self._result(loop, [due.NEXT])
+
+    def _do(self, step: Step) -> bool:
+        """Do what a program can; whether there was time for it."""
+        self.driver.time = Time(self.began + MOST_SECONDS, whole=not self.worked)
+        self.worked = True
+        try:
+            self._said(list(self.driver.do(step)))
+        except OutOfTime:
+            return False
+        return True
 
     def _result(self, loop: Loop, steps: list[str] | None = None) -> Result:
         return Result(loop, "\n".join(filter(None, self.lines)), {}, steps)
@@ -272,10 +283,7 @@ class _Run:
         for step in fresh:
             self._write(loop, step)
         if fresh:
-            loop.refresh()
-            changes = [context.asked(loop.state, one) for one in fresh]
-            changes.append(("agents_dispatched", {"agents": len(fresh), **used}))
-            self.workspace.change(loop, lambda state: changes)
+            self.workspace.change(loop, _asked, fresh, used)
         known = self.out or set()
         started = [
             one
@@ -348,6 +356,12 @@ def _check(state: LoopState, step: Step, answer: Answer | None) -> None:
     if answer.looked is False and answer.by != events.HAND and not again:
         what = "it did not look: read the changed files, or their diff, before you judge them"
         raise UsageFault(what)
+
+
+def _asked(state: LoopState, steps: list[Step], used: dict) -> list[Change]:
+    """Agents are dispatched, but for what another call has dispatched in this moment."""
+    fresh = [context.asked(state, one) for one in steps if not events.is_out(state, kinds.key(one))]
+    return [*fresh, ("agents_dispatched", {"agents": len(fresh), **used})] if fresh else []
 
 
 def _late_reviews(state: LoopState) -> list[Step]:

@@ -32,7 +32,7 @@ from . import (
     wave,
     worktree,
 )
-from .workspace import Result, Workspace
+from .workspace import Result, Time, Workspace
 
 #: Kinds whose work is then looked at by the task's check.
 _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
@@ -42,16 +42,18 @@ _JUDGING = (kinds.THOROUGH_REVIEW, kinds.GATE, kinds.GATE_AGAIN)
 
 class Driver:
     """The active loop of the project that we stand in. note: as of Workspace · told: lines of what
-    was measured beside what was asked for."""
+    was measured beside what was asked for · time: what checks may take."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note
         self.told: list[str] = []
+        self.time = Time()
         self._measured: set[tuple[str, int]] = set()
         self._closed = False
 
     def _open(self) -> tuple[Workspace, Loop]:
         workspace = Workspace(self.note)
+        workspace.time = self.time
         return workspace, workspace.own_loop()
 
     def due(self) -> list[Step]:

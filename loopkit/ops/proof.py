@@ -28,13 +28,15 @@ from ..core.steps import kinds
 from ..core.steps.kinds import Step
 from ..engine import trees, without
 from ..engine.checkpoints import snapshot
+from ..engine.git import repository
 from ..store import digest, tables
 from ..store.loop import Loop
-from . import baseline, consent, verify
-from .workspace import Result, Workspace
+from . import baseline, verify
+from . import consent as leaves
+from .workspace import OutOfTime, Result, Workspace
 
 #: Seconds that the runs with and without the work of one proof may take in all.
-MOST_SECONDS = 600
+MOST_SECONDS = 480
 
 
 def due(loop: Loop, steps: list[Step]) -> list[Step]:
@@ -68,9 +70,10 @@ def try_before(workspace: Workspace, name: str) -> Result:
         outcome, failing = baseline.run_named(workspace, loop, f"{name}-before", line)
         outcome["program"] = _program(workspace, loop, line)
     else:
-        outcome = {**known._asdict(), "passed": known.result == GREEN, "note": known.why}
+        why = known.why.removeprefix(trials.CANNOT_START)
+        outcome = {**known._asdict(), "passed": known.result == GREEN, "note": why}
         failing = loop.state.baselines.get(line, {}).get("failures", [])
-    workspace.change(loop, trials.tried_before, name, outcome, failing)
+    workspace.change(loop, trials.tried_before, name, line, outcome, failing)
     return Result(loop, _said(loop, name, line), {"id": name})
 
 
@@ -82,7 +85,7 @@ def before_wave(workspace: Workspace, loop: Loop) -> Result:
     lines = [
         try_before(workspace, name).text
         for name in trials.untried(loop.state)
-        if consent.allowed(workspace, loop, trials.checks(loop.state)[name])
+        if leaves.allowed(workspace, loop, trials.checks(loop.state)[name])
     ]
     loop.refresh()
     vain = [f"no wave: the proof of {name} {why}" for name, why in trials.vain(loop.state).items()]
@@ -187,10 +190,18 @@ def _run(
     known = _same(loop.state, name, line, seen)
     if known is not None:
         return known
-    tried = _without(workspace, loop, name, line)
+    before = trials.of(loop.state, name, WITHOUT_WORK, line)
+    if before is not None and before.result == NOT_TRIED and before.log:
+        tried = _told(before.result, before.why)  # there was no time left for the real tree
+    else:
+        tried = _without(workspace, loop, name, line)
     trial = {WITHOUT_WORK: (tried.word, tried.why, tried.without)}
     apart = tried.with_work
     if apart is None or not apart["passed"]:  # then the real tree decides
+        if apart is not None and apart["seconds"] > workspace.time.left:
+            cut = {WITHOUT_WORK: (tried.word, tried.why, apart)}
+            workspace.change(loop, trials.tried_apart, name, line, cut)
+            raise OutOfTime
         outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
         fails = {WITHOUT_WORK: (NOT_TRIED, "it does not pass with the work", None)}
         return outcome, trial if outcome["passed"] else fails
@@ -237,10 +248,19 @@ def _without(workspace: Workspace, loop: Loop, name: str, line: str) -> without.
     except LoopError as fault:
         return _told(NOT_TRIED, fault.what)
     changed = sorted(path for row in rows for path in changes.paths(row))
-    paths = trials.taken_away(changed, line, tables.tests())
+    paths = trials.taken_away(changed, line, tables.tests(), _inner(workspace, loop))
     if not paths:
         return _told(GREEN, "no file has changed since the start")
-    return without.tried(*_apart(workspace, loop, name, line, paths, start))
+    tried = without.tried(*_apart(workspace, loop, name, line, paths, start))
+    _check_time(workspace, tried)
+    return tried
+
+
+def _check_time(workspace: Workspace, tried: without.Tried) -> None:
+    """Raises OutOfTime where the runs were cut and another call would have more time for them."""
+    late = tried.word == NOT_TRIED and workspace.time.left <= 0
+    if late and not workspace.time.whole:
+        raise OutOfTime
 
 
 def _with_old_tests(
@@ -258,6 +278,7 @@ def _with_old_tests(
         return {}
     paths = [path for row in rows for path in changes.paths(row)]
     found = without.held(*_apart(workspace, loop, name, line, paths, start))
+    _check_time(workspace, found)
     word, why, outcome = found.word, found.why, found.without
     if outcome is not None and keeps and line in state.baselines:
         passed = _compared(workspace, loop, name, line, outcome)["passed"]
@@ -271,20 +292,27 @@ def _since(workspace: Workspace, loop: Loop) -> tuple[str, list[Changed]]:
     environment = verify.environment_of(workspace)
     began = checkpoints.ancestors(loop.state)[-1:]
     if not began:
+        repository(workspace.project, environment)  # says so where there is none
         raise Refused("no checkpoint holds the tree before the work", "")
     now = snapshot(workspace.project, environment, [loop.root]).tree
     rows = trees.measured(workspace.project, began[0].tree, now, environment)
     return began[0].tree, [row.row for row in rows]
 
 
+def _inner(workspace: Workspace, loop: Loop) -> str:
+    """Where checks run, from the project."""
+    return os.path.relpath(workspace.work_folder(loop.state), workspace.project)
+
+
 def _apart(
     workspace: Workspace, loop: Loop, name: str, line: str, paths: list[str], start: str
 ) -> tuple:
     """What runs apart from the real tree take."""
+    until = min(time.monotonic() + MOST_SECONDS, workspace.time.until)
     return (
         *(workspace.project, workspace.work_folder(loop.state), paths, start, line),
         *(settings.of(loop.state, "verify_seconds"), verify.environment_of(workspace)),
-        *(time.monotonic() + MOST_SECONDS, loop.folder, name),
+        *(until, loop.folder, name),
     )
 
 

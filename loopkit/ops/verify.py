@@ -18,7 +18,7 @@ from ..core.steps import attempts, policies
 from ..engine import process
 from ..store import digest, place
 from ..store.loop import Loop
-from .workspace import Result, Workspace, data_of
+from .workspace import OutOfTime, Result, Workspace, data_of
 
 
 def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
@@ -73,9 +73,14 @@ def run(
     base = tree or workspace.project
     folder = workspace.work_folder(loop.state, base)
     seconds = settings.of(loop.state, "verify_seconds")
-    given = (base, folder, loop.folder, name, line, files, seconds, environment)
+    limit = workspace.time.cuts(seconds)
+    if limit <= 0:
+        raise OutOfTime
+    given = (base, folder, loop.folder, name, line, files, limit, environment)
     outcome = process.verify(*given)
-    if again and not outcome["passed"] and outcome["exit"] != 124 and command.is_startable(outcome):
+    if outcome["exit"] == 124 and limit < seconds:
+        raise OutOfTime
+    if again and _is_worth_another(outcome) and outcome["seconds"] < workspace.time.left:
         first, outcome = outcome, process.verify(*given)
         if outcome["passed"] and outcome["files"] == first["files"]:
             why = f"flaky: failed ({first['log']}), then passed with nothing changed"
@@ -86,6 +91,10 @@ def run(
     if not elsewhere and folder not in (workspace.folder, workspace.project):
         elsewhere = f" (run in {os.path.relpath(folder, workspace.folder)})"
     return {**outcome, "shown": shown(loop, outcome, elsewhere)}
+
+
+def _is_worth_another(outcome: dict) -> bool:
+    return not outcome["passed"] and outcome["exit"] != 124 and command.is_startable(outcome)
 
 
 def environment_of(workspace: Workspace) -> dict[str, str]:
@@ -308,8 +317,9 @@ def _criterion(workspace: Workspace, loop: Loop, name: str, words: list[str]) ->
         digest.vouch_trial(loop.state.session.token, name, when, line, result, ran or {})
 
     def decide(state: LoopState) -> list[Change]:
+        gate.check_criterion(state, name, words)  # the state may have moved meanwhile
         seen = gate.criterion_verified(state, name, outcome)
-        return seen + trials.tried_apart(state, name, tried)
+        return seen + trials.tried_apart(state, name, line, tried)
 
     workspace.change(loop, decide)
     row = _row(outcome, criterion=name)

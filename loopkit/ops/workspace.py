@@ -1,7 +1,9 @@
 """Where a use case runs: folder, project, loop, session; how what it decides is recorded."""
 
 import contextlib
+import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,6 +67,27 @@ def data_of(changes: list[Change], kind: str) -> dict | None:
     return next((data for name, data in changes if name == kind), None)
 
 
+class OutOfTime(Exception):
+    """A check was cut since `loopkit next` must end; nothing is recorded, and the next call, which
+    begins with it, has all of its time for it."""
+
+
+class Time(NamedTuple):
+    """What a call may take. until: when it must end, by time.monotonic · whole: whether nothing has
+    run in it yet, so that another call would have no more."""
+
+    until: float = math.inf
+    whole: bool = True
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.until - time.monotonic())
+
+    def cuts(self, seconds: float) -> float:
+        """How long a check may run that has a limit of its own."""
+        return seconds if self.whole else min(seconds, self.left)
+
+
 class Workspace:
     """Surroundings of one call: environment, folder, session; the loop it is about. note: takes a
     line about what could not be read or written without harm to what was asked for."""
@@ -76,6 +99,7 @@ class Workspace:
         self.owned = False
         #: Where the answers that are taken here are from.
         self.source: dict = {"by": HAND}
+        self.time = Time()
         try:
             self.folder = os.getcwd()
         except OSError:

@@ -10,7 +10,7 @@ from loopkit.core.evidence import trials
 from loopkit.core.journal import clock, stage
 from loopkit.core.journal.errors import NotYet
 from loopkit.core.journal.events import Event
-from loopkit.core.journal.parts import RED
+from loopkit.core.journal.parts import BEFORE_WORK, RED, WITHOUT_WORK
 from loopkit.core.journal.state import LoopState
 from loopkit.core.memory import decisions
 from loopkit.core.plan import drafts
@@ -187,8 +187,9 @@ class Book:
         """A criterion verified, and seen failing before the work and without it."""
         changes = self.do(gate.criterion_verified, name, outcome())
         if not trials.keeps(self.state, name):
-            self.do(trials.tried_before, name, outcome(False), [])
-            self.do(trials.tried_without, name, RED, "", outcome(False))
+            line = trials.checks(self.state)[name]
+            for when in (BEFORE_WORK, WITHOUT_WORK):
+                self.do(lambda state, when=when: [trials.tried(name, when, RED, line, "", {})])
         return changes
 
     def seen(self) -> Book:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loopkit.core.review import review
+from loopkit.engine import process
 from loopkit.ops import advance
 from loopkit.store import answers, prompts
 from tests.cli.kit import GATE, PANEL, REQUEST, S2, SEEN, Answer, Project
@@ -172,6 +173,20 @@ def test_who_is_at_work_is_named_and_nothing_is_recorded(going: Going) -> None:
         assert waits.steps == [] and "at work: implementation T-001" in waits.out
         assert "their reports wake you" in waits.out
     assert len(going.project.lines) == before
+
+
+def test_two_calls_at_once_start_one_agent(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between what one has seen as due and what it records, another dispatches the same."""
+    write = advance._Run._write
+
+    def between(run: advance._Run, *given: Any) -> None:
+        monkeypatch.setattr(advance._Run, "_write", write)
+        assert agents(going.next()) == [FIRST]
+        write(run, *given)
+
+    monkeypatch.setattr(advance._Run, "_write", between)
+    assert agents(going.begin()) == [FIRST]
+    assert journal(going).count("role_asked") == 1
 
 
 def test_lines_that_nobody_has_followed_are_printed_again(going: Going) -> None:
@@ -615,6 +630,33 @@ def test_when_its_time_is_up_it_stops_between_two_checks(
         assert short.steps == ["loopkit next"] and "exit" not in short.out
     monkeypatch.undo()
     assert "T-002 completed" in going.next().out
+
+
+def test_a_check_that_is_cut_has_all_the_time_of_the_next_call(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call may take one check however long that is, and no second one for which no time is
+    left."""
+    going.begin(part("a"), part("b"))
+    for number, name in enumerate("ab", 1):
+        going.did(name, task=number)
+    monkeypatch.setattr(advance, "MOST_SECONDS", 0)
+    for done in ("", "T-001 completed", "T-002 completed"):
+        short = going.next()
+        assert short.steps == ["loopkit next"] and short.out.count("completed:") == bool(done)
+        assert done in short.out
+    assert going.project.of("task_failed") == []
+
+
+def test_what_runs_out_of_our_time_is_no_failure(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going.begin(part("a"))
+    going.did("a")
+    run = process.verify
+    monkeypatch.setattr(process, "verify", lambda *given: {**run(*given), "exit": 124})
+    assert going.next().steps == ["loopkit next"]
+    assert not {"task_verified", "task_failed"} & set(journal(going))
 
 
 def test_a_limit_ends_the_turn_before_agents_start(going: Going) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
+import pytest
+
+from loopkit.core.journal.parts import NOT_TRIED
+from loopkit.engine import without
+from loopkit.ops import advance
+from loopkit.ops import proof as proofs
+from loopkit.ops.workspace import Workspace
 from tests.cli.kit import REQUEST, Answer
 from tests.ops.kit import check, part
 from tests.ops.test_advance import FIRST, FORM, Going, agents, going
@@ -192,6 +200,72 @@ def test_the_same_command_on_the_same_files_runs_once(going: Going) -> None:
     assert results == [("C1", "without", "red"), ("C2", "without", "red")]
     runs = going.project.root / going.project.name / "evidence"
     assert len(list(runs.glob("C2-[0-9]*"))) == 0
+
+
+def test_the_real_tree_has_a_call_of_its_own_where_time_is_short(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that takes long and does not pass apart from the real tree."""
+    apart = {"passed": False, "seconds": 1e9, "exit": 1, "log": "evidence/C1-1.log"}
+    why = "it does not pass apart from the real tree"
+    found = [without.Tried(apart, None, None, NOT_TRIED, why)]
+    monkeypatch.setattr(without, "tried", lambda *given: found.pop())
+    short = at_the_end(going)
+    assert short.steps == ["loopkit next"] and "C1" not in short.out
+    assert trial(going) == ("C1", "without", "not tried", why)
+    review = going.next()
+    assert f"C1 shown: exit 0 in 0.0 s, evidence .loop/{going.project.name}" in review.out
+    assert trial(going)[2:] == ("not tried", why) and not found
+    assert going.project.of("proof_tried")[-1]["log"] == ""
+
+
+def test_a_trial_that_is_cut_is_begun_anew(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advance, "MOST_SECONDS", 0)
+    asked(going, NEW)
+    going.next()  # its proof before the work
+    going.next()
+    going.did("limiter")
+    outs = [going.next() for _ in range(3)]
+    assert all(one.steps == ["loopkit next"] and "C1 " not in one.out for one in outs[:2])
+    assert "not tried without the work: no time is left" in outs[2].out
+
+
+def test_in_part_of_a_project_a_check_s_own_file_is_no_work(going: Going) -> None:
+    """A check's folder is where the session was opened: what it names lies there."""
+    project = going.project
+    project.folder /= "part"
+    project.folder.mkdir()
+    asked(going, proof("python3 shown.py"), tasks=(part("more"),))
+    project.write("shown.py", "raise SystemExit(0)\n")
+    going.did("more")
+    going.next()
+    why = "it passes with emptied files too: it does not look at them"
+    assert trial(going)[:3] == ("C1", "without", "not tried") and why in trial(going)[3]
+
+
+def test_without_git_it_says_so(going: Going) -> None:
+    shutil.rmtree(going.project.folder / ".git")
+    review = at_the_end(going)
+    assert "C1 shown" in review.out and "is in no git repository" in review.out
+
+
+def test_what_a_proof_came_to_is_not_said_of_another(
+    going: Going, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once: while the check runs, the person puts another in its place."""
+    asked(going, NEW)
+    going.did("limiter")
+    run = proofs.run
+
+    def slow(workspace: Workspace, *given: Any) -> Any:
+        found = run(workspace, *given)
+        monkeypatch.setattr(proofs, "run", run)
+        proofs.correct(workspace, "C1", ["test", "-f", "limiter.txt"], "shorter")
+        return found
+
+    monkeypatch.setattr(proofs, "run", slow)
+    assert "not the stored command of C1" in going.next().out
+    assert going.project.of("criterion_verified") == []
 
 
 # -- a wrong proof, on the person's word

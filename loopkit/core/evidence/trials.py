@@ -39,6 +39,7 @@ UNSTARTABLE = (126, 127)
 MOST_RUNNER = 4
 #: Folders of packages that others wrote.
 PACKAGES = ("node_modules", "site-packages", "vendor", "bower_components")
+CANNOT_START = "it cannot be started: "
 #: How often another proof is asked for in place of one that proves nothing.
 MOST_REPLACED = 3
 
@@ -80,34 +81,38 @@ def passed_before(state: LoopState, line: str) -> Trial | None:
     return next((row for row in rows if row is not None and row.command == line), None)
 
 
-def tried_before(state: LoopState, name: str, outcome: dict, failing: list[str]) -> list[Change]:
+def tried_before(
+    state: LoopState, name: str, line: str, outcome: dict, failing: list[str]
+) -> list[Change]:
     """What a proof comes to on the untouched tree; where it keeps something and fails, that is its
-    baseline. failing: the names that it printed."""
-    line = checks(state).get(name, "")
+    baseline. Nothing where it has another by now, or the work has begun. failing: the names that it
+    printed."""
+    if state.waves or checks(state).get(name) != line:
+        return []
     exit_code = outcome["exit"]
     if exit_code in UNSTARTABLE:
-        result, why = NOT_TRIED, f"it cannot be started: {outcome['note'] or f'exit {exit_code}'}"
+        result, why = NOT_TRIED, CANNOT_START + (outcome["note"] or f"exit {exit_code}")
     elif exit_code == baseline.CUT_SHORT:
         result, why = NOT_TRIED, outcome["note"]
     else:
         result, why = (GREEN if outcome["passed"] else RED), ""
-    tried = _tried(name, BEFORE_WORK, result, line, why, outcome)
+    trial = tried(name, BEFORE_WORK, result, line, why, outcome)
     if result != RED or not keeps(state, name) or line in state.baselines:
-        return [tried]
+        return [trial]
     row = {"command": line, "exit": exit_code, "failures": failing, "log": outcome["log"]}
-    return [tried, ("baseline_recorded", row)]
+    return [trial, ("baseline_recorded", row)]
 
 
-def tried_apart(state: LoopState, name: str, tried: Mapping[str, tuple]) -> list[Change]:
+def tried_apart(state: LoopState, name: str, line: str, found: Mapping[str, tuple]) -> list[Change]:
     """What a proof comes to apart from the real tree: {when: (result, why, outcome or None)}."""
-    line = state.criteria[name].command
     return [
-        _tried(name, when, result, line, why, outcome or {})
-        for when, (result, why, outcome) in tried.items()
+        tried(name, when, result, line, why, outcome or {})
+        for when, (result, why, outcome) in found.items()
     ]
 
 
-def _tried(name: str, when: str, result: str, line: str, why: str, outcome: dict) -> Change:
+def tried(name: str, when: str, result: str, line: str, why: str, outcome: dict) -> Change:
+    """The event of a trial. outcome: of the run; {} where there was none."""
     row = {"id": name, "when": when, "result": result, "command": line, "why": why}
     row |= {"program": outcome["program"]} if outcome.get("program") else {}
     return ("proof_tried", {**row, "exit": outcome.get("exit"), "log": outcome.get("log", "")})
@@ -116,13 +121,14 @@ def _tried(name: str, when: str, result: str, line: str, why: str, outcome: dict
 # -- what is taken away
 
 
-def taken_away(changed: list[str], line: str, table: dict) -> list[str]:
+def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
     """Paths of the work that a check has to need: all that changed but what belongs to tests, the
     files that the check runs among them; where nothing else changed, those.
 
-    table: of data/toolchains.toml, names of `folders` and `files` of tests.
+    table: of data/toolchains.toml, names of `folders` and `files` of tests · folder: where the
+    check runs.
     """
-    run = _files_run(line)
+    run = {posixpath.normpath(posixpath.join(folder, word)) for word in _files_run(line)}
     work = [path for path in changed if path not in run and not of_tests(path, table)]
     return work or changed
 

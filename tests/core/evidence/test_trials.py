@@ -47,11 +47,14 @@ def book() -> Book:
 def tried(book: Book, *failing: str, **exits: int) -> None:
     for name, code in exits.items():
         ran = {**outcome(code == 0), "exit": code, "note": ""}
-        book.do(trials.tried_before, name.replace("_", "-"), ran, list(failing))
+        name = name.replace("_", "-")
+        line = trials.checks(book.state)[name]
+        book.do(trials.tried_before, name, line, ran, list(failing))
 
 
 def without(book: Book, result: str = RED, why: str = "") -> None:
-    book.do(trials.tried_apart, "C1", {WITHOUT_WORK: (result, why, None)})
+    line = trials.checks(book.state)["C1"]
+    book.do(trials.tried_apart, "C1", line, {WITHOUT_WORK: (result, why, None)})
 
 
 def given(name: str, proof: str = "", keeps: bool = False) -> list[dict]:
