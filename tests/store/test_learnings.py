@@ -329,7 +329,7 @@ def test_anti_patterns_say_what_to_do_instead(tmp_path: Path, head: str) -> None
     assert (one.kind, one.title, one.text) == (
         "anti-pattern",
         "Retry in the client",
-        "retry once, at the edge",
+        "instead: retry once, at the edge",
     )
 
 
