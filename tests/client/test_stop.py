@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopkit.store import transcript
 from tests.client.harness import EVERYTHING, Sandbox
-from tests.client.model import Reply, Text, Tool, Turn
+from tests.client.model import LAUNCHED, Reply, Text, Tool, Turn
 from tests.client.scenarios import REQUEST, greetings
 from tests.client.test_sessions import holds
 
@@ -60,22 +60,14 @@ def test_tool_calls_without_progress_end_stalled_in_a_terminal(place, tmux) -> N
 
 
 def test_nobody_is_held_while_a_report_is_queued(place, tmux) -> None:
-    """The second agent ends while the main session answers the first one's report."""
+    """All agents end while the main session still says that it waits for them."""
     here = place(greetings())
-
-    def ends(turn: Turn, reply: Reply) -> bool:
-        return turn.prompt.startswith("loop:implementation-T-002") and isinstance(reply[0], Text)
-
-    def reported(turn: Turn, reply: Reply) -> bool:
-        return turn.main and any(event.kind == "notice" for event in turn.events)
-
-    second, main = here.model.pause(ends), here.model.pause(reported)
+    main = here.model.pause(lambda turn, _reply: turn.main and LAUNCHED in turn.newest)
     terminal = here.terminal("--permission-mode", "default", allowed=EVERYTHING)
     terminal.say(f"/loop:start {REQUEST}")
     main.wait()
-    second.wait()
-    second.release()
-    terminal.wait("its report", lambda: _queued(here))
+    terminal.wait("all answers", lambda: here.events("subagent_stopped")[1:])
+    terminal.wait("a report", lambda: _queued(here))
     main.release()
     terminal.wait("the next wave", lambda: here.events("wave_opened")[1:])
     assert here.events("iteration_ended") == [], here.model.story()
