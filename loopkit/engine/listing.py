@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ..core.journal.parts import Changed
 from ..store import atomic, digest
+from ..store.loop import MEASURED
 from .git import repository
 from .scratch import scratch
 from .trees import Measured
@@ -25,8 +26,8 @@ MOST_IGNORED, MOST_FILES, LARGEST = 2000, 20_000, 64_000_000
 MOST_COUNTED = 1_000_000
 #: Folders that come and go with every run.
 _SKIPPED = digest.SKIPPED - {"node_modules"}
-#: Where listings lie in the loop's folder; the first, the newest.
-FOLDER, START, NEWEST = "measured", "start", "newest"
+#: Names of listings: the first, the newest.
+START, NEWEST = "start", "newest"
 
 
 # -- listings as files
@@ -35,7 +36,7 @@ FOLDER, START, NEWEST = "measured", "start", "newest"
 def read(folder: str, name: str) -> dict:
     """A listing of the loop in that folder; {} where there is none."""
     try:
-        found = json.loads(atomic.read(os.path.join(folder, FOLDER, name + ".json"), LARGEST))
+        found = json.loads(atomic.read(os.path.join(folder, MEASURED, name + ".json"), LARGEST))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if type(found) is dict else {}
@@ -43,7 +44,7 @@ def read(folder: str, name: str) -> dict:
 
 def write(folder: str, name: str, listing: dict) -> None:
     """Keep a listing. Raises OSError."""
-    path = os.path.join(folder, FOLDER, name + ".json")
+    path = os.path.join(folder, MEASURED, name + ".json")
     atomic.check_inside(folder, path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     atomic.write(path, json.dumps(listing).encode("ascii"))

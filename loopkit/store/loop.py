@@ -22,6 +22,8 @@ from . import atomic, digest, journal, loops, trust
 LOCK_SECONDS = 60
 #: Seconds between two looks at a lock that is held.
 LOCK_STEP = 0.01
+#: A folder of a loop's: listings of what no checkpoint holds (engine/listing.py).
+MEASURED = "measured"
 IGNORED = """\
 # made by loopkit: state is local, reasons and shapes are kept
 *
@@ -235,7 +237,8 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
-            for folder in (self.root, self.folder, digest.seals()):
+            measured = os.path.join(self.folder, MEASURED)
+            for folder in (self.root, self.folder, measured, digest.seals()):
                 atomic.clean_up(folder)
             self.refresh()
             yield self.state

@@ -411,20 +411,21 @@ def test_next_takes_an_answer_checks_and_dispatches(
     (tmp_path / "config" / "config.toml").write_text('verify_allow = ["*"]\n')
     listed.environment["LOOPKIT_CONFIG_DIR"] = str(tmp_path / "config")
     listed.start()
-    rows = [task("first", "ls"), task("second", "ls", blocked_by=[1])]
+    rows = [task("first", "test -f one.txt"), task("second", "test -f 2.txt", blocked_by=[1])]
     opened = listed.ok("submit", "--file", "-", given={**REQUEST, "tasks": rows})
     assert opened.steps[0] == "agent loop:coder: loop:implementation-T-001-1"
+    listed.write("one.txt")
     folder = listed.root / listed.name
     said = {"status": "complete", "summary": "it is there"}
     answers.write(str(folder), "implementation-T-001-1", {"text": json.dumps(said), "by": "stop"})
 
     def after(done: bool) -> None:
-        listed.ok("next")
+        said = listed.ok("next")
         assert [row["id"] for row in listed.of("task_coded")] == ["T-001"]
         assert {name: row["status"] for name, row in listed.tasks.items()} == {
             "T-001": "completed",
             "T-002": "in_progress",
-        }
+        }, said
         for name in ("implementation-T-002-1", "wave_review-1-1"):
             assert (folder / "prompts" / f"{name}.md").read_text().startswith(f"loop:{name}\n")
         assert len(listed.of("checkpoint_made")) == 2
