@@ -260,8 +260,10 @@ def test_changed_tests_and_settings_are_named(book: Book) -> None:
 
 def test_what_passes_as_it_was_is_no_doubt(book: Book) -> None:
     measured(book, WORK, CUT)
-    book.do(trials.tried_apart, "M1", {OLD_TESTS: (GREEN, "", None)})
+    book.do(trials.tried_apart, "M1", "pytest -q", {OLD_TESTS: (GREEN, "", None)})
     assert trials.weakened(book.state) == []
-    book.do(trials.tried_apart, "M1", {OLD_TESTS: (RED, "tests/test_b.py +1 -1", None)})
+    book.do(
+        trials.tried_apart, "M1", "pytest -q", {OLD_TESTS: (RED, "tests/test_b.py +1 -1", None)}
+    )
     says = "M1 fails with tests and settings as before: tests/test_b.py +1 -1"
     assert trials.weakened(book.state) == [says]
