@@ -125,7 +125,7 @@ def resolve(
     if len(chosen) != 1:
         what = "give exactly one of --approve, --task, --discuss, --skip, --waive"
         raise UsageFault(what, "see loopkit review resolve --help")
-    return reviews.resolve(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
+    return reviews.settle(call, list(findings), chosen[0], texts.get(chosen[0]) or "", verify)
 
 
 @app.command("panel", "loopkit panel T-003 --file -")

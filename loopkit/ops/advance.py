@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which nothing more is begun, after which a check is cut; rounds of one call.
 SECONDS, MOST_SECONDS, MOST_ROUNDS = 480, 530, 500
+#: Seconds of a call that the client gives no longer time than usual.
+SHORT = 90
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
@@ -40,9 +42,10 @@ _JUDGING = (
 )
 
 
-def advance(workspace: Workspace, before: str = "") -> Result:
-    """Go on as far as no judgement is needed. before: what was recorded already."""
-    return _Run(workspace, before).result()
+def advance(workspace: Workspace, before: str = "", seconds: int | None = None) -> Result:
+    """Go on as far as no judgement is needed. before: what was recorded already · seconds: after
+    which a check is cut and all of them left to the next call."""
+    return _Run(workspace, before, seconds).result()
 
 
 def submit(workspace: Workspace, text: str, token: str = "") -> Result:
@@ -83,12 +86,14 @@ def _keep(loop: Loop, name: str, text: str) -> None:
 
 
 class _Run:
-    def __init__(self, workspace: Workspace, before: str) -> None:
+    def __init__(self, workspace: Workspace, before: str, seconds: int | None) -> None:
         self.workspace = workspace
         self.driver = drive.Driver(workspace.note)
         self.lines = [before] if before else []
-        self.began = time.monotonic()
-        self.worked = False
+        began = time.monotonic()
+        self.until, self.cut = began + (seconds or SECONDS), began + (seconds or MOST_SECONDS)
+        #: Whether something has run already, or a later call has more time.
+        self.worked = seconds is not None
         self.out: set[str] | None = None
 
     def result(self) -> Result:
@@ -102,7 +107,7 @@ class _Run:
                 return self._result(loop)
             steps = self.driver.due()
             self.lines, self.driver.told = [*self.lines, *self.driver.told], []
-            if time.monotonic() > self.began + SECONDS:
+            if time.monotonic() > self.until:
                 break
             if self._take(loop, steps):
                 self.worked = True
@@ -119,7 +124,7 @@ class _Run:
 
     def _do(self, step: Step) -> bool:
         """Do what a program can; whether there was time for it."""
-        self.driver.time = Time(self.began + MOST_SECONDS, whole=not self.worked)
+        self.driver.time = Time(self.cut, whole=not self.worked)
         self.worked = True
         try:
             self._said(list(self.driver.do(step)))

@@ -96,8 +96,7 @@ def _block(state: LoopState, kind: str) -> list[str]:
     if watched:
         names = ", ".join(row.id for row in watched)
         lines.append(
-            f"{names}: only if it is broken, under criteria: FAIL and what you saw; that "
-            "stops the loop"
+            f"{names}: left out, unless it is broken: FAIL and what you saw; that stops the loop"
         )
     return lines
 
@@ -108,10 +107,13 @@ def _form(loop: Loop, kind: str) -> str:
         name: f"{meaning}: PASS how you know | FAIL what is wrong"
         for name, meaning in gate.POINTS[kind].items()
     }
-    criteria = {row.id: "PASS what was seen | FAIL what is wrong" for row in gate.told(loop.state)}
-    card = ("confidence", "reversal", "size", "alternative", "risk", "verify")
+    state = loop.state
+    criteria = {row.id: "PASS what was seen | FAIL what is wrong" for row in gate.told(state)}
+    criteria |= {row.id: "only if it is broken: FAIL what was seen" for row in gate.watched(state)}
+    card = ("confidence", "reversal", "size", "alternative", "risk")
     asked = ("kind", "points", *(("criteria",) if criteria else ()), *card)
-    return replies.form("gate", *asked, kind=kind, points=points, criteria=criteria)
+    form = replies.form("gate", *asked, kind=kind, points=points, criteria=criteria)
+    return "\n".join([form, "# only where something is FAIL:", replies.form("gate", "verify")])
 
 
 def record(workspace: Workspace, row: dict) -> Result:

@@ -273,7 +273,7 @@ def _with_old_tests(
         start, rows = _since(workspace, loop)
     except LoopError:
         return {}  # said of what was to run without the work
-    rows = trials.old_tests(rows, line, keeps, tables.tests())
+    rows = trials.old_tests(rows, line, keeps, tables.tests(), _inner(workspace, loop))
     if not rows:
         return {}
     paths = [path for row in rows for path in changes.paths(row)]

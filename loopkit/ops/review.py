@@ -122,7 +122,18 @@ def resolve(workspace: Workspace, names: list[str], how: str, text: str, verify:
     loop = workspace.own_loop()
     workspace.change(loop, review.resolved, names, how, text, verify)
     left = sum(review.unsettled(row, loop.state) for row in loop.state.findings.values())
-    return Result(loop, f"{', '.join(names).upper()} settled ({how}), {left} left").going_on()
+    text = f"{', '.join(names).upper()} settled ({how}), {left} left"
+    return Result(loop, text, {"left": left}).going_on()
+
+
+def settle(workspace: Workspace, names: list[str], how: str, text: str, verify: str) -> Result:
+    """The same on the person's word; where none is left the loop goes on, as `next` does."""
+    done = resolve(workspace, names, how, text, verify)
+    if done.data["left"] or done.steps != [due.NEXT]:
+        return done
+    from . import advance
+
+    return advance.advance(workspace, done.text, advance.SHORT)
 
 
 # -- whom to ask what
@@ -229,6 +240,8 @@ def of_experts(
     form = replies.asked("review", "findings", *asked, **asked)
     if wave is not None:
         form = replies.asked("wave_review", "score", "findings")
+    if wave is not None or not _open(state) + _settled(state):  # it knows of no earlier finding
+        form = replies.without(form, "reverses", "repeats")
     facts = {"views": views, "invalid": fault, "form": form}
     return prompt(workspace, loop, kind, wave or 0, _tasks(state, wave), **facts)
 
@@ -253,7 +266,7 @@ def prompt(
         "invalid": "",
         "folder": dispatch.shown(workspace, loop.folder),
         "runs": kind == BATCH or kind == ALL and not state.terms.check_completes,
-        "diff": _diff(state, kind, number),
+        **_diff(state, kind, number),
         **_measured(state, kind, rows, named),
         "newer": _newer(state) if kind == ALL else "",
         "tasks": [_told(one) for one in tasks],
@@ -312,18 +325,26 @@ def _told(one: Task) -> dict:
     }
 
 
-def _diff(state: LoopState, kind: str, number: int) -> str:
-    """The line that shows the diff between the checkpoints; "" where there are none."""
+def _diff(state: LoopState, kind: str, number: int) -> dict[str, str]:
+    """diff: the line that shows the diff between the checkpoints, "" where there are none ·
+    between: which these are, of a wave beside which others work on · then: the newer one."""
     rows = [row for row in state.checkpoints.rows if row.label != BEFORE]
+    facts = {"diff": "", "between": "", "then": ""}
     if not rows:
-        return ""
+        return facts
     if kind == BATCH:
-        return f"git diff {rows[-1].sha[:12]}"
+        return {**facts, "diff": f"git diff {rows[-1].sha[:12]}"}
     before, after = rows[0], rows[-1]
     if kind == WAVE:
         place = next((n for n, row in enumerate(rows) if row.wave == number), 0)
         before, after = rows[max(0, place - 1)], rows[place]
-    return f"git diff {before.sha[:12]} {after.sha[:12]}" if before is not after else ""
+    if before is after:
+        return facts
+    facts["diff"] = f"git diff {before.sha[:12]} {after.sha[:12]}"
+    if kind == WAVE:
+        facts["between"] = " and ".join(f"{row.number} ({row.label})" for row in (before, after))
+        facts["then"] = after.sha[:12]
+    return facts
 
 
 def _newer(state: LoopState) -> str:
@@ -342,13 +363,14 @@ def since_review(state: LoopState) -> Checkpoint | None:
 
 
 def _open(state: LoopState) -> list[str]:
-    """Blockers of wave reviews that nothing has fixed: `wave 1: T-002 app/x.py:3 …`."""
+    """What wave reviews found and nothing has fixed, blockers first: `F-001 BLOCKER, wave 1: T-002
+    app/x.py:3 …`."""
+    rows = sorted(state.findings.values(), key=lambda row: row.severity != review.BLOCKER)
     return [
-        f"{finding.source.replace('_', ' ')}: "
+        f"{finding.id} {finding.severity}, {finding.source.replace('_', ' ')}: "
         + " ".join(filter(None, (finding.task, finding.place, finding.issue)))
-        for finding in state.findings.values()
-        if finding.severity == review.BLOCKER
-        and finding.source not in ("thorough", "decision")
+        for finding in rows
+        if finding.source not in ("thorough", "decision")
         and not finding.resolution
         and not convergence.fixed(state, finding)
     ]

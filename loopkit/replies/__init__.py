@@ -111,6 +111,16 @@ def asked(name: str, *fields: str, **filled: dict) -> str:
     return "{\n" + ",\n".join(blocks[field].rstrip(",\n") for field in fields) + "\n}"
 
 
+def without(form: str, *fields: str) -> str:
+    """The JSON form without these fields of its entries."""
+    named = "|".join(fields)
+    return re.sub(rf',?(\n +"(?:{named})": .*)+(?=\n)', _last, form)
+
+
+def _last(match: re.Match) -> str:
+    return "," if match[0].endswith(",") else ""
+
+
 def _filled(field: str, value: Any) -> str:
     if not isinstance(value, dict):
         return f"{field}: {value}"

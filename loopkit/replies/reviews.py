@@ -232,7 +232,9 @@ class Gate(Reply):
     reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
         description=f"<{' | '.join(f'{key} {text}' for key, text in gate.REVERSALS.items())}>"
     )
-    size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)]
+    size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)] = Field(
+        description=f"<{' | '.join(map(str, gate.SIZES))} points of work, 1 for a few lines>"
+    )
     alternative: _Needed = Field(description="the best other way")
     risk: _Needed = Field(description="what could still go wrong")
     criteria: dict[str, Text] = Field(

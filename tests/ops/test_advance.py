@@ -223,6 +223,20 @@ def test_what_only_a_person_can_say_is_asked_of_the_person(going: Going) -> None
     assert "not explicit:" in asked.out and going.project.of("shape_saved") == []
 
 
+def test_a_decision_of_the_persons_goes_on_by_itself(going: Going) -> None:
+    going.begin()
+    going.did("limiter")
+    going.next()
+    going.reviewed({**REVIEW, "findings": [{"severity": "WARNING", "issue": one} for one in "ab"]})
+    one = going.project.ok("review", "resolve", "F-001", "--approve")
+    assert one.steps and "1 left" in one.out and "# To fill in" not in one.out
+    last = going.project.ok("review", "resolve", "F-002", "--approve")
+    assert last.steps == FORM and "# To fill in: gate" in last.out
+    assert "13 points of work, 1 for a few lines>" in last.out
+    assert '  M1: "<only if it is broken: FAIL what was seen>"' in last.out
+    assert "# only where something is FAIL:\nverify:" in last.out
+
+
 def test_a_confirmation_is_the_persons(going: Going) -> None:
     going.project.start()
     going.next()
@@ -447,6 +461,10 @@ def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: 
     going.did("a")
     beside = going.next()
     assert agents(beside) == [SECOND, "wave_review-1-1"]
+    told = going.prompt("wave_review-1-1")
+    assert "between checkpoints 1 (start) and 2 (batch-1). Others work on in this tree" in told
+    made = going.project.of("checkpoint_made")[1]
+    assert f"`git show {made['sha'][:12]}:<path>`" in told
     going.did("b", task=2)
     wait = going.next()
     assert "T-002 completed" in wait.out and "at work: wave_review 1" in wait.out
@@ -456,7 +474,8 @@ def test_a_wave_is_reviewed_beside_the_next_one_and_never_after_the_last(going: 
     on = going.next()
     assert "review of wave 1 recorded: 8/10, 0 issues, 1 blocker" in on.out
     assert {one[:15] for one in agents(on)} == {"thorough_review"}, "the last has none of its own"
-    assert "- wave 1: a.txt:1 a.txt says too much" in going.prompt("thorough_review-1-1")
+    last = going.prompt("thorough_review-1-1")
+    assert "- F-001 BLOCKER, wave 1: a.txt:1 a.txt says too much" in last and '"repeats"' in last
 
 
 def test_several_reviewers_are_one_review(going: Going, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -557,7 +576,7 @@ def test_what_a_reviewer_leaves_out_is_asked_for_by_the_schema(going: Going) -> 
     assert {"findings", "proofs", "must_nots"} == set(wanted["required"])
     assert wanted["properties"]["must_nots"]["required"] == ["M1", "M2"]
     told = going.prompt("thorough_review-1-1")
-    assert '"C1": "yes | partly: what is missing | no: why"' in told and "Here: C1." in told
+    assert '"C1": "yes | partly: what is missing | no: why"' in told
     assert "no command watches M1, M2" in told
 
 

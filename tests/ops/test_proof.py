@@ -214,7 +214,7 @@ def test_the_real_tree_has_a_call_of_its_own_where_time_is_short(
     assert short.steps == ["loopkit next"] and "C1" not in short.out
     assert trial(going) == ("C1", "without", "not tried", why)
     review = going.next()
-    assert f"C1 shown: exit 0 in 0.0 s, evidence .loop/{going.project.name}" in review.out
+    assert "C1 shown: exit 0" in review.out
     assert trial(going)[2:] == ("not tried", why) and not found
     assert going.project.of("proof_tried")[-1]["log"] == ""
 

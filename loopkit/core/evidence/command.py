@@ -209,16 +209,8 @@ def due_tier(failures: int) -> str:
     return STANDARD if failures <= STANDARD_FAILURES else THOROUGH
 
 
-def tier_of(seconds: float) -> str | None:
-    """The narrowest tier with room for a check of that duration, or None."""
-    return next((name for name, most in SECONDS.items() if seconds < most), None)
-
-
 def remark(tier: str, seconds: float) -> str | None:
     """A word on a check that took as long as its tier allows or longer, or None."""
     if seconds < SECONDS[tier]:
         return None
-    wider = tier_of(seconds)
-    room = f"it is a check of the {wider} tier" if wider else "no tier has room for that"
-    limit = f"a {tier} check takes under {SECONDS[tier]} s"
-    return f"slow: {seconds:.1f} s, {limit}; {room}, narrow it if you can"
+    return f"slow: {seconds:.1f} s, where under {SECONDS[tier]} s is good; narrow it if you can"

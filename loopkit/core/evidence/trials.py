@@ -128,7 +128,7 @@ def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") ->
     table: of data/toolchains.toml, names of `folders` and `files` of tests · folder: where the
     check runs.
     """
-    run = {posixpath.normpath(posixpath.join(folder, word)) for word in _files_run(line)}
+    run = _files_run(line, folder)
     work = [path for path in changed if path not in run and not of_tests(path, table)]
     return work or changed
 
@@ -140,26 +140,29 @@ def of_tests(path: str, table: dict) -> bool:
     return in_tests or any(fnmatchcase(name, pattern) for pattern in table["files"])
 
 
-def _files_run(line: str) -> set[str]:
-    """Paths that a check runs: its program, or what it gives to a runner of tests."""
+def _files_run(line: str, folder: str) -> set[str]:
+    """Paths that a check in this folder runs: its program, or what a runner of tests is given."""
     given = set()
     if consent.is_runner(line):
         given = {re.split("::?", word)[0] for word in consent.words(line)}
-    return {posixpath.normpath(word) for word in (*given, consent.program_file(line)) if word}
+    paths = (word for word in (*given, consent.program_file(line)) if word)
+    return {posixpath.normpath(posixpath.join(folder, path)) for path in paths}
 
 
 # -- what a check itself is made of
 
 
-def old_tests(rows: Iterable[Changed], line: str, keeps: bool, table: dict) -> list[Changed]:
+def old_tests(
+    rows: Iterable[Changed], line: str, keeps: bool, table: dict, folder: str = "."
+) -> list[Changed]:
     """Of what changed the tests and settings that a check is made of, so that it could pass by
     them alone: as they were before the work it has to pass too. None where nothing was there to
     weaken; the new tests of a check that is new are its own, and what it adds to old ones, where
     more than tests changed: it fails then without that.
 
-    table: as for `taken_away`, names of `settings` as well.
+    table, folder: as for `taken_away`, names of `settings` as well.
     """
-    rows, run = list(rows), _files_run(line)
+    rows, run = list(rows), _files_run(line, folder)
     tests = [row for row in rows if _any(row, lambda path: of_tests(path, table) or path in run)]
     setup = [row for row in rows if _any(row, lambda path: of_settings(path, line, table))]
     new = [row for row in tests if row.status == "A"]
@@ -189,7 +192,7 @@ def of_checks(
 ) -> dict[str, list[str]]:
     """{tests, settings}: paths of existing tests that lost something, of changed settings."""
     lines = [line for _, line in consent.checks(state)] or [""]
-    rows, run = list(rows), {path for line in lines for path in _files_run(line)}
+    rows, run = list(rows), {path for line in lines for path in _files_run(line, state.folder)}
     tests = [
         row.path
         for row in rows

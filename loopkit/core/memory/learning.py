@@ -18,13 +18,15 @@ PROPOSED, LISTED = 400, 5
 
 
 def proposed(state: LoopState, events: Iterable[Event], masked: Callable[[str], str]) -> list[dict]:
-    """What a loop taught, as rows without `ts`, the most useful first: tasks that failed, what must
-    hold, what was decided, how it went. events: the loop's journal, for what the state has
-    forgotten · masked: a text without what looks like a credential.
+    """What a loop taught, as rows without `ts`, the most useful first: tasks that failed, checks
+    that showed nothing, what must hold or is missing, what was decided, why it came to nothing.
+    events: the loop's journal, for what the state has forgotten · masked: a text without what looks
+    like a credential.
     """
     request = _one_line(state.text, learned.TITLE)
     rows = [
         *_failures(state, request),
+        *_proofs(state, request),
         *_constraints(state, request, events),
         *_decisions(state),
         *_outcome(state, request),
@@ -49,22 +51,35 @@ def _failures(state: LoopState, request: str) -> list[dict]:
             split = any(row.parent == task.id for row in state.tasks.values())
             way = consensus or ("split it into smaller tasks" if split else "")
             prevention = way if done else f"not solved; tried: {way}" if way else "not solved"
-            causes = [_one_line(row.get("diagnosis"), 150) for row in panel.get("experts", [])]
-            rows.append(
-                {
-                    "kind": learned.FAILURE,
-                    "context": context,
-                    "failure": line,
-                    "root_cause": "; ".join(dict.fromkeys(filter(None, causes))) or "not known",
-                    "prevention": prevention or "not known",
-                    "seen": 1,
-                }
-            )
+            experts = panel.get("experts", [])
+            causes = dict.fromkeys(_one_line(row.get("diagnosis"), 150) for row in experts)
+            rows.append(_failure(context, line, "; ".join(filter(None, causes)), prevention))
         elif consensus and done:  # nothing to know the failure by again, but this may have helped
             sure = learned.number(panel.get("recommendations", [{}])[0].get("confidence"))
             files = ", ".join(task.files[:5])
             rows.append(_discovery(context, consensus, round(sure / 10, 1), files))
     return rows
+
+
+def _failure(context: str, failure: str, cause: str, prevention: str) -> dict:
+    row = {"kind": learned.FAILURE, "context": context, "failure": failure, "seen": 1}
+    return {**row, "root_cause": cause or "not known", "prevention": prevention or "not known"}
+
+
+def _proofs(state: LoopState, request: str) -> Iterator[dict]:
+    """Checks that had to be replaced: they could not pass, or proved nothing."""
+    rows = [
+        (state.criteria[row.id].text if row.id in state.criteria else row.id, row.old, row.new)
+        + (row.why,)
+        for row in state.replaced
+    ]
+    for task in state.tasks.values():
+        later = (*task.checks_before[1:], task.verify)
+        rows += [(task.subject, *pair, "") for pair in zip(task.checks_before, later, strict=False)]
+    for what, old, new, why in rows:
+        context = f"{_one_line(what, learned.TITLE)} (in: {request})"
+        said = _one_line(f"its check `{old}` did not show it", PROPOSED)
+        yield _failure(context, said, _one_line(why, PROPOSED), _one_line(new, PROPOSED))
 
 
 def _discovery(context: str, text: str, confidence: float, applies_to: str) -> dict:
@@ -97,6 +112,11 @@ def _constraints(state: LoopState, request: str, events: Iterable[Event]) -> Ite
         if how.get("how") == "waive":
             yield constraint(f"accepted: {row.issue}", f"the person: {how.get('text', '')}", False)
     for kind, data in journal:
+        missing = _UNSTARTED.match(str(data.get("why") or data.get("reason") or ""))
+        if missing and kind in ("proof_tried", "paused"):
+            name = data.get("id") or missing["name"]
+            source = f"the check of {name} could not start in {state.name}"
+            yield constraint(missing["why"], source, False)
         if kind == "task_blocked" and data.get("kind") in ("external", "permission"):
             source = f"a task of {state.name} waited for it ({data['kind']})"
             yield constraint(str(data.get("text", "")), source, False)
@@ -113,8 +133,17 @@ def _decisions(state: LoopState) -> Iterator[dict]:
             yield _discovery(context, choice, 0.7, _one_line(title, learned.TITLE))
 
 
+#: How the journal says that a check could not start.
+_UNSTARTED = re.compile(
+    r"(?:it cannot be started|the check of (?P<name>\S+) cannot start): (?P<why>.+)"
+)
+
+
 def _outcome(state: LoopState, request: str) -> list[dict]:
-    if state.session.status not in verdict.FINAL or state.scores is None:
+    """Of a loop that came to nothing: what its request did not say."""
+    low = [name for name, value in ((state.scores or {}).get("values") or {}).items() if value != 2]
+    achieved = state.session.verdict == verdict.ACHIEVED
+    if state.session.status not in verdict.FINAL or state.scores is None or achieved or not low:
         return []
     known = {row.type for row in state.criteria.values() if not row.must_not}
     failed = [task for task in state.tasks.values() if task.history]
@@ -134,18 +163,9 @@ def _outcome(state: LoopState, request: str) -> list[dict]:
             "outcome": f"{state.session.verdict or state.session.status}: {went}",
             "failure_pattern": pattern,
             "root_cause": next((line for line, _ in errors.most_common(1)), "none"),
-            "prevention": _advice(state, bool(failed)),
+            "prevention": f"make these explicit first: {', '.join(low)}",
         }
     ]
-
-
-def _advice(state: LoopState, failed: bool) -> str:
-    """What to do differently next time, as far as figures tell."""
-    if state.session.verdict == verdict.ACHIEVED:
-        smaller = "smaller tasks, or the failures above told in advance"
-        return smaller if failed else "the same again"
-    low = [name for name, value in ((state.scores or {}).get("values") or {}).items() if value != 2]
-    return f"make these explicit first: {', '.join(low)}" if low else "a smaller request"
 
 
 #: Lines that name an error by its kind; else those that say something of failing.
@@ -197,7 +217,7 @@ def told(row: dict) -> str:
 
 def summary(state: LoopState, events: Iterable[Event], masked: Callable[[str], str]) -> list[str]:
     """Proposals with the numbers of `loopkit learn`, and how to keep them; empty where none."""
-    rows = [prose.clean(told(row), 140) for row in proposed(state, events, masked)]
+    rows = [prose.clean(told(row), PROPOSED) for row in proposed(state, events, masked)]
     if not rows:
         return []
     more = f" ({len(rows) - LISTED} more)" if len(rows) > LISTED else ""
