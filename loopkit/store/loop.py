@@ -235,7 +235,8 @@ class Loop:
     def writing(self) -> Iterator[LoopState]:
         """The lock, and the state as it is now; use `record` inside."""
         with locked(self.root):
-            for folder in (self.root, self.folder, digest.seals()):
+            measured = os.path.join(self.folder, "measured")  # listings of engine/listing.py
+            for folder in (self.root, self.folder, measured, digest.seals()):
                 atomic.clean_up(folder)
             self.refresh()
             yield self.state

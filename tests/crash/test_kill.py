@@ -411,10 +411,11 @@ def test_next_takes_an_answer_checks_and_dispatches(
     (tmp_path / "config" / "config.toml").write_text('verify_allow = ["*"]\n')
     listed.environment["LOOPKIT_CONFIG_DIR"] = str(tmp_path / "config")
     listed.start()
-    rows = [task("first", "ls"), task("second", "ls", blocked_by=[1])]
+    rows = [task("first", "test -f one.txt"), task("second", "test -f two.txt", blocked_by=[1])]
     opened = listed.ok("submit", "--file", "-", given={**REQUEST, "tasks": rows})
     assert opened.steps[0] == "agent loop:coder: loop:implementation-T-001-1"
     folder = listed.root / listed.name
+    listed.write("one.txt")
     said = {"status": "complete", "summary": "it is there"}
     answers.write(str(folder), "implementation-T-001-1", {"text": json.dumps(said), "by": "stop"})
 
