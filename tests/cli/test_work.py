@@ -417,7 +417,7 @@ def test_stale_evidence_is_listed_and_made_anew(project: Project) -> None:
 
 def test_an_edit_while_the_check_runs_makes_its_evidence_stale(project: Project) -> None:
     project.reviewed(
-        task("a", "sh -c 'echo x >> limiter.txt && test -f limiter.txt'", files=["limiter.txt"])
+        task("a", "sh -c 'test -f limiter.txt && echo x >> limiter.txt'", files=["limiter.txt"])
     )
     assert "T-001: its files changed after its evidence" in project.lk("gate").out
 
