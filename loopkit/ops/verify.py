@@ -268,7 +268,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     what = f"the project's own checks {wider}" if wider else "what stands around it"
     return (
         f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n"
-        f"{LOOK_WIDER}, in the {tier} tier: {what}"
+        f"{LOOK_WIDER}: {what}"
     )
 
 

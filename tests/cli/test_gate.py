@@ -87,9 +87,9 @@ def test_a_failing_check_says_where_to_look_wider(project: Project) -> None:
     said = [project.verify("T-001") for _ in range(4)]
     assert [one.exit for one in said] == [1, 1, 1, 1]
     for one in said[:3]:
-        assert "in the standard tier: the project's own checks `make test`" in one.out
+        assert "fix again: the project's own checks `make test`" in one.out
         assert one.steps == ["loopkit verify T-001 -- test -f absent"]
-    assert "in the thorough tier: the project's own checks `make build`" in said[3].out
+    assert "fix again: the project's own checks `make build`" in said[3].out
     assert [row["tier"] for row in project.of("task_verified")] == [
         "quick",
         "standard",
@@ -101,7 +101,7 @@ def test_a_failing_check_says_where_to_look_wider(project: Project) -> None:
 def test_a_project_without_commands_of_its_own(project: Project) -> None:
     project.planned(task(verify="test -f absent"))
     project.ok("wave", "next")
-    assert "in the standard tier: what stands around it" in project.verify("T-001").out
+    assert "fix again: what stands around it" in project.verify("T-001").out
 
 
 def test_what_a_person_should_know_is_told_after_the_card(project: Project) -> None:
