@@ -267,8 +267,7 @@ def _failure(workspace: Workspace, loop: Loop, task: tasks.Task, outcome: dict) 
     wider = ", ".join(f"`{check}`" for check in discovery.wider(checks, tier, task.verify))
     what = f"the project's own checks {wider}" if wider else "what stands around it"
     return (
-        f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n"
-        f"{LOOK_WIDER}: {what}"
+        f"{task.id} not passed: {outcome['shown']}{_end(outcome['output'])}\n{LOOK_WIDER}: {what}"
     )
 
 
