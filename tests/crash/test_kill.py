@@ -416,7 +416,6 @@ def test_next_takes_an_answer_checks_and_dispatches(
     assert opened.steps[0] == "agent loop:coder: loop:implementation-T-001-1"
     listed.write("one.txt")
     folder = listed.root / listed.name
-    listed.write("one.txt")
     said = {"status": "complete", "summary": "it is there"}
     answers.write(str(folder), "implementation-T-001-1", {"text": json.dumps(said), "by": "stop"})
 

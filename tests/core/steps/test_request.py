@@ -93,7 +93,7 @@ def test_what_waits_for_the_person_is_asked_for_later() -> None:
         ({"must_nots": []}, "must_nots must be given"),
         ({"tasks": []}, "tasks must be given"),
         ({"must_nots": FORM["must_nots"][:1]}, "1 mustNot, at least 2"),
-        ({"criteria": [{"text": "it is there"}]}, "execution output needs a command"),
+        ({"criteria": [{"text": "it is there"}]}, "nothing would show C1"),
         ({"tasks": [task(blocked_by=["T-009"])]}, "T-009"),
         ({"tasks": [task(criteria=["C7"])]}, "C7"),
         ({"topics": ["music"]}, "music"),
