@@ -51,6 +51,8 @@ LAUNCHED = "Async agent launched"
 TOKEN = re.compile(r"loop:(([a-z_]+?)-?(T-\d+|plan|goal|\d+)?-(\d+))")
 # How a reviewer's prompt says where the diff is.
 DIFF = re.compile(r"^- The diff: `([^`]+)`", re.M)
+# What shows files that are new too, where no diff is named.
+ALL_FILES = "grep -rn . --exclude-dir=.git --exclude-dir=.loop"
 #: What a thorough review is asked in a closed field, and the best answer.
 SEEN = {
     "proofs": (r'"(C\d+|REQUEST)": "yes \|', "yes"),
@@ -492,7 +494,7 @@ class Model:
             return [bash(f"loopkit verify {target}", "check")]
         if not made:
             diff = DIFF.search(turn.prompt)
-            look = bash(diff[1] if diff else "git diff --stat")
+            look = bash(diff[1] if diff else ALL_FILES)
             return [look if "Bash" in turn.tools else Tool("Glob", {"pattern": "*"})]
         name = f"{kind} {target or ''}".strip()
         for pattern, given in self.scenario.replies.items():
