@@ -196,6 +196,7 @@ def test_the_prompt_of_a_batch_changes_nothing_and_shows_decisions_first_that_to
     )
     for words in (
         '"T-001": "<approved | changes>"',
+        "new files are not in it: read them",
         "its check has not passed",
         "## What must not happen",
         "- M1: ",
