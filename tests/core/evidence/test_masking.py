@@ -136,6 +136,7 @@ def test_further_forms_are_masked_in_a_stream(text: str, secret: str) -> None:
     "text",
     [
         "pass: 12, fail: 3",
+        "so that its tests pass: amounts like these",
         "pwd: /home/joe",
         "tests pass: 1234",
         "test_token_bucket.py::test_password PASSED",
