@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.client.harness import APPROVED, Headless, Sandbox
-from tests.client.scenarios import Flow, flows, troubled
+from tests.client.harness import APPROVED, EVERYTHING, Headless, Sandbox
+from tests.client.model import LAUNCHED, Reply, Tool, Turn, bash
+from tests.client.scenarios import FOUR, REQUEST, Flow, flows, troubled
 
 # the end of the completion card; /loop:start itself names only its beginning
 CARD = "</loop-complete>"
@@ -37,3 +38,31 @@ def test_a_vague_request_a_failed_attempt_and_a_blocker(place: Any) -> None:
     for event in ("clarified", "task_failed", "panel_recorded"):
         assert len(here.events(event)) == 1, event
     assert len(here.events("review_thorough")) == 2
+
+
+def test_a_model_that_never_waits_is_as_good_as_a_patient_one(place: Any, tmux: None) -> None:
+    """It runs all printed lines at once, `loopkit next` beside the agents, and goes on asking while
+    they work in the background."""
+    here = place(flows()[FOUR].scenario)
+    asked = []
+
+    def hasty(turn: Turn) -> Reply | None:
+        if not turn.main or not turn.tools:
+            return None
+        again = [bash("loopkit next", "loopkit next")]
+        if LAUNCHED in turn.newest and len(asked) < 6:
+            asked.append(turn)
+            return again
+        here.model.scenario.deviate = None
+        reply = here.model._decide(turn)
+        here.model.scenario.deviate = hasty
+        starts = any(isinstance(one, Tool) and one.name == "Agent" for one in reply)
+        return [*reply, *again] if starts else reply
+
+    here.model.scenario.deviate = hasty
+    terminal = here.terminal(allowed=EVERYTHING)
+    terminal.say(f"/loop:start {REQUEST}")
+    terminal.wait("the end", lambda: here.state.get("status") in ("completed", "failed", "paused"))
+    assert here.state["status"] == "completed", here.model.story()
+    assert here.events("task_failed") == [] and len(here.events("task_completed")) == 4
+    assert here.events("loop_completed")[0]["card"] == "SHIP", here.model.story()
