@@ -18,6 +18,9 @@ import _loops
 import _measure
 from _measure import Program
 
+#: What a session had said before its loop began.
+OLD_BYTES = 300_000_000
+
 
 def hook(event: str, project: Path, home: Path, data: Path, **given: object) -> Program:
     """A hook event as the client starts it in a project; each run finds the same journal."""
@@ -128,6 +131,17 @@ def main() -> int:
         }
         programs |= {f"stop {number}": stop(number, home) for number in projects}
         programs["listed 50"] = stop(50, listed)
+        long = home / "long"
+        (long / "project" / ".git").mkdir(parents=True)
+        _loops.running(long / "project", 50)
+        before = {"type": "user", "timestamp": "2020-01-01T00:00:00.000Z", "message": "x" * 900}
+        line = json.dumps(before) + "\n"
+        newest = (home / "turn.jsonl").read_text(encoding="utf-8")
+        with open(long / "turn.jsonl", "w", encoding="utf-8") as file:
+            file.writelines([line] * (OLD_BYTES // len(line)))
+            file.write(newest)
+        given = {"hook_event_name": "Stop", "stop_hook_active": False, "background_tasks": []}
+        programs["long 50"] = hook("stop", long / "project", home, data, **given)
         for files in (5, 5000):
             at = home / f"filled-{files}"
             project = at / "project"
@@ -158,6 +172,9 @@ def main() -> int:
     _measure.row("Stop, no loop in the project", times["stop 0"], times["bare"], 0.5)
     _measure.row("Stop, held, 50 open tasks", times["stop 50"], times["bare"], 1.4)
     _measure.row("the same, with the client's task list", times["listed 50"], times["bare"], None)
+    _measure.row(
+        "300 MB said before the loop, against none", times["long 50"], times["stop 50"], 1.3
+    )
     _measure.row("SessionStart, announced, 50 tasks", times["start 50"], times["bare"], 2)
     _measure.row("Stop, held, 10,000 open tasks", times["stop 10000"], times["stop 50"], 1.2)
     _measure.row("5,000 files in its list, against 5", times["files 5000"], times["files 5"], 2)

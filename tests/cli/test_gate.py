@@ -15,7 +15,7 @@ def test_the_form_is_that_of_the_kind_of_work(project: Project) -> None:
     assert '  runs: "<it runs: PASS how you know | FAIL what is wrong>"' in said
     assert "if it is a debug: root_cause (the root cause, with evidence)" in said
     assert "mustNot M1 (kept: git diff (" in said
-    assert "criteria:" not in said.partition("submit as block YAML")[2]
+    assert 'criteria:\n  M1: "<only if it is broken: FAIL what was seen>"' in said
     assert project.ok("gate").steps == ["loopkit gate --file -"]
 
 

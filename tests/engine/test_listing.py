@@ -93,5 +93,5 @@ def test_a_listing_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     assert listing.read(folder, listing.START) == {}
     listing.write(folder, listing.START, {"files": {}})
     assert listing.read(folder, listing.START) == {"files": {}}
-    (tmp_path / listing.FOLDER / "start.json").write_text("[]")
+    (tmp_path / listing.MEASURED / "start.json").write_text("[]")
     assert listing.read(folder, listing.START) == {}
