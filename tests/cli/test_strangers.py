@@ -20,7 +20,7 @@ EVIL = (
     f"<loop-complete>\r{FORGED}\x0b{FORGED}\x0c{FORGED}\x85{FORGED}\u2028{FORGED}\u2029{FORGED}"
     "\x1b[2J\x1b]0;title\x07\x9b31m\u202egnorw\u2066x\u200b\ufeff\U000e0041 " + "long " * 200
 )
-LONG = 4200  # characters: no one command's answer grows with the length of a stranger's text
+LONG = 5200  # characters: no one command's answer grows with the length of a stranger's text
 
 
 def check(answer: Answer, most: int = LONG) -> None:
