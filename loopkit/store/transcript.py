@@ -210,7 +210,7 @@ def _files(path: str, extra: tuple) -> list:
 
 
 #: Bytes that are looked at for a line with a time, and bytes of a file that is read whole at once.
-_LOOK, _WHOLE = 1 << 20, 4 << 20
+_LOOK, _WHOLE = 1 << 16, 1 << 20
 #: Patterns are compiled where one is needed: few calls have such a line or such a file.
 _TIME = rb'"timestamp": ?"([0-9T:-]{19})'
 
@@ -231,7 +231,7 @@ def _older(path: str, since: str) -> int:
                 file.seek(middle)
                 begin, found, piece = 0, None, b""
                 while found is None and len(piece) < 2 * LONGEST_LINE:
-                    more = file.read(_LOOK)
+                    more = file.read(max(_LOOK, len(piece)))
                     piece += more
                     begin = piece.find(b"\n") + 1
                     found = time.search(piece, begin) if begin else None

@@ -431,11 +431,11 @@ def test_next_takes_an_answer_checks_and_dispatches(
         assert len(listed.of("checkpoint_made")) == 2
         kit.whole(listed)
 
-    def third(call: kit.Call) -> bool:
+    def some(call: kit.Call) -> bool:
         """It is the longest of all."""
-        return worth(call) and (kit.LONG or call.number % 3 == 0)
+        return worth(call) and (kit.LONG or call.number % 9 == 0)
 
-    killed(listed, tally, lambda: listed.lk("next"), after, third)
+    killed(listed, tally, lambda: listed.lk("next"), after, some)
 
 
 def test_a_reply_that_replaces_the_plan(listed: Project, tally: Counter) -> None:
