@@ -71,9 +71,8 @@ def measured(
     for count in (FEW, MANY):
         began = time.perf_counter()
         until = time.monotonic() + 600
-        found = without.tried(
-            str(project), ".", changed[:count], start, LINE, 60, environment, until
-        )
+        where = (str(project), ".", changed[:count], start, LINE, 60)
+        found = without.tried(without.Check(*where, environment, until))
         assert found.word == without.RED and found.with_work, found
         control = found.with_work["seconds"]
         beside.append(time.perf_counter() - began - control)

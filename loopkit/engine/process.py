@@ -69,7 +69,7 @@ def run(
     notes = [f"out of time after {seconds:g} s, setting verify_seconds"] if end.late else []
     notes += [f"left behind and ended: {', '.join(left[:5])}"] if left else []
     seconds = time.monotonic() - began
-    return Outcome(124 if end.late else end.code, seconds, "; ".join(notes), left)
+    return Outcome(command.OUT_OF_TIME if end.late else end.code, seconds, "; ".join(notes), left)
 
 
 def _end_what_is_left(mark: str, group: int) -> list[str]:

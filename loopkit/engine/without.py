@@ -13,10 +13,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import BinaryIO, NamedTuple
 
 from ..core.evidence import command
+from ..core.journal.parts import GREEN, NOT_TRIED, RED
 from . import inside_overlay
 from .checkpoints import snapshot
 from .git import LONG_SECONDS, GitFault, Unavailable, git, repository
@@ -26,8 +27,6 @@ from .restoring import obeys_modes
 from .scratch import Scratch, folder_of_ours, scratch, stage
 from .trees import MODULE
 
-#: It passes with the work and fails without; it passes without as well; it could not be found out.
-RED, GREEN, NOT_TRIED = "red", "green", "not tried"
 #: How much memory an overlay may take, as tmpfs has it.
 SIZE = "50%"
 #: Where unshare is looked for: a project's own folders on the PATH are none of it.
@@ -49,6 +48,27 @@ _OLD = (
 _refusals: dict[str, str] = {}
 
 
+class Check(NamedTuple):
+    """What runs apart from the real tree.
+
+    project: its root, which the overlay covers · folder: where the check runs · changed: paths that
+    are taken back to how they were · start: the project's tree before the work, or the commit of a
+    checkpoint · seconds: the check's limit · until: when all must have ended, by `time.monotonic` ·
+    loop: the folder that keeps the logs, `evidence/<target>-<number>.log`; without it they go.
+    """
+
+    project: str
+    folder: str
+    changed: Iterable[str]
+    start: str
+    line: str
+    seconds: float
+    environment: dict
+    until: float
+    loop: str | None = None
+    target: str = "check"
+
+
 class Tried(NamedTuple):
     """with_work, without, emptied: what `process.logged` gives of each run, None where there was
     none · word: RED, GREEN or NOT_TRIED · why: of NOT_TRIED, in a few plain words."""
@@ -60,105 +80,59 @@ class Tried(NamedTuple):
     why: str = ""
 
 
-def tried(
-    project: str,
-    folder: str,
-    changed: Iterable[str],
-    start: str,
-    line: str,
-    seconds: float,
-    environment: dict,
-    until: float,
-    loop: str | None = None,
-    target: str = "check",
-) -> Tried:
+def tried(check: Check) -> Tried:
     """Run a check with the work; then without it; where it passes even then, with the changed files
     emptied, which tells whether it looks at this tree at all. Each run begins with the tree as it
     is: what one wrote cannot answer in the next.
 
-    project: its root, which the overlay covers · folder: where the check runs · changed: paths that
-    are taken away · start: the project's tree before the work, or the commit of a checkpoint ·
-    seconds: the check's limit · until: when all must have ended, by `time.monotonic` · loop: the
-    folder that keeps the logs, `evidence/<target>-<number>.log`; without it they go.
-
     Raises UsageFault for a line that cannot be split, Damaged where no log can be written.
     """
-    way = (project, folder, changed, start, line, seconds, environment, until, loop, target)
-    outcomes, word, why = _tried(_RUNS, *way)
+    outcomes, word, why = _tried(check, _RUNS, _found)
     first, second, third, *_ = *outcomes, None, None, None
     return Tried(first, second, third, word, why)
 
 
-def held(
-    project: str,
-    folder: str,
-    changed: Iterable[str],
-    start: str,
-    line: str,
-    seconds: float,
-    environment: dict,
-    until: float,
-    loop: str | None = None,
-    target: str = "check",
-) -> Tried:
+def held(check: Check) -> Tried:
     """Run a check with the work, but these paths as they were: GREEN where it passes all the same,
-    RED where it fails though it passes with them. Takes and raises what `tried` does."""
-    way = (project, folder, changed, start, line, seconds, environment, until, loop, target)
-    outcomes, word, why = _tried(_OLD, *way)
+    RED where it fails though it passes with them. Raises what `tried` does."""
+    outcomes, word, why = _tried(check, _OLD, _found_old)
     first, second, *_ = *outcomes, None, None
     return Tried(second, first, None, word, why)
 
 
 def _tried(
-    runs: tuple,
-    project: str,
-    folder: str,
-    changed: Iterable[str],
-    start: str,
-    line: str,
-    seconds: float,
-    environment: dict,
-    until: float,
-    loop: str | None,
-    target: str,
+    check: Check, runs: tuple, judge: Callable[[_Place, str, bool], tuple[str, str] | None]
 ) -> tuple[list[dict], str, str]:
-    command.split(line)
+    command.split(check.line)
     outcomes: list[dict] = []
     try:
-        repo = repository(project, environment)
+        repo = repository(check.project, check.environment)
         with stage(repo) as own:
-            place = _Place(own, repo.project, os.path.join(project, folder), environment)
-            place.changed(changed, start, obeys_modes(repo, environment))
-            word, why = _runs(runs, place, outcomes, line, seconds, until, loop or own, target)
+            folder = os.path.join(check.project, check.folder)
+            place = _Place(own, repo.project, folder, check.environment)
+            place.changed(check.changed, check.start, obeys_modes(repo, check.environment))
+            word, why = _runs(check, runs, judge, place, outcomes)
     except (OSError, Unavailable, GitFault) as error:
         word, why = NOT_TRIED, _why(error)
     return outcomes, word, why
 
 
 def _runs(
-    runs: tuple,
-    place: _Place,
-    outcomes: list[dict],
-    line: str,
-    seconds: float,
-    until: float,
-    logs: str,
-    target: str,
+    check: Check, runs: tuple, judge: Callable, place: _Place, outcomes: list[dict]
 ) -> tuple[str, str]:
     """(word, why); each run's outcome is added to `outcomes`."""
     where = f" (in a copy of the tree: {place.refusal})" if place.refusal else ""
-    judge = _found if runs is _RUNS else _found_old
     for what, about in runs:
-        left = until - time.monotonic()
+        left = check.until - time.monotonic()
         if left <= 0:
             return NOT_TRIED, "no time is left" + where
 
         def begin(arguments: list[str], log: str, what: str = what, left: float = left) -> Outcome:
-            return place.run(what, arguments, log, min(seconds, left))
+            return place.run(what, arguments, log, min(check.seconds, left))
 
-        outcome = logged(logs, target, line, begin, about)
+        outcome = logged(check.loop or place.own, check.target, check.line, begin, about)
         outcomes.append(outcome)
-        if outcome["exit"] == 124 and left < seconds:
+        if outcome["exit"] == command.OUT_OF_TIME and left < check.seconds:
             place.fault = "no time is left"
         elif outcome["exit"] == 137:  # by what ends programs where memory is short, for example
             place.fault = place.fault or "it was killed"
@@ -236,7 +210,7 @@ class _Place:
 
     def _not_begun(self, error: Exception) -> Outcome:
         self.fault = _why(error)
-        return Outcome(126, 0.0, self.fault)
+        return Outcome(command.UNSTARTABLE[0], 0.0, self.fault)
 
     # -- overlays
 
@@ -275,7 +249,7 @@ class _Place:
             said = _said(report)
         if BEGUN not in said:
             late = "out of time before it began"
-            no_overlay = late if outcome.exit == 124 else "no overlay could be made"
+            no_overlay = late if outcome.exit == command.OUT_OF_TIME else "no overlay could be made"
             self.fault = said.get(REFUSED) or no_overlay
         elif FULL in said and outcome.exit:
             self.fault = "the memory for what it writes was full"

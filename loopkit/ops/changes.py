@@ -10,7 +10,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 
 from ..core.evidence import changes as rules
-from ..core.evidence import trials
+from ..core.evidence import testfiles
 from ..core.health import checkpoints as branch
 from ..core.journal import clock, stage, verdict
 from ..core.journal.errors import LoopError
@@ -80,7 +80,7 @@ def _looked(workspace: Workspace, loop: Loop, wave: int | None) -> list[str]:
     rows = _explained(workspace, loop, rules.broken(loop.state, found.marks))
 
     def decide(state: LoopState) -> list:
-        checks = trials.of_checks(found.whole, found.ignored, state, tables.tests())
+        checks = testfiles.of_checks(found.whole, found.ignored, state, tables.tests())
         whole = rules.event(None, found.whole, found.ignored, None, checks)
         measured = [whole] if _is_new(state, whole[1]) else []
         if wave is not None:

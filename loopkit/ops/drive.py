@@ -167,7 +167,7 @@ def _row(kind: str, answer: Answer) -> Any:
 
 def _check(workspace: Workspace, loop: Loop, step: Step) -> Result:
     """Run the check of a task, a criterion or a decision; `why` says what failed."""
-    line = due.stored_check(loop.state, step.subject)
+    line = loop.state.check_of(str(step.subject))
     result = verify.verify(workspace, step.subject, command.split(line))
     if result.code:
         from ..core.evidence import signature  # its patterns are paid for only here

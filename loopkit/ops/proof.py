@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 from .. import replies
 from ..core.evidence import baseline as rules
-from ..core.evidence import changes, command, consent, trials
+from ..core.evidence import changes, command, consent, testfiles, trials
 from ..core.health import checkpoints
 from ..core.journal import prose, settings, stage
 from ..core.journal.errors import LoopError, Refused
@@ -35,8 +38,8 @@ from . import baseline, verify
 from . import consent as leaves
 from .workspace import OutOfTime, Result, Workspace
 
-#: Seconds that the runs with and without the work of one proof may take in all.
-MOST_SECONDS = 480
+#: Seconds that the runs of one proof apart from the real tree may take in all.
+APART_SECONDS = 480
 
 
 def due(loop: Loop, steps: list[Step]) -> list[Step]:
@@ -65,7 +68,7 @@ def try_before(workspace: Workspace, name: str) -> Result:
     """Run a proof on the untouched tree. The same command runs once, whoever it is tried for."""
     loop = workspace.own_loop()
     line = trials.checks(loop.state)[name]
-    known = trials.passed_before(loop.state, line)
+    known = trials.before_of(loop.state, line)
     if known is None:
         outcome, failing = baseline.run_named(workspace, loop, f"{name}-before", line)
         outcome["program"] = _program(workspace, loop, line)
@@ -151,11 +154,54 @@ def run(
 ) -> tuple[dict, dict[str, tuple]]:
     """Run the check of a criterion or mustNot. (outcome; in review also what it came to apart from
     the real tree: {when: (result, why, that run's outcome)}.)"""
-    outcome, tried = _run(workspace, loop, name, line, files)
+    earlier, again = loop.state.criterion_evidence.get(name), line not in loop.state.baselines
+    kept, in_review = trials.keeps(loop.state, name), loop.state.stage == stage.REVIEW
+    given = (workspace, loop, name, line)
+    runs = functools.partial(verify.run, *given, files, None, earlier, again)
+    since = _since(workspace, loop) if in_review else None
+    tried: dict[str, tuple] = {}
+    if since is None or kept:
+        outcome = _compared(*given, runs())
+    else:
+        outcome, tried = _new(*given, files, since, runs)
     outcome["program"] = _program(workspace, loop, line)
-    if loop.state.stage == stage.REVIEW and outcome["passed"] and OLD_TESTS not in tried:
-        tried |= _with_old_tests(workspace, loop, name, line)
+    if since is not None and outcome["passed"] and OLD_TESTS not in tried:
+        tried |= _with_old_tests(*given, since)
     return outcome, tried
+
+
+def _new(
+    workspace: Workspace,
+    loop: Loop,
+    name: str,
+    line: str,
+    files: list[str],
+    since: _Since,
+    runs: Callable[[], dict],
+) -> tuple[dict, dict[str, tuple]]:
+    """The check of what is new: with the work and without it. runs: it in the real tree."""
+    seen = {path: digest.of(workspace.project, path) for path in files}
+    known = _same(loop.state, name, line, seen)
+    if known is not None:
+        return known
+    before = trials.of(loop.state, name, WITHOUT_WORK, line)
+    if before is not None and before.result == NOT_TRIED and before.log:
+        tried = _told(before.result, before.why)  # there was no time left for the real tree
+    else:
+        tried = _without(workspace, loop, name, line, since)
+    trial = {WITHOUT_WORK: (tried.word, tried.why, tried.without)}
+    apart = tried.with_work
+    if apart is None or not apart["passed"]:  # then the real tree decides
+        if apart is not None and apart["seconds"] > workspace.time.left:
+            cut = {WITHOUT_WORK: (tried.word, tried.why, apart)}
+            workspace.change(loop, trials.tried_apart, name, line, cut)
+            raise OutOfTime
+        outcome = runs()
+        fails = {WITHOUT_WORK: (NOT_TRIED, "it does not pass with the work", None)}
+        return outcome, trial if outcome["passed"] else fails
+    head = digest.head(workspace.project, workspace.environment)
+    outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
+    return outcome, trial
 
 
 def _program(workspace: Workspace, loop: Loop, line: str) -> str:
@@ -177,37 +223,6 @@ def _program(workspace: Workspace, loop: Loop, line: str) -> str:
         return f"{inner} {digest.of(workspace.project, inner)}"
     known = os.stat(path)
     return f"{path} {known.st_size}:{known.st_mtime_ns}"
-
-
-def _run(
-    workspace: Workspace, loop: Loop, name: str, line: str, files: list[str]
-) -> tuple[dict, dict[str, tuple]]:
-    earlier, again = loop.state.criterion_evidence.get(name), line not in loop.state.baselines
-    if loop.state.stage != stage.REVIEW or trials.keeps(loop.state, name):
-        outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
-        return _compared(workspace, loop, name, line, outcome), {}
-    seen = {path: digest.of(workspace.project, path) for path in files}
-    known = _same(loop.state, name, line, seen)
-    if known is not None:
-        return known
-    before = trials.of(loop.state, name, WITHOUT_WORK, line)
-    if before is not None and before.result == NOT_TRIED and before.log:
-        tried = _told(before.result, before.why)  # there was no time left for the real tree
-    else:
-        tried = _without(workspace, loop, name, line)
-    trial = {WITHOUT_WORK: (tried.word, tried.why, tried.without)}
-    apart = tried.with_work
-    if apart is None or not apart["passed"]:  # then the real tree decides
-        if apart is not None and apart["seconds"] > workspace.time.left:
-            cut = {WITHOUT_WORK: (tried.word, tried.why, apart)}
-            workspace.change(loop, trials.tried_apart, name, line, cut)
-            raise OutOfTime
-        outcome = verify.run(workspace, loop, name, line, files, None, earlier, again)
-        fails = {WITHOUT_WORK: (NOT_TRIED, "it does not pass with the work", None)}
-        return outcome, trial if outcome["passed"] else fails
-    head = digest.head(workspace.project, workspace.environment)
-    outcome = {**apart, "files": seen, "head": head, "shown": verify.shown(loop, apart)}
-    return outcome, trial
 
 
 def told(tried: dict[str, tuple]) -> str:
@@ -241,17 +256,17 @@ def _same(state: LoopState, name: str, line: str, seen: dict) -> tuple[dict, dic
     return None
 
 
-def _without(workspace: Workspace, loop: Loop, name: str, line: str) -> without.Tried:
+def _without(
+    workspace: Workspace, loop: Loop, name: str, line: str, since: _Since
+) -> without.Tried:
     """Run a check with and without the work."""
-    try:
-        start, rows = _since(workspace, loop)
-    except LoopError as fault:
-        return _told(NOT_TRIED, fault.what)
-    changed = sorted(path for row in rows for path in changes.paths(row))
-    paths = trials.taken_away(changed, line, tables.tests(), _inner(workspace, loop))
+    if since.why:
+        return _told(NOT_TRIED, since.why)
+    changed = sorted(path for row in since.rows for path in changes.paths(row))
+    paths = testfiles.taken_away(changed, line, tables.tests(), _inner(workspace, loop))
     if not paths:
         return _told(GREEN, "no file has changed since the start")
-    tried = without.tried(*_apart(workspace, loop, name, line, paths, start))
+    tried = without.tried(_apart(workspace, loop, name, line, paths, since))
     _check_time(workspace, tried)
     return tried
 
@@ -264,39 +279,45 @@ def _check_time(workspace: Workspace, tried: without.Tried) -> None:
 
 
 def _with_old_tests(
-    workspace: Workspace, loop: Loop, name: str, line: str
+    workspace: Workspace, loop: Loop, name: str, line: str, since: _Since
 ) -> dict[str, tuple[str, str, dict | None]]:
     """Run a check with the work, but its tests and their settings as they were; {} where they
-    are."""
-    state, keeps = loop.state, trials.keeps(loop.state, name)
-    try:
-        start, rows = _since(workspace, loop)
-    except LoopError:
-        return {}  # said of what was to run without the work
-    rows = trials.old_tests(rows, line, keeps, tables.tests(), _inner(workspace, loop))
+    are, and where nobody knows."""
+    kept = trials.keeps(loop.state, name)
+    rows = testfiles.old_tests(since.rows, line, kept, tables.tests(), _inner(workspace, loop))
     if not rows:
         return {}
     paths = [path for row in rows for path in changes.paths(row)]
-    found = without.held(*_apart(workspace, loop, name, line, paths, start))
+    found = without.held(_apart(workspace, loop, name, line, paths, since))
     _check_time(workspace, found)
     word, why, outcome = found.word, found.why, found.without
-    if outcome is not None and keeps and line in state.baselines:
+    if outcome is not None and kept and line in loop.state.baselines:
         passed = _compared(workspace, loop, name, line, outcome)["passed"]
         word, why = (GREEN if passed else RED), ""
     weak = [changes.told(row) for row in rows if row.status != "A"] or map(changes.told, rows)
     return {OLD_TESTS: (word, why or ", ".join(list(weak)[: changes.SHOWN]), outcome)}
 
 
-def _since(workspace: Workspace, loop: Loop) -> tuple[str, list[Changed]]:
-    """The tree before the work, and what has changed since. Raises LoopError."""
+class _Since(NamedTuple):
+    """start: the tree before the work · rows: what has changed since · why: that is not known."""
+
+    start: str
+    rows: list[Changed]
+    why: str = ""
+
+
+def _since(workspace: Workspace, loop: Loop) -> _Since:
     environment = verify.environment_of(workspace)
     began = checkpoints.ancestors(loop.state)[-1:]
-    if not began:
-        repository(workspace.project, environment)  # says so where there is none
-        raise Refused("no checkpoint holds the tree before the work", "")
-    now = snapshot(workspace.project, environment, [loop.root]).tree
-    rows = trees.measured(workspace.project, began[0].tree, now, environment)
-    return began[0].tree, [row.row for row in rows]
+    try:
+        if not began:
+            repository(workspace.project, environment)  # says so where there is none
+            return _Since("", [], "no checkpoint holds the tree before the work")
+        now = snapshot(workspace.project, environment, [loop.root]).tree
+        rows = trees.measured(workspace.project, began[0].tree, now, environment)
+    except LoopError as fault:
+        return _Since("", [], fault.what)
+    return _Since(began[0].tree, [row.row for row in rows])
 
 
 def _inner(workspace: Workspace, loop: Loop) -> str:
@@ -305,14 +326,19 @@ def _inner(workspace: Workspace, loop: Loop) -> str:
 
 
 def _apart(
-    workspace: Workspace, loop: Loop, name: str, line: str, paths: list[str], start: str
-) -> tuple:
-    """What runs apart from the real tree take."""
-    until = min(time.monotonic() + MOST_SECONDS, workspace.time.until)
-    return (
-        *(workspace.project, workspace.work_folder(loop.state), paths, start, line),
-        *(settings.of(loop.state, "verify_seconds"), verify.environment_of(workspace)),
-        *(until, loop.folder, name),
+    workspace: Workspace, loop: Loop, name: str, line: str, paths: list[str], since: _Since
+) -> without.Check:
+    return without.Check(
+        workspace.project,
+        workspace.work_folder(loop.state),
+        paths,
+        since.start,
+        line,
+        settings.of(loop.state, "verify_seconds"),
+        verify.environment_of(workspace),
+        min(time.monotonic() + APART_SECONDS, workspace.time.until),
+        loop.folder,
+        name,
     )
 
 

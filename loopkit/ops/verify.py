@@ -43,11 +43,11 @@ def verify(workspace: Workspace, target: str, words: list[str]) -> Result:
 
 def _allowed(workspace: Workspace, loop: Loop, name: str) -> list[str]:
     """The words of the stored check. Raises Refused where it may not run."""
-    from ..core.evidence import command, consent
+    from ..core.evidence import command
     from . import consent as leaves
 
     name = outline.named(loop.state, name) or name
-    line = consent.stored(loop.state).get(name, "")
+    line = loop.state.check_of(name)
     if line and not leaves.allowed(workspace, loop, line):
         way_out = f"the person types /loop:allow; or spell it out: loopkit verify {name} -- {line}"
         raise Refused(f"nobody has allowed the check of {name}", way_out, code="unconfirmed")
@@ -78,7 +78,7 @@ def run(
         raise OutOfTime
     given = (base, folder, loop.folder, name, line, files, limit, environment)
     outcome = process.verify(*given)
-    if outcome["exit"] == 124 and limit < seconds:
+    if outcome["exit"] == command.OUT_OF_TIME and limit < seconds:
         raise OutOfTime
     if again and _is_worth_another(outcome) and outcome["seconds"] < workspace.time.left:
         first, outcome = outcome, process.verify(*given)
@@ -94,7 +94,8 @@ def run(
 
 
 def _is_worth_another(outcome: dict) -> bool:
-    return not outcome["passed"] and outcome["exit"] != 124 and command.is_startable(outcome)
+    late = outcome["exit"] == command.OUT_OF_TIME
+    return not outcome["passed"] and not late and command.is_startable(outcome)
 
 
 def environment_of(workspace: Workspace) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..core.evidence import command
+from ..core.evidence import consent
 from ..core.journal import task as tasks
 from ..core.journal.parts import OLD_TESTS, WITHOUT_WORK
 from ..core.journal.state import LoopState
@@ -45,20 +45,20 @@ def _fault(loop: Loop, name: str, proof: Evidence, vouched: frozenset[str]) -> s
         return "its evidence file is gone"
     if not proof.digest:
         return ""
-    line = proof.command or command_of(loop.state, name)
+    line = proof.command or loop.state.check_of(name)
     recorded = digest.of_evidence(name, line, proof.exit, proof.log, proof.digest)
     if recorded not in vouched:
         return "loopkit has not recorded its evidence, the journal was written by something else"
     if digest.of(loop.folder, proof.log) != proof.digest or not _says(path, line, proof.exit):
         return f"its evidence file {proof.log} is not what was recorded"
-    if not command.same(line, _words(command_of(loop.state, name))):
+    if consent.words(line) != consent.words(loop.state.check_of(name)):
         return "its evidence is of another command"
     return ""
 
 
 def _trial_fault(state: LoopState, name: str, proof: Evidence, vouched: frozenset[str]) -> str:
     """Trials of the proof that stands count only where loopkit has recorded them."""
-    line = command_of(state, name)
+    line = state.check_of(name)
     for when in (WITHOUT_WORK, OLD_TESTS) if proof.digest else ():
         trial = state.trials.get(name, {}).get(when)
         if trial is None or trial.command != line:
@@ -66,22 +66,6 @@ def _trial_fault(state: LoopState, name: str, proof: Evidence, vouched: frozense
         if digest.of_trial(name, when, line, trial.result, trial.exit, trial.log) not in vouched:
             return "loopkit has not recorded what its proof came to without the work"
     return ""
-
-
-def command_of(state: LoopState, name: str) -> str:
-    """The stored check of a task or criterion, or ""."""
-    if name in state.tasks:
-        return state.tasks[name].verify
-    return state.criteria[name].command if name in state.criteria else ""
-
-
-def _words(line: str) -> list[str]:
-    from ..core.journal.errors import UsageFault
-
-    try:
-        return command.split(line)
-    except UsageFault:
-        return []
 
 
 def _says(path: str, line: str, code: int) -> bool:

@@ -57,7 +57,8 @@ class Project(Repo):
     def try_(self, line: str, *changed: str, **more: object) -> without.Tried:
         given = {"folder": ".", "start": "HEAD", "seconds": 60, "until": time.monotonic() + FAR}
         given["environment"] = self.environment
-        return without.tried(str(self.folder), changed=changed, line=line, **(given | more))  # type: ignore[arg-type]
+        check = without.Check(str(self.folder), changed=changed, line=line, **(given | more))  # type: ignore[arg-type]
+        return without.tried(check)
 
     def copies(self, why: str = "none here") -> None:
         without._refusals[os.path.realpath(self.folder)] = why
@@ -436,9 +437,8 @@ SCRIPT = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from loopkit.engine import without
-found = without.tried(
-    sys.argv[2], ".", ["file.txt"], "HEAD", sys.argv[3], 60, dict(os.environ), time.monotonic() + 600
-)
+where = (sys.argv[2], ".", ["file.txt"], "HEAD", sys.argv[3], 60)
+found = without.tried(without.Check(*where, dict(os.environ), time.monotonic() + 600))
 print(os.getuid(), found.word, found.why)
 print(without._refusals)
 """

@@ -13,8 +13,6 @@ from . import command
 
 #: Most names of a baseline; characters of a line, and of a name, that are looked at.
 MOST_NAMES, LONGEST_LINE, LONGEST_NAME = 2000, 1000, 300
-#: Exit codes from here on are no verdict: out of time, cannot be started, ended by a signal.
-CUT_SHORT = 124
 #: regression: bool · new: names that did not fail before · said: the result in a line.
 Verdict = namedtuple("Verdict", "regression new said")
 
@@ -171,7 +169,7 @@ def compare(before: dict, exit_code: int, failing: list[str]) -> Verdict:
         return Verdict(True, new, f"regression, failing since the baseline: {', '.join(new)}")
     if exit_code == 0:
         return Verdict(False, [], "no regression: it passes")
-    if exit_code >= CUT_SHORT and exit_code != was:
+    if exit_code >= command.OUT_OF_TIME and exit_code != was:
         why = f"it did not come to its end (exit {exit_code}, was {was})"
         return Verdict(True, [], f"cannot be compared: {why}")
     if failing:
@@ -191,7 +189,7 @@ def recorded(
 ) -> list[Change]:
     """How the check stands now. Refused where it is recorded, did not run, or too much fails."""
     check_new(state, line, replace)
-    if outcome["exit"] in (CUT_SHORT, 126, 127):
+    if outcome["exit"] in (command.OUT_OF_TIME, *command.UNSTARTABLE):
         why = outcome["note"] or "it did not run to its end"
         raise Refused(f"no baseline: {why}", "give a check that ends by itself")
     if len(failing) > MOST_NAMES:

@@ -163,6 +163,8 @@ QUICK, STANDARD, THOROUGH = "quick", "standard", "thorough"
 SECONDS = {QUICK: 5, STANDARD: 30, THOROUGH: 120}
 #: Failures of the standard tier, one after the other, after which the thorough one is due.
 STANDARD_FAILURES = 3
+#: Exit codes of a check that has not run to its end, or not at all: they are no verdict.
+OUT_OF_TIME, UNSTARTABLE = 124, (126, 127)
 #: What the journal keeps of a check that ran.
 OUTCOME = ("passed", "exit", "log", "seconds", "head", "files")
 #: What it keeps as well where there is something to say.
@@ -195,9 +197,9 @@ def is_startable(outcome: dict) -> bool:
 def tell(code: int, left: list, output: str) -> str:
     """The word on a check that ran. left: processes that it has left behind; output: the end of
     what it printed."""
-    if code in (126, 127):
+    if code in UNSTARTABLE:
         return NOT_STARTABLE
-    if code not in (0, 124) and _ASKING.search(output):
+    if code not in (0, OUT_OF_TIME) and _ASKING.search(output):
         return ASKS
     return LEFT if left else ""
 

@@ -60,17 +60,11 @@ _INTERPRETERS = {
 def checks(state: LoopState) -> list[tuple[str, str]]:
     """(whose, command) of each check of a loop; the same command counts once."""
     found: dict[tuple, tuple[list, str]] = {}
-    for name, line in stored(state).items():
-        found.setdefault(words(line), ([], line))[0].append(name)
+    decided = [f"D{number}" for number in state.decision_log.checks]
+    for name in (*state.tasks, *state.criteria, *decided):
+        if line := state.check_of(name):
+            found.setdefault(words(line), ([], line))[0].append(name)
     return [(", ".join(names), line) for names, line in found.values()]
-
-
-def stored(state: LoopState) -> dict[str, str]:
-    """{task, criterion, mustNot or decision (D1): its check} of all that have one."""
-    rows = {one.id: one.verify for one in state.tasks.values()}
-    rows |= {one.id: one.command or "" for one in state.criteria.values()}
-    rows |= {f"D{number}": line for number, line in state.decision_log.checks.items()}
-    return {name: line for name, line in rows.items() if line}
 
 
 def words(line: str) -> tuple:

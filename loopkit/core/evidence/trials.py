@@ -1,15 +1,12 @@
 """Proofs put to the trial: one that proves the work fails before it, and without it again.
 
 Before the work each proof runs on the untouched tree; at the end each criterion's once more with
-the loop's changes taken away. What passes there proves nothing, unless it is to keep what holds
-already.
+the loop's changes taken away, and where tests or their settings changed, with the work and those as
+they were. What passes without the work proves nothing, unless it is to keep what holds already.
 """
 
 from __future__ import annotations
 
-import posixpath
-import re
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ..journal import stage, verdict
@@ -24,22 +21,19 @@ from ..journal.parts import (
     RED,
     WITHOUT_WORK,
 )
-from . import baseline, changes, command, consent, proofs
+from . import changes, command, consent, proofs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from ..journal.events import Change
-    from ..journal.parts import Changed, Trial
+    from ..journal.parts import Criterion, Trial
     from ..journal.state import LoopState
 
-#: Exit codes of what cannot be started: it says nothing of the work.
-UNSTARTABLE = (126, 127)
-#: Words at the beginning of a check among which its runner is.
-MOST_RUNNER = 4
-#: Folders of packages that others wrote.
-PACKAGES = ("node_modules", "site-packages", "vendor", "bower_components")
+#: How it is said that a check has not run at all, of which nothing follows for the work.
 CANNOT_START = "it cannot be started: "
+#: Why none of the criteria's proofs is taken, though each may stand.
+NOTHING_NEW = "no criterion fails before the work, so nothing would be shown"
 #: How often another proof is asked for in place of one that proves nothing.
 MOST_REPLACED = 3
 
@@ -75,7 +69,7 @@ def of(state: LoopState, name: str, when: str, line: str | None = None) -> Trial
     return trial if trial is not None and trial.command == wanted else None
 
 
-def passed_before(state: LoopState, line: str) -> Trial | None:
+def before_of(state: LoopState, line: str) -> Trial | None:
     """What the same command came to before the work, whoever it was tried for."""
     rows = [when.get(BEFORE_WORK) for when in state.trials.values()]
     return next((row for row in rows if row is not None and row.command == line), None)
@@ -90,9 +84,9 @@ def tried_before(
     if state.waves or checks(state).get(name) != line:
         return []
     exit_code = outcome["exit"]
-    if exit_code in UNSTARTABLE:
+    if exit_code in command.UNSTARTABLE:
         result, why = NOT_TRIED, CANNOT_START + (outcome["note"] or f"exit {exit_code}")
-    elif exit_code == baseline.CUT_SHORT:
+    elif exit_code == command.OUT_OF_TIME:
         result, why = NOT_TRIED, outcome["note"]
     else:
         result, why = (GREEN if outcome["passed"] else RED), ""
@@ -118,100 +112,6 @@ def tried(name: str, when: str, result: str, line: str, why: str, outcome: dict)
     return ("proof_tried", {**row, "exit": outcome.get("exit"), "log": outcome.get("log", "")})
 
 
-# -- what is taken away
-
-
-def taken_away(changed: list[str], line: str, table: dict, folder: str = ".") -> list[str]:
-    """Paths of the work that a check has to need: all that changed but what belongs to tests, the
-    files that the check runs among them; where nothing else changed, those.
-
-    table: of data/toolchains.toml, names of `folders` and `files` of tests · folder: where the
-    check runs.
-    """
-    run = _files_run(line, folder)
-    work = [path for path in changed if path not in run and not of_tests(path, table)]
-    return work or changed
-
-
-def of_tests(path: str, table: dict) -> bool:
-    """Whether a path belongs to tests and not to what they test."""
-    *folders, name = path.split("/")
-    in_tests = any(folder in table["folders"] for folder in folders)
-    return in_tests or any(fnmatchcase(name, pattern) for pattern in table["files"])
-
-
-def _files_run(line: str, folder: str) -> set[str]:
-    """Paths that a check in this folder runs: its program, or what a runner of tests is given."""
-    given = set()
-    if consent.is_runner(line):
-        given = {re.split("::?", word)[0] for word in consent.words(line)}
-    paths = (word for word in (*given, consent.program_file(line)) if word)
-    return {posixpath.normpath(posixpath.join(folder, path)) for path in paths}
-
-
-# -- what a check itself is made of
-
-
-def old_tests(
-    rows: Iterable[Changed], line: str, keeps: bool, table: dict, folder: str = "."
-) -> list[Changed]:
-    """Of what changed the tests and settings that a check is made of, so that it could pass by
-    them alone: as they were before the work it has to pass too. None where nothing was there to
-    weaken; the new tests of a check that is new are its own, and what it adds to old ones, where
-    more than tests changed: it fails then without that.
-
-    table, folder: as for `taken_away`, names of `settings` as well.
-    """
-    rows, run = list(rows), _files_run(line, folder)
-    tests = [row for row in rows if _any(row, lambda path: of_tests(path, table) or path in run)]
-    setup = [row for row in rows if _any(row, lambda path: of_settings(path, line, table))]
-    new = [row for row in tests if row.status == "A"]
-    old = [row for row in tests if row not in new]
-    if keeps:
-        return [row for row in rows if row in tests or row in setup] if old or setup else []
-    if len(tests) < len(rows):  # then what was only added to tests cannot be what passes
-        old = [row for row in old if changes.lost(row)]
-    return [row for row in rows if row in old or row in setup and row not in new]
-
-
-def of_settings(path: str, line: str, table: dict) -> bool:
-    """Whether a file says how checks run, or stands in for the runner of this one."""
-    folder, _, name = path.rpartition("/")
-    if any(fnmatchcase(name, pattern) for pattern in table["settings"]):
-        return True
-    if not consent.is_runner(line):
-        return False
-    words = command.unwrapped(list(consent.words(line)))[:MOST_RUNNER]
-    runners = {posixpath.basename(word) for word in words} - {""}
-    stem = name.rpartition(".")[0] or name
-    return stem in runners or folder.partition("/")[0] in runners
-
-
-def of_checks(
-    rows: Iterable[Changed], ignored: Iterable[str], state: LoopState, table: dict
-) -> dict[str, list[str]]:
-    """{tests, settings}: paths of existing tests that lost something, of changed settings."""
-    lines = [line for _, line in consent.checks(state)] or [""]
-    rows, run = list(rows), {path for line in lines for path in _files_run(line, state.folder)}
-    tests = [
-        row.path
-        for row in rows
-        if changes.lost(row) and _any(row, lambda path: of_tests(path, table) or path in run)
-    ]
-    known = [*(row.path for row in rows), *(path for path in ignored if _shallow(path))]
-    setup = [path for path in known if any(of_settings(path, line, table) for line in lines)]
-    return {"tests": tests, "settings": [path for path in setup if path not in tests]}
-
-
-def _shallow(path: str) -> bool:
-    """Whether an ignored file is the project's own: packages bring settings of theirs."""
-    return not any(part in PACKAGES for part in path.split("/"))
-
-
-def _any(row: Changed, holds: Callable[[str], bool]) -> bool:
-    return any(map(holds, changes.paths(row)))
-
-
 # -- what proves nothing
 
 
@@ -222,15 +122,14 @@ def vain(state: LoopState) -> dict[str, str]:
         why = _vain(state, name, line)
         if why:
             found[name] = why
-    if not found and not state.waves and _nothing_new(state):
-        why = "no criterion fails before the work, so nothing would be shown"
-        found = {row.id: why for row in state.criteria.values() if row.command and not row.must_not}
+    if not found and not state.waves and all(row.keeps for row in _criteria(state)):
+        found = {row.id: NOTHING_NEW for row in _criteria(state)}
     return found
 
 
 def _vain(state: LoopState, name: str, line: str) -> str:
     before = None if state.waves else of(state, name, BEFORE_WORK, line)
-    if before is not None and before.exit in UNSTARTABLE:
+    if before is not None and before.exit in command.UNSTARTABLE:
         return before.why
     refused = _refused(state, name)
     if refused or keeps(state, name):
@@ -256,9 +155,9 @@ def _refused(state: LoopState, name: str) -> str:
     return f"does not show it, the review says: {seen.text}"
 
 
-def _nothing_new(state: LoopState) -> bool:
-    shown = [row for row in state.criteria.values() if row.command and not row.must_not]
-    return bool(shown) and all(row.keeps for row in shown)
+def _criteria(state: LoopState) -> list[Criterion]:
+    """Those that rest on a command."""
+    return [row for row in state.criteria.values() if row.command and not row.must_not]
 
 
 def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
@@ -278,7 +177,7 @@ def replaced(state: LoopState, rows: list[dict]) -> list[Change]:
     for name, why in wanted.items():
         row = given.get(name)
         if row is None:
-            if why.startswith("no criterion") and given:
+            if why == NOTHING_NEW and given:  # one other proof is enough
                 continue
             raise Refused(f"nothing is said of {name}: {why}", "give another proof for it")
         made += _replaced(state, name, row, why)
@@ -357,7 +256,8 @@ def weakened(state: LoopState) -> list[str]:
         if trial is not None:
             ran = ran or trial.result != NOT_TRIED and consent.is_runner(trial.command)
             how = {RED: "fails", NOT_TRIED: "was not tried"}.get(trial.result)
-            lines += [f"{row.id} {how} with tests and settings as before: {trial.why}"] * bool(how)
+            if how:
+                lines.append(f"{row.id} {how} with tests and settings as before: {trial.why}")
         before, now = of(state, row.id, BEFORE_WORK), state.criterion_evidence.get(row.id)
         if before is not None and now is not None and now.passed:
             was, program = before.program, now.program

@@ -183,6 +183,16 @@ class LoopState:
         kinds = (self.criteria[name].type for name in task.criteria if name in self.criteria)
         return next(kinds, None)
 
+    def check_of(self, name: str) -> str:
+        """The command that checks a task, a criterion, a mustNot or a decision (D1); "" where there
+        is none."""
+        if name in self.tasks:
+            return self.tasks[name].verify
+        if name in self.criteria:
+            return self.criteria[name].command or ""
+        decided = {f"D{number}": line for number, line in self.decision_log.checks.items()}
+        return decided.get(name, "")
+
     def is_free(self, task: Task) -> bool:
         return task.status == tasks.PENDING and not self.waiting.get(task.id)
 

@@ -40,10 +40,10 @@ def _ordered(state: LoopState) -> list[Criterion]:
 def _criterion(state: LoopState, one: Criterion) -> Row:
     seen = state.criterion_evidence.get(one.id)
     if not one.command:
-        said = str(((state.gate or {}).get("criteria") or {}).get(one.id) or "nobody has answered")
-        return Row(
-            PART if said.startswith("PASS") else NOT, one.id, one.text, f"{one.type}: {said}"
-        )
+        answers = (state.gate or {}).get("criteria") or {}
+        said = str(answers.get(one.id) or "nobody has answered")
+        mark = PART if said[:4].upper() == "PASS" else NOT
+        return Row(mark, one.id, one.text, f"{one.type}: {said}")
     if seen is None or not seen.passed:
         how = "does not pass" if seen else "was not run"
         return Row(NOT, one.id, one.text, f"{how}: {one.command}")
@@ -97,7 +97,8 @@ def finding_line(finding: Finding) -> str:
     who = [one.replace("-", " ") for one in finding.experts] or [finding.source.replace("_", " ")]
     notes = [finding.severity.lower(), *who]
     notes += [f"left: {how['text']}"] if how.get("text") else []
-    return f"{finding.place}: " * bool(finding.place) + f"{finding.issue} ({', '.join(notes)})"
+    where = f"{finding.place}: " if finding.place else ""
+    return f"{where}{finding.issue} ({', '.join(notes)})"
 
 
 def replaced(state: LoopState) -> list[str]:

@@ -227,18 +227,9 @@ def _resume(state: LoopState, step: Step) -> str:
     return limits.raising(state.session.verdict, state.session.most)
 
 
-def stored_check(state: LoopState, name: str) -> str:
-    """The command that checks a task, a criterion, a mustNot or a decision."""
-    if name in state.tasks:
-        return state.tasks[name].verify
-    if name in state.criteria:
-        return state.criteria[name].command
-    return state.decision_log.checks[int(name[1:])]
-
-
 def check(state: LoopState, name: str) -> str:
     """The line that verifies one of these."""
-    return f"loopkit verify {name} -- {stored_check(state, name)}"
+    return f"loopkit verify {name} -- {state.check_of(name)}"
 
 
 def _batch(state: LoopState, step: Step) -> str:

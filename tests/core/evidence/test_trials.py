@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopkit.core.evidence import changes, trials
+from loopkit.core.evidence import changes, testfiles, trials
 from loopkit.core.journal.errors import Refused
 from loopkit.core.journal.parts import (
     BEFORE_WORK,
@@ -228,18 +228,18 @@ SETTINGS, STUB = Changed("pyproject.toml", "M", 1, 0), Changed("pytest.py", "A",
 )
 def test_a_check_has_to_pass_as_it_was(rows: list, of_new: list, of_kept: list) -> None:
     line = "python3 -B -m pytest tests"
-    assert trials.old_tests(rows, line, False, tables.tests()) == of_new
-    assert trials.old_tests(rows, line, True, tables.tests()) == of_kept
+    assert testfiles.old_tests(rows, line, False, tables.tests()) == of_new
+    assert testfiles.old_tests(rows, line, True, tables.tests()) == of_kept
 
 
 def test_a_script_that_is_the_check_is_a_test(book: Book) -> None:
     script = Changed("check.py", "M", 1, 1)
-    assert trials.old_tests([WORK, script], "python3 check.py", True, tables.tests()) == [script]
-    assert trials.old_tests([WORK, STUB], "grep -q a b", True, tables.tests()) == []
+    assert testfiles.old_tests([WORK, script], "python3 check.py", True, tables.tests()) == [script]
+    assert testfiles.old_tests([WORK, STUB], "grep -q a b", True, tables.tests()) == []
 
 
 def measured(book: Book, *rows: Changed, ignored: tuple = ()) -> None:
-    checks = trials.of_checks(rows, ignored, book.state, tables.tests())
+    checks = testfiles.of_checks(rows, ignored, book.state, tables.tests())
     event = changes.event(None, list(rows), ignored, None, checks)
     book.do(lambda state: [event])
 
