@@ -14,8 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import loops
 
-#: How a report begins, in default and in auto mode, and whose it is.
-REPORTS = ("<task-notification>", "<agent-message from=")
+#: Whose a report is.
 _WHOSE = re.compile(r"""<task-id>([^<]+)</task-id>|<agent-message from="([^"]+)\"""")
 #: How the report of an agent reads that was killed or failed.
 _LOST = re.compile(r"<status>\s*(?!completed\b)\w")
@@ -24,7 +23,7 @@ _LOST = re.compile(r"<status>\s*(?!completed\b)\w")
 def handle(call: Call) -> dict | None:
     """Nothing where a person typed; no turn where others are still at work."""
     words = call.given.get("prompt")
-    if type(words) is not str or not words.lstrip().startswith(REPORTS):
+    if type(words) is not str or not words.lstrip().startswith(answers.REPORTS):
         return None
     found = project.own_view(call)
     if found is None or found.session.status != verdict.RUNNING:

@@ -13,6 +13,8 @@ MARK = "loop:"
 FOLDER = "answers"
 #: Bytes of an answer's file that is read; later answers that are kept of one prompt.
 LARGEST, MOST_LATE = 4_000_000, 20
+#: How the client begins an agent's report, in default and in auto mode.
+REPORTS = ("<task-notification>", "<agent-message from=")
 #: How often an agent is asked for another answer, by token; the one after that counts as it is.
 MOST_HELD = 2
 #: Ending of the file whose size says how often an agent was asked for another answer.
