@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from ..core.evidence import changes
 from ..core.journal import clock, pricing, prose
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
@@ -66,7 +67,7 @@ def _lines(state: LoopState) -> list[str]:
     for sign, found in (
         ("! open: ", result.open_rows(state)),
         ("! ", [*result.doubts(state), *supervision.warnings(state)]),
-        ("~ ", [*result.replaced(state), *_decided(state)]),
+        ("~ ", [*result.replaced(state), *changes.notes(state), *_decided(state)]),
     ):
         for words in first(found, LISTED):
             lines += _wrapped(sign + prose.clean(words, LONGEST), _INDENT)

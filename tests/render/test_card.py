@@ -69,7 +69,9 @@ def test_what_is_not_as_it_should_be_stands_in_the_block() -> None:
     row |= {"id": "F-001", "experts": ["technical-writer"]}
     book.line("review_thorough", experts=["technical-writer"], findings=[row], looked=False)
     files = [{"path": "a.py", "status": "M", "added": 4, "removed": 1}]
-    book.line("changes_measured", wave=None, files=files, ignored=[], left_out=0)
+    files.append({"path": "tests/t.py", "status": "M", "added": 0, "removed": 12})
+    more = {"tests": ["tests/t.py"], "ignored": [], "left_out": 0}
+    book.line("changes_measured", wave=None, files=files, **more)
     book.line("decision_recorded", number=1, title="Settled once: naming")
     rows = " ".join(card.render(book.state).split())
     for words in (
@@ -82,7 +84,8 @@ def test_what_is_not_as_it_should_be_stands_in_the_block() -> None:
         "requirements.txt → git diff b",
         "~ T-001's check was replaced: ls a → ls b",
         "~ decided: 001 Settled once: naming",
-        "changed: a.py +4 -1",
+        "~ an existing test changed: tests/t.py -12",
+        "changed: a.py +4 -1, tests/t.py -12",
     ):
         assert words in rows
 
