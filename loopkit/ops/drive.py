@@ -49,7 +49,6 @@ class Driver:
         self.told: list[str] = []
         self.time = Time()
         self._measured: set[tuple[str, int]] = set()
-        self._closed = False
 
     def _open(self) -> tuple[Workspace, Loop]:
         workspace = Workspace(self.note)
@@ -67,9 +66,6 @@ class Driver:
         if key[0] not in _JUDGING or key in self._measured or asked:
             return steps
         self._measured.add(key)
-        if self._closed and key[0] == kinds.THOROUGH_REVIEW:  # with its last wave all was measured
-            self._closed = False
-            return steps
         self.told += changes.at_end(workspace, loop)
         return proof.due(loop, gate.due(workspace, loop))
 
@@ -77,8 +73,11 @@ class Driver:
         """Do what needs neither an agent nor a person. Raises Refused for what nobody can do."""
         if step.kind not in _DO:
             raise Refused(f"nothing can be done about {step.kind}", "see loopkit status")
-        self._closed = step.kind == kinds.CLOSE_WAVE
-        yield _recorded(step, _DO[step.kind](*self._open(), step))
+        workspace, loop = self._open()
+        yield _recorded(step, _DO[step.kind](workspace, loop, step))
+        if step.kind == kinds.CLOSE_WAVE:  # with the last wave all was measured
+            loop.refresh()
+            self._measured.add((kinds.THOROUGH_REVIEW, loop.state.last_completion))
 
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
         """Prompts for these steps, those of agents recorded as asked."""

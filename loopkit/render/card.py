@@ -16,12 +16,6 @@ from . import first, text
 WIDTH, LINE = 76, 80
 #: Most criteria, open points, doubts and files that are listed each, characters of one.
 LISTED, LONGEST = 25, 300
-#: How soon the work is undone, by the gate's word.
-UNDONE = {
-    "2A": "under a minute (type 2A)",
-    "2B": "under five minutes (type 2B)",
-    "1": "hours or more (type 1)",
-}
 #: Where a continued line begins.
 _INDENT = "    "
 
@@ -30,7 +24,7 @@ def render(state: LoopState) -> str:
     """`<loop-complete>`: what was asked, how each criterion is known, what is open, the box, what
     it took; under 80 columns."""
     card = gate.card(state)
-    undo = UNDONE.get(str(card["reversal"]), str(card["reversal"]))
+    undo = f"{gate.REVERSALS.get(card['reversal'], 'not known')} (type {card['reversal']})"
     back = ": loopkit rollback start" if state.checkpoints.rows else ""
     points = prose.count(card["size"] or 0, "point")
     facts = (f"Verified: {card['verified']}", f"Sure: ~{card['confidence']} %", f"Size: {points}")

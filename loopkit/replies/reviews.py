@@ -230,7 +230,7 @@ class Gate(Reply):
     points: dict[str, Text] = Field(description="<point>: PASS how you know | FAIL what is wrong")
     confidence: Score
     reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
-        description=f"<{' | '.join(f'{key} {text}' for key, text in gate.REVERSALS.items())}>"
+        description=f"<{' | '.join(f'{key} undone in {how}' for key, how in gate.REVERSALS.items())}>"
     )
     size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)] = Field(
         description=f"<{' | '.join(map(str, gate.SIZES))} points of work, 1 for a few lines>"

@@ -36,8 +36,8 @@ POINTS = {
         "abstractions": "no abstraction without need",
     },
 }
-#: How quickly the work can be undone.
-REVERSALS = {"2A": "undone in under a minute", "2B": "in under five", "1": "in hours or more"}
+#: How soon the work can be undone.
+REVERSALS = {"2A": "under a minute", "2B": "under five minutes", "1": "hours or more"}
 SIZES = (1, 3, 5, 8, 13)
 RESEARCH_UNDER = 70
 #: What a check that is told apart so is worth, though it has passed.
