@@ -223,6 +223,9 @@ def _reversal(value: Any) -> Any:
     return value.split()[0] if isinstance(value, str) and value.split() else value
 
 
+_REVERSALS = tuple(gate.REVERSALS.items())
+
+
 class Gate(Reply):
     """The answers for the gate. Which points and criteria it wants depends on the loop."""
 
@@ -230,7 +233,7 @@ class Gate(Reply):
     points: dict[str, Text] = Field(description="<point>: PASS how you know | FAIL what is wrong")
     confidence: Score
     reversal: Annotated[str, OneOf(*gate.REVERSALS), BeforeValidator(_reversal)] = Field(
-        description=f"<{' | '.join(f'{key} undone in {how}' for key, how in gate.REVERSALS.items())}>"
+        description=f"<{' | '.join(f'{key} undone in {how}' for key, how in _REVERSALS)}>"
     )
     size: Annotated[int, OneOf(*gate.SIZES), BeforeValidator(_size)] = Field(
         description=f"<{' | '.join(map(str, gate.SIZES))} points of work, 1 for a few lines>"
