@@ -1,13 +1,15 @@
 """Agents: whatever takes a prompt and answers, and how its end is told.
 
-A new one implements `Agent` and gets a row in `_KNOWN`; nothing else asks which agent it is.
+A new one implements `Agent` and is made by a function that takes `Options`: ours stand in `_KNOWN`,
+a user's own is an entry point of the group `loopkit.agents`. Nothing else asks which agent it is.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
 
 from ...core.journal.errors import UsageFault
 from ..process import Deadlines
@@ -15,31 +17,49 @@ from ..process import Deadlines
 #: How a run ended; `Answer.outcome` is one of them.
 DONE = "done"  # it answered
 EMPTY = "empty"  # it ended well and said nothing
-DENIED = "denied"  # it needed a command that it may not run: `denied` names it
+DENIED = "denied"  # it could not go on without what it may not do: `denied` names it
 LIMIT = "limit"  # a usage limit, until `until` where that was said
+SPENT = "spent"  # what this run may cost, or its turns, are used up: `error` says which
 TRANSIENT = "transient"  # overload, network: the same run may succeed later
 FATAL = "fatal"  # any other failure, `error` says which
 TIMED_OUT = "timed_out"  # a deadline passed, `error` says which
 INTERRUPTED = "interrupted"  # somebody ended it
-OUTCOMES = (DONE, EMPTY, DENIED, LIMIT, TRANSIENT, FATAL, TIMED_OUT, INTERRUPTED)
+OUTCOMES = (DONE, EMPTY, DENIED, LIMIT, SPENT, TRANSIENT, FATAL, TIMED_OUT, INTERRUPTED)
 
 
 class Prompt(NamedTuple):
-    """What an agent is told; kind and subject of the step, for agents that answer from a file."""
+    """What an agent is told; kind and subject of the step, for agents that answer from a file.
+
+    budget: USD that this run may cost, where the agent can keep to it; None: as its options say ·
+    log: file that gets what the agent prints as it comes, credentials masked; "": none ·
+    environment: further variables for it.
+    """
 
     text: str
     kind: str = ""
     subject: str | None = None
+    budget: float | None = None
+    log: str = ""
+    environment: Mapping[str, str] = {}
+
+
+class Denied(NamedTuple):
+    """A call that an agent was not allowed: what, as `Bash: npm test` or `Write: src/a.py`, and the
+    rule in its settings that would allow it, "" where there is none."""
+
+    what: str
+    rule: str = ""
 
 
 class Answer(NamedTuple):
     """What came of a run.
 
-    text: the final message · reply: the structured one, where the agent gives it · error: one line
-    on a failure · cost: USD, None where it is not known · session: the agent's own id · denied:
-    command lines it was not allowed · final: the agent has corrected it already · by: how it came ·
-    looked: at the work that it judges; None: nobody knows · started, ended, until: seconds since
-    1970.
+    text: the final message · reply: the structured one, where the agent gives it and it fits ·
+    error: one line on a failure · cost: USD, None where it is not known · session: the agent's own
+    id · denied: what it was not allowed, whatever the outcome · final: the agent has corrected it
+    already · by: how it came · looked: at the work that it judges; None: nobody knows · started,
+    ended, until: seconds since 1970 · usage: tokens by kind (input, output, cache_read,
+    cache_write) where they are known.
     """
 
     outcome: str
@@ -49,13 +69,14 @@ class Answer(NamedTuple):
     cost: float | None = None
     turns: int | None = None
     session: str = ""
-    denied: tuple[str, ...] = ()
+    denied: tuple[Denied, ...] = ()
     started: float = 0.0
     ended: float = 0.0
     until: float | None = None
     final: bool = False
     by: str = "run"
     looked: bool | None = None
+    usage: Mapping[str, int] = {}
 
 
 class Agent(Protocol):
@@ -71,15 +92,72 @@ class Agent(Protocol):
         """End every run, now and later, as interrupted."""
 
 
-_KNOWN = {"command": ("command", "Command"), "script": ("script", "Script")}
+def _unheard(line: str) -> None:
+    """Nobody listens to progress."""
 
 
-def named(name: str, *arguments: Any, **options: Any) -> Agent:
-    """The agent of this name, made of what its class takes. Raises UsageFault for no such agent."""
-    if name not in _KNOWN:
-        raise UsageFault(f"there is no agent {name[:40]!r}", "use one of " + ", ".join(_KNOWN))
-    module, kind = _KNOWN[name]
-    agent: Agent = getattr(importlib.import_module(f"{__name__}.{module}"), kind)(
-        *arguments, **options
-    )
+class Options(NamedTuple):
+    """How an agent is to run; each takes of it what it knows.
+
+    model, fallback_model, permission_mode: in the agent's own words, "" for its default ·
+    allowed_tools: permission rules · arguments: further words of its command line · program: the
+    argument list of agent `command` · prompt_by: "stdin" or "file", for `command` · script: the
+    file of agent `script` · record: file to which answers are written so that agent `script` can
+    give them again · plugins: folders of plugins that it loads · environment: variables besides
+    ours · budget: USD that a run may cost · told: gets lines of progress, from any thread.
+    """
+
+    model: str = ""
+    fallback_model: str = ""
+    permission_mode: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    prompt_by: str = "stdin"
+    script: str = ""
+    record: str = ""
+    plugins: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
+    budget: float | None = None
+    told: Callable[[str], None] = _unheard
+
+
+#: Entry points of users' own agents: each gives a function that takes `Options`.
+GROUP = "loopkit.agents"
+#: Ours, by the module whose `make` takes the name and `Options`.
+_KNOWN = {"command": "command", "script": "script"}
+
+
+def names() -> list[str]:
+    """All agents there are: ours, then users' own."""
+    from importlib import metadata
+
+    own = (point.name for point in metadata.entry_points(group=GROUP))
+    return [*_KNOWN, *sorted(set(own) - set(_KNOWN))]
+
+
+def make(name: str, options: Options = Options()) -> Agent:  # noqa: B008  # it is immutable
+    """The agent of this name. Raises UsageFault for no such agent, one that cannot be loaded, or
+    options that it cannot do without; Damaged for a file that it cannot use."""
+    agent: Agent
+    if name in _KNOWN:
+        agent = importlib.import_module(f"{__name__}.{_KNOWN[name]}").make(name, options)
+    else:
+        agent = _own(name, options)
     return agent
+
+
+def _own(name: str, options: Options) -> Agent:
+    """A user's agent. Whatever it raises while it is loaded becomes one line."""
+    from importlib import metadata
+
+    for point in metadata.entry_points(group=GROUP, name=name):
+        try:
+            agent: Agent = point.load()(options)
+        except UsageFault:
+            raise
+        except Exception as error:
+            what = f"agent {name[:40]!r} ({point.value}) cannot be made: {error}"
+            raise UsageFault(what, "correct it, or uninstall its package") from error
+        return agent
+    raise UsageFault(f"there is no agent {name[:40]!r}", "use one of " + ", ".join(names()))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from ...core.journal.errors import UsageFault
 from .. import process
 from . import (
     DONE,
@@ -20,6 +21,7 @@ from . import (
     TIMED_OUT,
     TRANSIENT,
     Answer,
+    Options,
     Prompt,
 )
 
@@ -47,6 +49,17 @@ _PASSING = (
 _ENDED = (129, 130, 143)
 #: Exit code by which programs say "later" (sysexits.h).
 _TEMPORARY = 75
+
+
+def make(name: str, options: Options) -> Command:
+    """The program of the options. Raises UsageFault where there is none."""
+    words = list(options.program)
+    if not words:
+        raise UsageFault("agent 'command' has no program", "name one: its argument list")
+    words += options.arguments
+    if options.prompt_by == "file" and not any(PROMPT in word for word in words):
+        words.append(PROMPT)
+    return Command(words, {**os.environ, **options.environment})
 
 
 class Command:
@@ -92,7 +105,7 @@ class Command:
                     arguments,
                     raw,
                     os.fspath(folder),
-                    self.environment,
+                    {**self.environment, **prompt.environment},
                     deadlines,
                     lambda name, piece: kept[name].feed(piece),
                     self.stop,

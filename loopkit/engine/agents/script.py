@@ -17,10 +17,22 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.journal.errors import Damaged
+from ...core.journal.errors import Damaged, UsageFault
 from ...store import atomic
 from ..process import Deadlines
-from . import DONE, EMPTY, FATAL, INTERRUPTED, OUTCOMES, TIMED_OUT, Agent, Answer, Prompt
+from . import (
+    DONE,
+    EMPTY,
+    FATAL,
+    INTERRUPTED,
+    OUTCOMES,
+    TIMED_OUT,
+    Agent,
+    Answer,
+    Denied,
+    Options,
+    Prompt,
+)
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _ANSWER = {
@@ -54,6 +66,13 @@ SCHEMA = {
 }
 #: Fields of a row that are an answer's own.
 _OWN = ("reply", "error", "cost", "turns", "session", "until")
+
+
+def make(name: str, options: Options) -> Script:
+    """The script of the options. Raises UsageFault where there is none, Damaged as `Script`."""
+    if not options.script:
+        raise UsageFault("agent 'script' has no file", "name the script file")
+    return Script(options.script, environment={**os.environ, **options.environment})
 
 
 class Script:
@@ -130,7 +149,8 @@ class Script:
             text = _yaml(row["reply"]) if "reply" in row else "".join(printed)
         outcome = row.get("outcome", DONE if text.strip() else EMPTY)
         own = {name: row[name] for name in _OWN if name in row}
-        return Answer(outcome, text, denied=tuple(row.get("denied", ())), **own)
+        denied = tuple(Denied(what) for what in row.get("denied", ()))
+        return Answer(outcome, text, denied=denied, **own)
 
     def _command(self, arguments: list[str]) -> Agent:
         from .command import Command

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.engine import agents, process
+from loopkit.engine import process
 from loopkit.engine.agents import Answer, Prompt, command
 from loopkit.engine.process import Deadlines
 from tests.engine.kit import Watch
@@ -26,7 +26,7 @@ def run(
     deadlines: Deadlines = AMPLE,
     env: dict | None = None,
 ) -> Answer:
-    agent = agents.named("command", words, {**ENV, **(env or {})})
+    agent = command.Command(words, {**ENV, **(env or {})})
     return agent.run(Prompt(prompt), None, deadlines, folder)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from loopkit.core.journal.errors import Damaged, UsageFault
 from loopkit.engine import agents
-from loopkit.engine.agents import Answer, Prompt
+from loopkit.engine.agents import Answer, Denied, Prompt
+from loopkit.engine.agents.script import Script
 from loopkit.engine.process import Deadlines
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -24,7 +25,7 @@ class Case:
         self.folder.mkdir(exist_ok=True)
         path = tmp_path / "script.yaml"
         path.write_text(text, encoding="utf-8")
-        self.agent = agents.named("script", str(path), values, ENV)
+        self.agent = Script(str(path), values, ENV)
 
     def ask(
         self, kind: str, subject: str | None = None, deadlines: Deadlines | None = None
@@ -95,7 +96,7 @@ def test_a_failure_with_all_that_is_said_of_it(tmp_path: Path) -> None:
         "limit", "", None, "until 8", 0.25, 3, "s", (), 0, 0, 8.5
     )
     answer = Case(tmp_path, "steps: {plan: {outcome: denied, denied: [rm x]}}").ask("plan")
-    assert (answer.outcome, answer.denied) == ("denied", ("rm x",))
+    assert (answer.outcome, answer.denied) == ("denied", (Denied("rm x"),))
 
 
 @pytest.mark.parametrize(
@@ -153,4 +154,4 @@ def test_a_file_that_does_not_fit_says_where(tmp_path: Path, text: str, fault: s
 
 def test_an_agent_that_nobody_knows_is_refused() -> None:
     with pytest.raises(UsageFault, match="no agent 'clod'; use one of command, script"):
-        agents.named("clod")
+        agents.make("clod")
