@@ -12,8 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple, Protocol
 
 from ..core.journal.errors import LoopError, Refused
-from ..core.steps.kinds import AGENT, FORM, KINDS, PERSON, Step
-from .agents import DONE, EMPTY, Agent, Answer, Prompt
+from ..core.steps.kinds import AGENT, FORM, PERSON, Step
+from .agents import Agent, Answer, Prompt
 from .process import Deadlines
 
 #: Rounds after which a run that does not end is given up.
@@ -23,10 +23,13 @@ OVER, AT_PERSON, FAILED = "over", "person", "failed"
 
 
 class Request(NamedTuple):
-    """What an agent is asked: its prompt, and the JSON Schema of its reply where it has one."""
+    """What an agent is asked: its prompt, and the JSON Schema of its reply where it has one. agent,
+    deadlines: this step's own; None: those of the run."""
 
     prompt: Prompt
     schema: dict | None = None
+    agent: Agent | None = None
+    deadlines: Deadlines | None = None
 
 
 class Asked(NamedTuple):
@@ -72,7 +75,15 @@ Record = Asked | Answered | Recorded | Unusable | Ended
 
 
 class Driver(Protocol):
-    """The loop that is run. Its methods are called by one thread."""
+    """What is run: a loop, a pipeline. Its methods are called by one thread.
+
+    takes: outcomes of answers that it is given; any other ends the run.
+    """
+
+    takes: tuple[str, ...]
+
+    def who(self, step: Step) -> str:
+        """Who does a step: PROGRAM, AGENT, FORM or PERSON of core/steps/kinds.py."""
 
     def due(self) -> list[Step]:
         """All that can be worked on side by side now."""
@@ -95,31 +106,40 @@ def run(
     folder: str | os.PathLike,
     deadlines: Deadlines = Deadlines(),  # noqa: B008  # it is immutable
     side_by_side: int = 4,
+    rounds: int = MOST_ROUNDS,
 ) -> Iterator[Record]:
     """Run a loop; the last record is an `Ended`. Whoever ends the iteration early interrupts the
-    agent. An answer that cannot be used is asked for once more. What an agent leaves unanswered for
-    another reason ends the run as soon as those beside it have been recorded."""
+    agents. An answer that cannot be used is asked for once more. An outcome that the driver does
+    not take ends the run as soon as those beside it have been recorded."""
+    at_work: list[Agent] = []
     with ThreadPoolExecutor(side_by_side) as pool:
 
         def begin(request: Request) -> Future[Answer]:
-            return pool.submit(agent.run, request.prompt, request.schema, deadlines, folder)
+            own = request.agent or agent
+            if own not in at_work:
+                at_work.append(own)
+            limits = request.deadlines or deadlines
+            return pool.submit(own.run, request.prompt, request.schema, limits, folder)
 
         try:
-            yield from _Run(driver, begin).records()
+            yield from _Run(driver, begin, rounds).records()
         except BaseException:
-            agent.interrupt()
+            for one in at_work:
+                one.interrupt()
             raise
 
 
 class _Run:
-    def __init__(self, driver: Driver, begin: Callable[[Request], Future[Answer]]) -> None:
-        self.driver, self.begin = driver, begin
+    def __init__(
+        self, driver: Driver, begin: Callable[[Request], Future[Answer]], rounds: int
+    ) -> None:
+        self.driver, self.begin, self.rounds = driver, begin, rounds
         self.running: dict[Future[Answer], Step] = {}
         self.faults: dict[Step, str] = {}
         self.end: Ended | None = None
 
     def records(self) -> Iterator[Record]:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(self.rounds):
             if self.end is None:
                 yield from self._go_on(self.driver.due())
             if self.running:
@@ -127,11 +147,11 @@ class _Run:
             elif self.end is not None:
                 yield self.end
                 return
-        raise Refused(f"no end after {MOST_ROUNDS} rounds", "this is a defect, please report it")
+        raise Refused(f"no end after {self.rounds} rounds", "this is a defect, please report it")
 
     def _go_on(self, due: list[Step]) -> Iterator[Record]:
         """Begin what can be begun beside what is under way."""
-        agents = [step for step in due if KINDS[step.kind].who in (AGENT, FORM)]
+        agents = [step for step in due if self.driver.who(step) in (AGENT, FORM)]
         begun = [step for step in agents if step not in self.running.values()]
         if not begun and self.running:
             return
@@ -143,7 +163,7 @@ class _Run:
                     self.running[self.begin(request)] = step
             elif step is None:
                 self.end = Ended(OVER)
-            elif KINDS[step.kind].who == PERSON:
+            elif self.driver.who(step) == PERSON:
                 self.end = Ended(AT_PERSON, step)
             else:
                 yield from self.driver.do(step)
@@ -156,7 +176,7 @@ class _Run:
         for future in [future for future in self.running if future in ended]:
             step, answer = self.running.pop(future), future.result()
             yield Answered(step, answer)
-            if answer.outcome not in (DONE, EMPTY):
+            if answer.outcome not in self.driver.takes:
                 self.end = Ended(FAILED, step, f"{answer.outcome}: {answer.error}")
                 continue
             try:

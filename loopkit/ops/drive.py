@@ -12,7 +12,7 @@ from ..core.journal.state import LoopState
 from ..core.review import batch_review
 from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
-from ..engine.agents import Answer, Prompt
+from ..engine.agents import DONE, EMPTY, Answer, Prompt
 from ..engine.run import Recorded, Request
 from ..render import files, prompts
 from ..store.loop import Loop
@@ -44,6 +44,8 @@ class Driver:
     """The active loop of the project that we stand in. note: as of Workspace · told: lines of what
     was measured beside what was asked for · time: what checks may take."""
 
+    takes: tuple[str, ...] = (DONE, EMPTY)
+
     def __init__(self, note: Callable[[str], None]) -> None:
         self.note = note
         self.told: list[str] = []
@@ -54,6 +56,10 @@ class Driver:
         workspace = Workspace(self.note)
         workspace.time = self.time
         return workspace, workspace.own_loop()
+
+    def who(self, step: Step) -> str:
+        """As the table of kinds says."""
+        return KINDS[step.kind].who
 
     def due(self) -> list[Step]:
         """What the loop waits for; before the first wave trials of proofs, before the gate the

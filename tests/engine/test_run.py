@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loopkit.core.journal.errors import Refused
-from loopkit.core.steps.kinds import Step, step
+from loopkit.core.steps.kinds import KINDS, Step, step
 from loopkit.engine import run
 from loopkit.engine.agents import Answer, Prompt
 from loopkit.engine.process import Deadlines
@@ -30,6 +30,11 @@ class Driver:
         self.refuses = refuses or {}
         self.told: list[str] = []
         self.taken: list[tuple[Step, str]] = []
+        self.takes: tuple[str, ...] = ("done", "empty")
+        self.own: dict[Step, Request] = {}
+
+    def who(self, one: Step) -> str:
+        return KINDS[one.kind].who
 
     def due(self) -> list[Step]:
         self.groups = [group for group in self.groups if group]
@@ -48,7 +53,8 @@ class Driver:
 
     def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
         self.told += [faults[one] for one in steps if one in faults]
-        return {one: Request(Prompt("do it", one.kind, one.subject)) for one in steps}
+        usual = {one: Request(Prompt("do it", one.kind, one.subject)) for one in steps}
+        return usual | {one: self.own[one] for one in steps if one in self.own}
 
     def take(self, one: Step, answer: Answer) -> Iterator[Recorded]:
         return self._done(one, answer.text)
@@ -198,3 +204,30 @@ def test_a_step_that_stays_due_is_given_up() -> None:
 
     with pytest.raises(Refused, match="no end after 2000 rounds"):
         ran(Stuck([CLOSE]))
+
+
+def test_a_step_may_have_an_agent_and_deadlines_of_its_own() -> None:
+    driver, seen = Driver(CODE[:2]), []
+
+    class Other(Agent):
+        def run(self, prompt: Prompt, schema: Any, deadlines: Deadlines, folder: Any) -> Answer:
+            seen.append((prompt.subject, deadlines))
+            return super().run(prompt, schema, deadlines, folder)
+
+    short = Deadlines(1, 2, 3)
+    driver.own[CODE[1]] = Request(Prompt("do it", "other", "T-002"), None, Other(), short)
+    ran(driver)
+    assert seen == [("T-002", short)]
+    assert driver.taken == [(CODE[0], "implementation T-001"), (CODE[1], "other T-002")]
+
+
+def test_a_driver_may_take_every_outcome() -> None:
+    driver = Driver(CODE[:1])
+    driver.takes = ("done", "fatal")
+    assert ran(driver, Agent(T_001=Answer("fatal", "it fell")))[-1] == Ended(run.OVER)
+    assert driver.taken == [(CODE[0], "it fell")]
+
+
+def test_a_run_that_does_not_end_is_given_up() -> None:
+    with pytest.raises(Refused, match="no end after 3 rounds"):
+        list(run.run(Driver(*[[OPEN]] * 9), Agent(), ".", rounds=3))
