@@ -78,7 +78,7 @@ def start() -> int:
             return 3
         print(f"{lacks}, preparing it anew", file=sys.stderr)
         os.environ["LOOPKIT_REPAIRED"] = "1"
-        os.execvp("sh", ["sh", os.path.join(root, "bin", "loopkit"), *sys.argv[1:]])
+        os.execv("/bin/sh", ["sh", os.path.join(root, "bin", "loopkit"), *sys.argv[1:]])
     finally:
         if mark is not None:
             os.close(mark)

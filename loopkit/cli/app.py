@@ -2,7 +2,6 @@
 
 import errno
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import click
 from ..core.journal import prose
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..ops.workspace import Result, Workspace
-from ..render import printable
+from ..render import printable, printable_json
 from ..store import atomic, place
 
 #: Bytes that a command takes from standard input or a file at the most.
@@ -33,7 +32,7 @@ class App(Workspace):
         """Print what a use case gave; its exit code."""
         full = result.completed()
         if self.as_json:
-            click.echo(json.dumps(full.data, ensure_ascii=False))
+            click.echo(printable_json(full.data))
         else:
             click.echo(printable(full.text))
         return result.code
@@ -89,7 +88,7 @@ def command(
 def refused(error: LoopError) -> str:
     """A refusal for programs."""
     row = {"code": error.code, "what": error.what, "todo": error.todo, **error.details()}
-    return json.dumps({"refused": row}, ensure_ascii=False)
+    return printable_json({"refused": row})
 
 
 class Group(click.Group):

@@ -1,6 +1,5 @@
 """loopkit demo: a whole loop to look at."""
 
-import json
 import shlex
 import textwrap
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ import click
 from ..core.steps import kinds
 from ..engine import run
 from ..ops import demo as ops
+from ..render import printable_json
 from . import app
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def demo(call: app.App, folder: str | None, verbose: bool) -> None:
         printer.show(record)
     assert isinstance(record, ops.Completed)
     if call.as_json:
-        click.echo(json.dumps(record._asdict(), ensure_ascii=False))
+        click.echo(printable_json(record._asdict()))
         return
     loop = f".loop/{record.loop}"
     click.echo(

@@ -187,6 +187,7 @@ def isolated(env: dict, settings: bool = True) -> dict:
     for role in ("AUTHOR", "COMMITTER"):
         kept |= {f"GIT_{role}_NAME": "loopkit", f"GIT_{role}_EMAIL": "loopkit@localhost"}
     quiet = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    quiet["PATH"] = place.search_path(env)
     return kept | quiet | {"GIT_ASKPASS": "", "SSH_ASKPASS": ""}
 
 

@@ -61,7 +61,8 @@ def _run(seconds: float, *words: str, given: bytes = b"", **options: Any) -> Any
 def _launch(case: Case, seconds: float, word: str, given: bytes = b"", **variables: str) -> Any:
     """Call hooks/run as the client does."""
     launcher, env = os.path.join(place.plugin_root(), "hooks", "run"), {**case.env, **variables}
-    return _run(seconds, "sh", launcher, word, given=given, env=env, cwd=case.folder)
+    sh = shutil.which("sh", path=place.search_path(case.env)) or "sh"
+    return _run(seconds, sh, launcher, word, given=given, env=env, cwd=case.folder)
 
 
 def _no_answer(report: Report, case: Case, error: Exception) -> None:
@@ -74,7 +75,7 @@ def programs(report: Report, case: Case) -> str:
     environment. Gives the path of the interpreter that hooks take, or ""."""
     version = ".".join(map(str, sys.version_info[:3]))
     report.ok(f"loopkit runs on Python {version} at {sys.executable}")
-    data, search = place.data_dir(case.env), case.env.get("PATH", "")
+    data, search = place.data_dir(case.env), place.search_path(case.env)
     rows = _interpreters(report, case, data)
     tried = {path for _, path in rows}
     for name in ("python3", "python"):

@@ -24,10 +24,11 @@ def _roots(call: Call) -> list:
     return list(dict.fromkeys(roots))
 
 
-def view(call: Call) -> loops.View | None:
+def view(call: Call, most: int = journal.LARGEST) -> loops.View | None:
     """The loop an event is about: the session's own one, else the nearest that can be read. Loops
-    that came with the folder from elsewhere do not count: see `untrusted`."""
-    return loops.serving(_roots(call), session_id(call))
+    that came with the folder from elsewhere do not count: see `untrusted`. most: of `loops.view`.
+    """
+    return loops.serving(_roots(call), session_id(call), most)
 
 
 def untrusted(call: Call) -> loops.View | None:
@@ -41,9 +42,9 @@ def untrusted(call: Call) -> loops.View | None:
     return None
 
 
-def own_view(call: Call) -> loops.View | None:
+def own_view(call: Call, most: int = journal.LARGEST) -> loops.View | None:
     """The same, if the event's session owns that loop."""
-    found = view(call)
+    found = view(call, most)
     return found if found is not None and found.session.owner == session_id(call) != "" else None
 
 

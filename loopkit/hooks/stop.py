@@ -6,7 +6,7 @@ import os
 import time
 
 from ..core.journal import clock, verdict
-from ..core.steps import stop
+from ..core.steps import announce, stop
 from ..store import loops, place
 from . import project, reply
 from .reply import Call
@@ -28,9 +28,11 @@ def handle(call: Call) -> dict | None:
     """Rule: Stop, rows 1 to 9; for a session without a loop the rule for its task list."""
     if not call.readable:
         return None
-    found = project.own_view(call)
+    found = project.own_view(call, loops.MOST_FOLDED)
     if found is None:
         return _foreign(call)
+    if not found.snapshot:
+        return _behind(found, call)
     session_id = project.session_id(call)
     decision = stop.first_rows(found.session, found.snapshot, session_id, _background(call, found))
     if decision is None:
@@ -49,6 +51,16 @@ def handle(call: Call) -> dict | None:
     if decision.notice:
         project.record(found, call, ("notice_given", {"name": stop.NO_PRICE}))
     return {**reply.hold(decision.text), **(reply.tell(decision.notice) or {})}
+
+
+def _behind(found: loops.View, call: Call) -> dict | None:
+    """The snapshot of a long journal is gone, and folding the journal takes longer than a stop may:
+    one hold has a command do it, which writes the snapshot anew."""
+    session, again = found.session, call.given.get("stop_hook_active") is True
+    waits = session.status != verdict.RUNNING or session.question is not None
+    if waits or session.stage in ("intent", "complete") or again or _agents(call):
+        return None
+    return reply.hold(announce.behind(found.name))
 
 
 def _last_rows(found: loops.View, call: Call) -> stop.Decision:
@@ -85,14 +97,22 @@ def _still_held(found: loops.View, session_id: str) -> bool:
 def _background(call: Call, found: loops.View) -> bool:
     """Whether an agent is at work; other work, a server for one, lets a stop pass once a hold has
     said what is waited for."""
-    tasks = call.given.get("background_tasks")
-    rows = [task for task in tasks if type(task) is dict] if type(tasks) is list else []
-    rows = [task for task in rows if task.get("status") in RUNNING]
-    if any(task.get("agent_type") or task.get("type") in AGENTS for task in rows):
+    if _agents(call):
         return True
     session = found.session
     said = session.hold_count and session.hold_fingerprint == found.snapshot["tasks"]["fingerprint"]
-    return bool(rows and said)
+    return bool(said and _at_work(call))
+
+
+def _at_work(call: Call) -> list:
+    tasks = call.given.get("background_tasks")
+    rows = [task for task in tasks if type(task) is dict] if type(tasks) is list else []
+    return [task for task in rows if task.get("status") in RUNNING]
+
+
+def _agents(call: Call) -> bool:
+    rows = _at_work(call)
+    return any(task.get("agent_type") or task.get("type") in AGENTS for task in rows)
 
 
 def _seen(found: loops.View, call: Call) -> tuple:
@@ -130,7 +150,6 @@ def _foreign(call: Call) -> dict | None:
     named, again = call.env.get("CLAUDE_CODE_TASK_LIST_ID"), call.given.get("stop_hook_active")
     if not named or again is not False:
         return None
-    from ..core.steps import announce
     from ..store import native
 
     folder = native.folder(call.env, "")

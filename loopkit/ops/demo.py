@@ -85,7 +85,7 @@ def _loop(script: Script, project: str) -> Iterator[Record]:
 def make_project(folder: str | None) -> str:
     """The demo's project under git, in a temporary folder or in `folder`, which must be empty."""
     source = os.path.join(place.plugin_root(), "demo", "project")
-    git = shutil.which("git")
+    git = shutil.which("git", path=place.search_path(dict(os.environ)))
     if git is None:
         raise Damaged("git is not on the PATH", "install git: the demo's project is a repository")
     try:

@@ -106,6 +106,15 @@ def printable(text: str) -> str:
     return _HARMFUL.sub(" ", text)
 
 
+def printable_json(value: object) -> str:
+    """One JSON object in a line. Whatever `printable` would take out of a text is escaped: a
+    terminal must not obey what a program reads unchanged."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
 def quoted(text: str, most: int) -> str:
     """Somebody's words with their line breaks, at most `most` characters: each further line is
     indented, so that none can pass for one of ours."""

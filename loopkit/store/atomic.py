@@ -84,12 +84,10 @@ def append(
     """Append lines to a regular file with one write, closing an unfinished last line with `ending`;
     returns the file's size. What was written is taken back on failure. Raises OSError. A process
     that dies within the write leaves a torn line, which readers skip."""
-    flags = os.O_RDWR | os.O_APPEND | open_flags("O_BINARY", "O_NONBLOCK", "O_NOFOLLOW")
-    descriptor = os.open(path, flags | (os.O_CREAT if create else 0), bits)
+    flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
+    descriptor = regular(path, flags, bits)
     try:
         state, written = os.fstat(descriptor), 0
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", path)
         if state.st_size:
             os.lseek(descriptor, state.st_size - 1, os.SEEK_SET)  # O_APPEND writes at the end
             data = data if os.read(descriptor, 1) == b"\n" else ending + data
@@ -163,18 +161,25 @@ def read(path: str, most: int, links: bool = False) -> bytes:
 def opened(path: str, most: int, links: bool = False) -> BinaryIO:
     """A regular file of at most `most` bytes, for reading; `links`: follow a link. Raises OSError,
     also for a pipe, a device or anything else that would never end."""
-    names = ["O_NONBLOCK", "O_BINARY", "O_NOCTTY"] + ([] if links else ["O_NOFOLLOW"])
-    descriptor = os.open(path, os.O_RDONLY | open_flags(*names))
+    descriptor = regular(path, os.O_RDONLY, links=links)
     try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", path)
-        if state.st_size > most:
+        if os.fstat(descriptor).st_size > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def regular(path: str, flags: int, bits: int = USUAL, links: bool = False) -> int:
+    """A descriptor of a regular file; what is none (a pipe, a device, without `links` a link) is
+    neither waited for nor opened. Raises OSError: EINVAL, ELOOP."""
+    names = ["O_NONBLOCK", "O_BINARY", "O_NOCTTY"] + ([] if links else ["O_NOFOLLOW"])
+    descriptor = os.open(path, flags | open_flags(*names), bits)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file", path)
+    return descriptor
 
 
 def check_inside(root: str, path: str) -> None:

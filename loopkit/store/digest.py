@@ -65,8 +65,11 @@ def head(project: str, environment: dict) -> str | None:
     import subprocess  # a command that only looks does without
 
     command = ["git", "rev-parse", "--verify", "-q", "HEAD"]
+    env = {**environment, "PATH": place.search_path(environment)}
     try:
-        done = subprocess.run(command, cwd=project, input=b"", capture_output=True, timeout=10)
+        done = subprocess.run(
+            command, cwd=project, env=env, input=b"", capture_output=True, timeout=10
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None

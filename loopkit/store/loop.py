@@ -22,6 +22,14 @@ from . import atomic, digest, journal, loops, trust
 LOCK_SECONDS = 60
 #: Seconds between two looks at a lock that is held.
 LOCK_STEP = 0.01
+#: What to do where something else stands in a file's or a folder's place.
+_IN_THE_WAY = {
+    errno.ELOOP: "remove the link",
+    **dict.fromkeys(
+        (errno.EINVAL, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENXIO, errno.ENODEV),
+        "it is in the way: look at it, remove it",
+    ),
+}
 #: A folder of a loop's: listings of what no checkpoint holds (engine/listing.py).
 MEASURED = "measured"
 IGNORED = """\
@@ -66,7 +74,7 @@ def _held(path: str) -> IO[str]:
     """The lock's file, held until it is closed. Raises BlockingIOError where another process holds
     it for LOCK_SECONDS, else OSError."""
     end = time.monotonic() + LOCK_SECONDS
-    lock = open(path, "a", encoding="utf-8")
+    lock = os.fdopen(atomic.regular(path, os.O_RDWR | os.O_CREAT), "w")
     try:
         while not _try(lock):
             if time.monotonic() > end:
@@ -115,7 +123,7 @@ def _events(changes: list[Change], by: str) -> list[Event]:
 
 def unwritable(path: str, error: OSError) -> Damaged:
     """The fault of a write to `path` that failed, with what to do about it."""
-    todo = "remove the link" if error.errno == errno.ELOOP else "make room or give write access"
+    todo = _IN_THE_WAY.get(error.errno or 0, "make room or give write access")
     return Damaged(
         f"cannot write {error.filename or path}: {error.strerror}", f"{todo}; nothing was changed"
     )

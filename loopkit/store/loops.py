@@ -22,6 +22,9 @@ SNAPSHOT = "workflow-state.json"
 #: hook has seconds.
 LARGEST, GLANCE, MOST_UNTRUSTED = 1 << 25, 1 << 20, 20
 
+#: Bytes of a journal without a snapshot that who cannot wait folds: more takes seconds.
+MOST_FOLDED = 1 << 21
+
 #: What a hook works with: `.loop` path, loop name, session facts (up to date), snapshot of the work
 #: (up to date), whether that had to be rebuilt from the journal.
 View = namedtuple("View", "root name session snapshot rebuilt")
@@ -73,21 +76,21 @@ def write_snapshot(root: str, snapshot: dict) -> None:
     atomic.write(os.path.join(root, SNAPSHOT), (text + "\n").encode())
 
 
-def view(root: str) -> View | None:
+def view(root: str, most: int = journal.LARGEST) -> View | None:
     """The active loop for a hook: the snapshot with the journal's tail folded in; rebuilt where
-    that cannot be done. None: no loop, or its journal cannot be read. Nothing is written. Of
-    untrusted loops, which come last, no more than the session is found out, and their snapshot
-    stays empty: `trust.known` tells."""
+    that cannot be done. None: no loop, or its journal cannot be read. Nothing is written. No more
+    than the session is found out, and the snapshot stays empty, of untrusted loops, which come last
+    (`trust.known` tells), and where more than `most` bytes would have to be folded."""
     snapshot = read_snapshot(root)
     if snapshot is not None and is_loop(root, snapshot["loop"]) and vouched(root, snapshot):
         session = _catch_up(root, snapshot)
         if session is not None and not outdated(root, snapshot["loop"], session):
             return View(root, snapshot["loop"], session, snapshot, False)
-    name = active(root)
-    if name is None:
+    name, session = _meant(root)
+    if name is None or session is None:
         return None
-    if not ours(root, name):
-        return View(root, name, _glance(root, name)[0], {}, True)
+    if not ours(root, name) or os.path.getsize(ledger(root, name)) > most:
+        return View(root, name, session, {}, True)
     return rebuilt(root, name)
 
 
@@ -99,13 +102,13 @@ def rebuilt(root: str, name: str) -> View | None:
     return View(root, name, state.session, snapshots.build(state, tail.offset), True)
 
 
-def serving(roots: list, session_id: str) -> View | None:
+def serving(roots: list, session_id: str, most: int = journal.LARGEST) -> View | None:
     """Which loop is meant, of those in these `.loop` folders, nearest first: the session's own,
     else the nearest that is not over, else the nearest. Loops that came from elsewhere do not
-    count. Raises OSError."""
+    count. most: of `view`. Raises OSError."""
     best = None
     for root in roots:
-        found = view(root)
+        found = view(root, most)
         if found is None or not trust.known(found.root, found.name, found.session.token):
             continue
         if found.session.owner == session_id != "":
@@ -248,6 +251,11 @@ def active(root: str) -> str | None:
     and of these the one that runs before those that were put aside. Journals that cannot be read
     are passed over. Raises OSError where it cannot be found out which are ours.
     """
+    return _meant(root)[0]
+
+
+def _meant(root: str) -> tuple[str | None, Session | None]:
+    """That loop and its session."""
     best = None
     for order, name in enumerate(_candidates(root)):
         try:
@@ -260,8 +268,8 @@ def active(root: str) -> str | None:
         known = trust.known(root, name, session.token)
         key = (known, unfinished, running, last if unfinished else "", order)
         if best is None or key > best[0]:
-            best = (key, name)
-    return best[1] if best else None
+            best = (key, name, session)
+    return best[1:] if best else (None, None)
 
 
 def _candidates(root: str) -> list:

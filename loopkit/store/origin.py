@@ -82,7 +82,7 @@ class Origin:
         """The trusted settings, or b"". Raises OSError for an own file that cannot be read."""
         try:
             raw = read_settings(self.root)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return b""
         except OSError:
             if self.tracked(CONFIG):

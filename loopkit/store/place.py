@@ -178,6 +178,13 @@ def config_dir(environment: dict) -> str:
     return environment.get("CLAUDE_CONFIG_DIR") or os.path.join(_home(environment), ".claude")
 
 
+def search_path(environment: dict) -> str:
+    """PATH without its relative folders, the empty ones included: there lie a project's own
+    programs, and loopkit starts none of these as its own."""
+    folders = (environment.get("PATH") or os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
+
+
 def plugin_root() -> str:
     """The folder that holds the package `loopkit`."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -15,6 +15,7 @@ import pytest
 
 from loopkit.core.journal import clock
 from loopkit.engine import process
+from loopkit.render import printable
 from tests.waiting import gone, wait_for
 
 from .kit import S2, Project, task
@@ -153,6 +154,39 @@ def test_words_that_would_steer_a_terminal_are_printed_harmlessly(project: Proje
     project.planned()
     out = project.ok("ask", "which\x1b[2J one\x07\u202e?").out
     assert "which" in out and not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_programs_get_every_character_in_a_form_that_steers_no_terminal(project: Project) -> None:
+    """--json tells what was said to the letter, and whoever prints it sees no more than escapes."""
+    harmful = "".join(map(chr, (*range(0x1, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x2030))))
+    said = f"which é 😀 one{harmful}\u2066\ufeff\U000e0041?"
+    project.planned()
+    project.ok("ask", said)
+    out = project.ok("status", "--json").out
+    assert json.loads(out)["question"] == said and "é 😀" in out
+    assert printable(out) == out, "nothing is left that a terminal obeys"
+    name = "T-001\u202e"
+    refused = project.lk("verify", name, "--json")
+    assert refused.json["refused"]["what"] and printable(refused.out) == refused.out
+
+
+def test_the_projects_own_programs_are_none_of_loopkits(project: Project) -> None:
+    """A PATH with relative folders, or with empty ones, finds them first."""
+    pwned = project.folder / "pwned"
+    for folder in (project.folder, project.folder / "bin"):
+        folder.mkdir(exist_ok=True)
+        for name in ("git", "sh", "mkdir", "python3", "uname"):
+            (folder / name).write_text(f"#!/bin/sh\necho $0 $* >> '{pwned}'\nexit 1\n")
+            (folder / name).chmod(0o755)
+    project.environment["PATH"] = f":.:bin:../{project.folder.name}:{project.environment['PATH']}:"
+    project.planned(task("one", "test -f limiter.txt"))
+    project.ok("wave", "next", "--worktrees")
+    worktree = next(project.ledger.parent.glob("worktrees/T-001"))
+    (worktree / "limiter.txt").write_text("x")
+    assert project.verify("T-001").exit == 0
+    for words in (("wave", "merge", "T-001"), ("checkpoint",), ("status",), ("doctor",)):
+        assert project.lk(*words).exit in (0, 1), words
+    assert not pwned.exists(), pwned.read_text()
 
 
 def test_output_without_end_does_not_fill_the_disk(

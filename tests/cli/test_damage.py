@@ -3,9 +3,12 @@ ledger; never lost."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -168,17 +171,42 @@ def test_a_folder_that_cannot_be_made_starts_nothing(
     project.root.write_text("a file in the folder's place")
     before = project.root.read_text()
     answer = project.lk("start", "--task-file", "-", given="x")
-    assert (
-        answer.exit == 3 and "Not a directory" in answer.err and len(answer.err.splitlines()) == 1
-    )
+    assert answer.exit == 3 and "remove it" in answer.err and len(answer.err.splitlines()) == 1
     assert project.root.read_text() == before
 
 
-def test_a_lock_that_cannot_be_made_is_exit_3(project: Project) -> None:
+ODD = [
+    pytest.param(lambda path: path.mkdir(), "remove it", id="a folder"),
+    pytest.param(os.mkfifo, "remove it", id="a pipe"),
+    pytest.param(lambda path: path.symlink_to("/dev/null"), "remove the link", id="a link"),
+    pytest.param(lambda path: path.symlink_to(path), "remove the link", id="a link to itself"),
+    pytest.param(lambda path: _socket(path), "remove it", id="a socket"),
+]
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(path.parent):
+        one.bind(path.name)
+
+
+@pytest.mark.parametrize(("make", "todo"), ODD)
+def test_a_lock_that_is_no_file_hangs_nobody_and_is_named(
+    project: Project, make: Callable, todo: str
+) -> None:
     project.planned(task("a"))
     (project.root / "lock").unlink()
-    (project.root / "lock").mkdir()
-    project.refused(3, "task", "add", "b", "--verify", "ls", says="cannot write")
+    make(project.root / "lock")
+    project.refused(3, "task", "add", "b", "--verify", "ls", says=f"{todo}; nothing was changed")
+
+
+@pytest.mark.parametrize(("make", "todo"), ODD[1:])
+def test_a_loop_folder_that_is_no_folder_is_named(
+    project: Project, make: Callable, todo: str
+) -> None:
+    make(project.root)
+    answer = project.lk("start", "--task-file", "-", given="x")
+    assert answer.exit == 3 and answer.err.count("\n") == 1 and "remove" in answer.err
+    assert os.path.lexists(project.root)
 
 
 def test_derived_files_that_cannot_be_written_lose_nothing(

@@ -60,6 +60,12 @@ def test_the_project_s_own_programs_are_never_run(
     assert "T-001" in project.stop(PATH=f"{entry}:{bare}", shell="/bin/sh").held
     assert "T-001" in project.stop(PATH=f"{bare}:{entry}", shell="/bin/sh").held
     assert project.stop(PATH=entry or ":", shell="/bin/sh").silent
+    for folder in (project.folder, project.folder / "sub"):  # what the launcher itself needs
+        for name in ("mkdir", "find", "mv"):
+            script(folder / name, f"#!/bin/sh\ntouch '{tmp_path}/pwned'\n")
+    path = f"{entry}:{bare}:{os.environ['PATH']}"
+    project.hook("session_start", {"source": "startup"}, PATH=path, shell="/bin/sh")
+    assert (project.data / "beats").is_dir()
     assert not (tmp_path / "pwned").exists()
 
 

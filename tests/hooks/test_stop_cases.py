@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.hooks import dispatch
+from loopkit.store import loops
 from tests.hooks.conftest import S1, S2, Project
 from tests.hooks.test_stop import TOOL, assistant
 
@@ -30,6 +31,35 @@ def stop(project: Project, now: float | None = None, **given: object) -> dict:
 
 def held(answer: dict) -> bool:
     return "hookSpecificOutput" in answer
+
+
+def test_behind_a_long_journal_without_a_snapshot_nothing_is_folded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folding 100,000 events takes longer than a stop may: one hold has a command do it."""
+    project.start()
+    snapshot = project.root / "workflow-state.json"
+    whole = snapshot.read_bytes()
+    snapshot.unlink()
+    before = project.ledger.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(loops, "MOST_FOLDED", len(before) - 1)
+        patch.setattr(loops, "fold", None)
+        text = stop(project)["hookSpecificOutput"]["additionalContext"]
+        assert "next: loopkit next" in text and "loopkit cancel" in text and len(text) < 500
+        assert stop(project, stop_hook_active=True) == {}, "once a turn"
+        assert stop(project, session_id=S2) == {}
+        agents = [{"type": "subagent", "status": "running"}]
+        assert stop(project, background_tasks=agents) == {}
+        assert project.ledger.read_bytes() == before
+        snapshot.write_bytes(whole)  # which any command does
+        assert "T-001" in stop(project)["hookSpecificOutput"]["additionalContext"]
+        snapshot.unlink()
+        project.record("paused", reason="x")
+        assert stop(project) == {}
+    monkeypatch.setattr(loops, "MOST_FOLDED", project.ledger.stat().st_size)
+    project.record("resumed", session_id=S1)
+    assert stop(project)["hookSpecificOutput"]
 
 
 def test_a_line_that_grows_between_two_stops_counts_once(project: Project) -> None:

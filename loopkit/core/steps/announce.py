@@ -50,6 +50,14 @@ def hold(snapshot: dict, session: Session, turn: int, usd: float, tokens: int = 
     return f"{head}\nOpen: {_open(snapshot['tasks'], each)}\n{tail}"[:HOLD_LENGTH]
 
 
+def behind(name: str) -> str:
+    """The hold where the snapshot is gone and the journal long."""
+    return (
+        f"Loop {name} is not over; where it stands has to be read anew, which takes a while.\n"
+        "next: loopkit next\nTo leave it: loopkit cancel"
+    )
+
+
 def report(name: str, waiting: int, lost: bool) -> str:
     """One line for a turn that an agent's report has begun. waiting: agents without an answer ·
     lost: the report says that one was killed or failed."""
