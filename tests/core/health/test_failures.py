@@ -1,0 +1,143 @@
+"""What the last words of a failed agent say: limit messages in their forms and zones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopkit.core.health import failures
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("You've hit your limit · resets 1pm (Asia/Tokyo)", "limit"),
+        ("You’ve hit your session limit · resets 3:45pm (Europe/Berlin)", "limit"),
+        ("You've hit your weekly limit", "limit"),
+        ("You've reached your usage limit", "limit"),
+        ("Claude AI usage limit reached|1796115870", "limit"),
+        ("5-hour limit reached ∙ resets 3pm", "limit"),
+        ("usage limit was exceeded", "limit"),
+        ("API Error: Request rejected (429) · This request would exceed your account's rate limit",
+         "limit"),
+        ("HTTP 429: slow down", "limit"),
+        ("You exceeded your current quota, please check your plan", "limit"),
+        ('{"error": {"status": "RESOURCE_EXHAUSTED"}}', "limit"),
+        ("Too Many Requests", "limit"),
+        ("You've hit your monthly spend limit · /usage-credits to raise it", ""),
+        ("Your credit balance is too low (429)", ""),
+        ("API Error: 529 Overloaded. This is a server-side issue", "transient"),
+        ("API Error: 500 Internal server error", "transient"),
+        ("API Error: Connection error.", "transient"),
+        ("Request timed out", "transient"),
+        ("fetch failed: getaddrinfo ENOTFOUND api.example.com", "transient"),
+        ("status 503", "transient"),
+        ("Invalid API key · Fix external API key", ""),
+        ("the session's time limit of the test was not reached", ""),
+        ("the rate limiter works, its limit is 500", ""),
+        ("test_limits.py failed: 429 != 200", ""),
+        ("the tests timed out", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_kinds(words: str, kind: str) -> None:
+    assert failures.kind(words) == kind
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine's zone."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def at(text: str) -> float:
+    """Seconds of `2026-12-01 12:58 Asia/Tokyo`."""
+    wall, zone = text.rsplit(" ", 1)
+    return datetime.fromisoformat(wall).replace(tzinfo=ZoneInfo(zone)).timestamp()
+
+
+NOON = "2026-12-01 12:00 Europe/Berlin"  # a Tuesday
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "until"),
+    [
+        # zones
+        ("You've hit your limit · resets 1pm (Asia/Tokyo)", "2026-12-01 12:58 Asia/Tokyo",
+         "2026-12-01 13:00 Asia/Tokyo"),
+        ("resets 1pm (Asia/Tokyo)", "2026-12-01 13:01 Asia/Tokyo", "2026-12-02 13:00 Asia/Tokyo"),
+        ("resets 1am (Asia/Tokyo)", "2026-12-01 23:30 Asia/Tokyo", "2026-12-02 01:00 Asia/Tokyo"),
+        ("resets 3:45pm (America/New_York)", NOON, "2026-12-01 15:45 America/New_York"),
+        ("resets 12am (UTC)", NOON, "2026-12-02 00:00 UTC"),
+        ("resets 12pm UTC", NOON, "2026-12-01 12:00 UTC"),
+        ("resets 3pm PST", NOON, "2026-12-01 15:00 America/Los_Angeles"),
+        ("resets at 3pm Pacific Time", NOON, "2026-12-01 15:00 America/Los_Angeles"),
+        ("resets at 15:00 UTC+2", NOON, "2026-12-01 13:00 UTC"),
+        ("resets at 15:00 (GMT-03:30)", NOON, "2026-12-01 18:30 UTC"),
+        # none, or none that is known: local
+        ("limit reached, reset at 7pm", NOON, "2026-12-01 19:00 Europe/Berlin"),
+        ("Your limit will reset at 19:30.", NOON, "2026-12-01 19:30 Europe/Berlin"),
+        ("resets 7 p.m. (Nowhere/Atall)", NOON, "2026-12-01 19:00 Europe/Berlin"),
+        ("resets 7pm to go on", NOON, "2026-12-01 19:00 Europe/Berlin"),
+        ("resets 11am", NOON, "2026-12-02 11:00 Europe/Berlin"),
+        ("resets 12pm", NOON, "2026-12-02 12:00 Europe/Berlin"),
+        # dates
+        ("resets Thu 9am", NOON, "2026-12-03 09:00 Europe/Berlin"),
+        ("resets Tuesday at 9am", NOON, "2026-12-08 09:00 Europe/Berlin"),
+        ("resets tomorrow at 9:15am", NOON, "2026-12-02 09:15 Europe/Berlin"),
+        ("resets Dec 5 at 1pm (UTC)", NOON, "2026-12-05 13:00 UTC"),
+        ("resets Dec 5, 1pm (UTC)", NOON, "2026-12-05 13:00 UTC"),
+        ("resets Jan 2, 1am (UTC)", NOON, "2027-01-02 01:00 UTC"),
+        ("try again at Dec 3rd, 2026 3:00 PM.", NOON, "2026-12-03 15:00 Europe/Berlin"),
+        ("resets Nov 30 at 1pm", NOON, None),
+        ("resets Feb 31 at 1pm", NOON, None),
+        ("resets at 2026-12-01T15:00:00Z", NOON, "2026-12-01 15:00 UTC"),
+        ("resets 2026-12-01 15:00:30+01:00", NOON, "2026-12-01 15:00:30 Europe/Berlin"),
+        ("resets 2026-12-01 15:00 (Asia/Tokyo)", NOON, None),
+        ("resets 2026-12-01 23:00 (Asia/Tokyo)", NOON, "2026-12-01 23:00 Asia/Tokyo"),
+        # the day on which clocks change: twice 2:30 in October, none in March
+        ("resets 2:30am", "2026-10-25 01:00 Europe/Berlin", "2026-10-25 00:30 UTC"),
+        ("resets 2:30am", "2026-10-25 00:31 UTC", "2026-10-25 01:30 UTC"),
+        ("resets 2:30am", "2027-03-28 01:00 Europe/Berlin", "2027-03-28 01:30 UTC"),
+        ("resets 9am", "2027-03-27 12:00 Europe/Berlin", "2027-03-28 07:00 UTC"),
+        ("resets 1:30am (America/New_York)", "2026-11-01 00:00 America/New_York",
+         "2026-11-01 05:30 UTC"),
+        # spans and numbers
+        ("try again in 5 minutes", NOON, "2026-12-01 12:05 Europe/Berlin"),
+        ("try again in 2 days 3 hours 5 minutes.", NOON, "2026-12-03 15:05 Europe/Berlin"),
+        ("Your quota will reset after 2h15m30s.", NOON, "2026-12-01 14:15:30 Europe/Berlin"),
+        ("Please retry in 30s", NOON, "2026-12-01 12:00:30 Europe/Berlin"),
+        ("retry-after: 90", NOON, "2026-12-01 12:01:30 Europe/Berlin"),
+        ("retry-after-ms: 90000", NOON, "2026-12-01 12:01:30 Europe/Berlin"),
+        ("Claude AI usage limit reached|1796130000", NOON, "2026-12-01 13:00 UTC"),
+        ('"resetsAt": 1796130000000', NOON, "2026-12-01 13:00 UTC"),
+        ("usage limit reached|1000000000", NOON, None),
+        # nothing stated
+        ("You've hit your limit", NOON, None),
+        ("429 Too Many Requests", NOON, None),
+        ("resets next month", NOON, None),
+        ("it resets 3 counters", NOON, None),
+        ("resets 25:99", NOON, None),
+        ("", NOON, None),
+    ],
+)  # fmt: skip
+def test_until(berlin: None, words: str, now: str, until: str | None) -> None:
+    found = failures.until(words, at(now))
+    shown = found and datetime.fromtimestamp(found, UTC).isoformat()
+    assert shown == (until and datetime.fromtimestamp(at(until), UTC).isoformat())
+
+
+@given(st.text(alphabet="resetsat inm1234567890|:-+apm()/ JanT", max_size=40), st.floats(0, 4e9))
+def test_no_words_raise(words: str, now: float) -> None:
+    found = failures.until(f"resets {words}", now)
+    assert found is None or found > now
