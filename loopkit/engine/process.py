@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
@@ -38,8 +39,13 @@ MOST_OUTPUT = 4_000_000
 _BEFORE = 1 << 17
 #: Variables that belong to the session around us, not to the project's own programs.
 _OURS = ("CLAUDE_CODE_TASK_LIST_ID",)
-#: By this variable a check's processes are known, wherever they have gone.
-_MARK = "LOOPKIT_CHECK"
+#: By this variable a child's processes are known, wherever they have gone; it names those around it
+#: as well.
+_MARK = "LOOPKIT_MARKS"
+#: Seconds that a program which has said all has for its own end.
+LINGER = 2.0
+#: Seconds in which a system does not give all process ids there are.
+_IN_TURN = 10.0
 #: Seconds between two looks at whether a program has ended.
 _LOOK = 0.1
 
@@ -53,8 +59,6 @@ def run(
     masks = tables.masks()  # before anything is started: nothing runs unmasked
     began = time.monotonic()
     environment = {name: value for name, value in environment.items() if name not in _OURS}
-    mark = os.urandom(16).hex()
-    environment[_MARK] = mark
     deadlines = Deadlines(math.inf, math.inf, seconds)
     with open(log, "ab") as output:
         kept = _Log(output, masks, masks.values(environment))
@@ -65,27 +69,41 @@ def run(
         except (OSError, ValueError) as error:
             return Outcome(126, 0.0, f"cannot start {arguments[0]}: {error}")
         kept.finish()
-    left = _end_what_is_left(mark, end.group)
+    left = end.left
     notes = [f"out of time after {seconds:g} s, setting verify_seconds"] if end.late else []
     notes += [f"left behind and ended: {', '.join(left[:5])}"] if left else []
     seconds = time.monotonic() - began
     return Outcome(command.OUT_OF_TIME if end.late else end.code, seconds, "; ".join(notes), left)
 
 
-def _end_what_is_left(mark: str, group: int) -> list[str]:
-    """End what a check has started outside of its own group, as a daemon does; gives the names.
-    They are known by a variable of their environment, where the system shows it."""
+def sweep(words: str, group: int = 0, above: int = 0) -> tuple[str, ...]:
+    """End all processes whose environment holds `words`, as `NAME=value`, where the system shows
+    it: what has left its group as a daemon does, what outlived whoever started it. Not this
+    process, nor those of the group `group`, nor ids up to `above`. Gives their names."""
     names = []
-    sought = f"{_MARK}={mark}".encode()
-    for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc/self") else ()):
+    sought, own = words.encode(), os.getpid()
+    ids = map(int, filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc/self") else ()))
+    for pid in [pid for pid in ids if pid > above and pid != own]:
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if sought not in file.read() or os.getpgid(int(pid)) == group:
+                if sought not in file.read() or os.getpgid(pid) == group:
                     continue
             with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
                 names.append(f"{comm.read().strip()} ({pid})")
-            os.kill(int(pid), signal.SIGKILL)
-    return names
+            os.kill(pid, signal.SIGKILL)
+    return tuple(names)
+
+
+def _before(pid: int, began: float) -> int:
+    """An id up to which no process is younger than process `pid`, which began at `began`: ids are
+    given in turn, from the beginning again after the last. Reading of a hundred processes costs as
+    much as the start of one."""
+    if time.monotonic() - began > _IN_TURN:
+        return 0
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        with open("/proc/loadavg", encoding="ascii") as file:  # its last word: the newest id
+            return pid if int(file.read().split()[-1]) >= pid else 0
+    return 0
 
 
 class Bounded:
@@ -167,14 +185,47 @@ class _Log:
 # -- any child
 
 
+def find(name: str, path: str) -> str:
+    """The program of a bare name, along the folders of a PATH; a path as it is. Folders that the
+    PATH names relative to wherever we stand are passed over: a project could put a program there.
+    Raises FileNotFoundError for none."""
+    if os.path.dirname(name):
+        return name
+    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    if found is None:
+        raise FileNotFoundError(f"{name} is not on the PATH (its relative entries do not count)")
+    return found
+
+
+@contextlib.contextmanager
+def logged_too(
+    path: str, environment: Mapping[str, str], take: Callable[[str, bytes], object]
+) -> Iterator[Callable[[str, bytes], object]]:
+    """What takes a child's output, such that a file at `path` gets it as well, masked and bounded
+    as a check's is. Raises OSError where it cannot be written."""
+    masks = tables.masks()
+    with open(path, "ab") as file:
+        log = _Log(file, masks, masks.values(dict(environment)))
+
+        def both(name: str, piece: bytes) -> None:
+            log.feed(name, piece)
+            take(name, piece)
+
+        yield both
+        log.finish()
+
+
 class Exit(NamedTuple):
     """code: the program's, 128 + n where signal n ended it · late: the deadline that passed, as
-    `Deadlines` names it, or "" · interrupted: whether it was ended for `stop` · group: its own."""
+    `Deadlines` names it, or "" · interrupted: whether it was ended for `stop` · lingered: whether
+    it was ended since it had finished · left: names of processes that had left its group."""
 
     code: int
     late: str = ""
     interrupted: bool = False
-    group: int = 0
+    lingered: bool = False
+    left: tuple[str, ...] = ()
 
 
 def child(
@@ -185,38 +236,49 @@ def child(
     deadlines: Deadlines,
     take: Callable[[str, bytes], object],
     stop: threading.Event | None = None,
+    finished: Callable[[], bool] = lambda: False,
 ) -> Exit:
-    """Run a program to its end, a deadline, or until `stop` is set; its group ends with it. prompt:
-    its standard input; None: empty, and both streams are one. take("stdout" or "stderr", piece)
-    gets all output. Raises OSError or ValueError where the program cannot be started."""
+    """Run a program to its end, a deadline, or until `stop` is set; all that it started ends with
+    it. prompt: its standard input; None: empty, and both streams are one. take("stdout" or
+    "stderr", piece) gets all output. finished: whether it has said all; then it is not waited for.
+    Raises OSError or ValueError where the program cannot be started."""
+    mark = os.urandom(16).hex()
+    around = environment.get(_MARK, "")
     with subprocess.Popen(
         arguments,
         cwd=folder,
-        env=environment,
+        env={**environment, _MARK: f"{around} {mark}".lstrip()},
         stdin=subprocess.DEVNULL if prompt is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if prompt is None else subprocess.PIPE,
         start_new_session=True,
         bufsize=0,
     ) as program:
-        watch = _Watch(program, prompt or b"", take)
+        watch = _Watch(program, prompt or b"", take, finished)
+        left: tuple[str, ...] = ()
         try:
             with _ended_by_signals():
                 late = watch.follow(deadlines, stop)
         finally:
             end_group(program)
+            left = sweep(mark, program.pid, _before(program.pid, watch.began))
             watch.close()
     code = program.returncode
-    return Exit(128 - code if code < 0 else code, late, watch.stopped, program.pid)
+    return Exit(128 - code if code < 0 else code, late, watch.stopped, watch.lingers, left)
 
 
 class _Watch:
     """The streams of a child, none of which may block it or us."""
 
     def __init__(
-        self, program: subprocess.Popen, prompt: bytes, take: Callable[[str, bytes], object]
+        self,
+        program: subprocess.Popen,
+        prompt: bytes,
+        take: Callable[[str, bytes], object],
+        finished: Callable[[], bool],
     ) -> None:
         self.program, self.prompt, self.take = program, memoryview(prompt), take
+        self.finished, self.lingers = finished, False
         self.stopped, self.silent = False, True
         self.began = self.heard = time.monotonic()
         self.selector = selectors.DefaultSelector()
@@ -235,6 +297,9 @@ class _Watch:
         while self.program.poll() is None:
             if stop is not None and stop.is_set():
                 self.stopped = True
+                return ""
+            if self.finished() and time.monotonic() - self.heard > LINGER:
+                self.lingers = True
                 return ""
             if late := self._late(time.monotonic(), deadlines):
                 return late

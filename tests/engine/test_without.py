@@ -245,7 +245,7 @@ def test_the_check_has_its_environment(project: Project) -> None:
     assert found.with_work and found.with_work["log"] == "evidence/C-1-1.log"
     text = (loop / "evidence/C-1-1.log").read_text()
     assert text.startswith("[with the work, apart from the real tree]\n$ env\n")
-    rows = {row for row in text.splitlines()[2:-2] if not row.startswith("LOOPKIT_CHECK=")}
+    rows = {row for row in text.splitlines()[2:-2] if not row.startswith("LOOPKIT_MARKS=")}
     assert rows == {f"{name}={value}" for name, value in environment.items()}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from ...core.health import failures
 from ...core.journal.errors import UsageFault
 from .. import process
 from . import (
@@ -30,23 +30,17 @@ from . import (
 PROMPT = "{prompt}"
 #: Bytes of an answer that are kept, and of what it prints on standard error: beginning and end.
 MOST_TEXT, MOST_ERRORS = 4_000_000, 20_000
-#: Variables of the session around us: a child that had them would pass for that session.
-_OURS = ("CLAUDE_CODE_TASK_LIST_ID", "CLAUDE_CODE_SESSION_ID")
-#: What the last line of a program that failed says of a failure that passes. Only that line: an
-#: answer may well be about limits.
-_PASSING = (
-    (LIMIT, re.compile(r"\b(usage|rate|quota) limit (was |is )?(reached|exceeded|hit)\b", re.I)),
-    (
-        TRANSIENT,
-        re.compile(
-            r"\b(overloaded|temporarily unavailable|too many requests|connection (reset|refused)"
-            r"|(http|status|error)[ :]+(429|50[0234]|529))\b",
-            re.I,
-        ),
-    ),
+#: Variables of the session around us: a child that had them would pass for that session, or write
+#: into its task list.
+_OURS = frozenset(
+    "CLAUDECODE CLAUDE_CODE_TASK_LIST_ID CLAUDE_CODE_SESSION_ID CLAUDE_CODE_SESSION_ATTENDED"
+    " CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SSE_PORT CLAUDE_PID"
+    " CLAUDE_ENV_FILE CLAUDE_PLUGIN_ROOT CLAUDE_PLUGIN_DATA CLAUDE_PROJECT_DIR".split()
 )
+#: By the first our hooks know an agent that a run has started; the second is for its own scripts.
+_CHILD = {"LOOPKIT_CHILD": "1", "CLAUDE_LOOP_AGENT": "1"}
 #: Exit codes of a program that somebody ended: HUP, INT, TERM.
-_ENDED = (129, 130, 143)
+ENDED = (129, 130, 143)
 #: Exit code by which programs say "later" (sysexits.h).
 _TEMPORARY = 75
 
@@ -62,23 +56,58 @@ def make(name: str, options: Options) -> Command:
     return Command(words, {**os.environ, **options.environment})
 
 
-class Command:
-    """A program by its argument list, run without a shell in a process group of its own. Exit 0 is
-    success, whatever it prints; otherwise the exit code and the last line say how it failed.
+class Program:
+    """What agents that are programs share: the child's environment, its run, its interruption.
     environment: ours, unless given."""
 
-    def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         given = os.environ if environment is None else environment
-        self.arguments = list(arguments)
         self.environment = {name: given[name] for name in given if name not in _OURS}
-        self.environment["LOOPKIT_CHILD"] = "1"
+        self.environment.update(_CHILD)
         self.stop = threading.Event()
 
     def interrupt(self) -> None:
         """End every run, now and later."""
         self.stop.set()
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        prompt: Prompt,
+        deadlines: process.Deadlines,
+        folder: str | os.PathLike,
+        take: Callable[[str, bytes], object],
+        finished: Callable[[], bool] = lambda: False,
+    ) -> process.Exit:
+        """Run a program, its group and all that it started end with it. Where {prompt} stands in an
+        argument it is the path of a file, else the prompt comes on standard input. take, finished:
+        as of `process.child`. Raises OSError or ValueError where it cannot be started or logged."""
+        environment = {**self.environment, **prompt.environment}
+        words, raw = list(arguments), prompt.text.encode("utf-8", "replace")
+        words[0] = process.find(words[0], environment.get("PATH", ""))
+        with contextlib.ExitStack() as stack:
+            if any(PROMPT in word for word in words):
+                file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".md"))
+                file.write(raw)
+                file.flush()
+                words = [word.replace(PROMPT, file.name) for word in words]
+                raw = b""
+            if prompt.log:
+                take = stack.enter_context(process.logged_too(prompt.log, environment, take))
+            return process.child(
+                words, raw, os.fspath(folder), environment, deadlines, take, self.stop, finished
+            )
+
+
+class Command(Program):
+    """A program by its argument list, run without a shell in a process group of its own. Exit 0 is
+    success, whatever it prints; otherwise the exit code and the last line say how it failed."""
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(environment)
+        self.arguments = list(arguments)
 
     def run(
         self,
@@ -91,45 +120,54 @@ class Command:
         started = time.time()
         text, errors = process.Bounded(MOST_TEXT), process.Bounded(MOST_ERRORS)
         kept = {"stdout": text, "stderr": errors}
-        raw = prompt.text.encode("utf-8", "replace")
-        arguments = self.arguments
         try:
-            with contextlib.ExitStack() as stack:
-                if any(PROMPT in word for word in arguments):
-                    file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".md"))
-                    file.write(raw)
-                    file.flush()
-                    arguments = [word.replace(PROMPT, file.name) for word in arguments]
-                    raw = b""
-                end = process.child(
-                    arguments,
-                    raw,
-                    os.fspath(folder),
-                    {**self.environment, **prompt.environment},
-                    deadlines,
-                    lambda name, piece: kept[name].feed(piece),
-                    self.stop,
-                )
-            outcome, error = told(end, text.text(), errors.text(), deadlines)
+            end = self.start(
+                self.arguments,
+                prompt,
+                deadlines,
+                folder,
+                lambda name, piece: kept[name].feed(piece),
+            )
+            answer = told(end, text.text(), errors.text(), deadlines)
         except (OSError, ValueError) as fault:
-            outcome, error = FATAL, f"cannot start {self.arguments[0]}: {fault}"
-        return Answer(outcome, text.text(), error=error, started=started, ended=time.time())
+            answer = not_started(self.arguments[0], fault)
+        return answer._replace(text=text.text(), started=started, ended=time.time())
 
 
-def told(
-    end: process.Exit, text: str, errors: str, deadlines: process.Deadlines
-) -> tuple[str, str]:
-    """(outcome, one line on a failure) of a program's end."""
-    if end.late:
-        return TIMED_OUT, f"{end.late} deadline of {getattr(deadlines, end.late):g} s passed"
-    if end.interrupted or end.code in _ENDED:
-        return INTERRUPTED, "it was ended"
+def not_started(program: str, fault: Exception) -> Answer:
+    """Of a program that could not be started, or whose output could not be kept."""
+    return Answer(FATAL, error=f"cannot start {program}: {fault}")
+
+
+def told(end: process.Exit, text: str, errors: str, deadlines: process.Deadlines) -> Answer:
+    """What a program's end says: the outcome, one line on a failure, when a limit ends."""
+    cut = cut_short(end, deadlines)
+    if cut is not None:
+        return cut
     if end.code == 0:
-        return (DONE if text.strip() else EMPTY), ""
-    lines = (errors.strip() or text.strip()).splitlines()
+        return Answer(DONE if text.strip() else EMPTY)
+    return failed(f"exit {end.code}", errors.strip() or text.strip(), end.code == _TEMPORARY)
+
+
+def cut_short(end: process.Exit, deadlines: process.Deadlines) -> Answer | None:
+    """Of a program that did not end by itself; None for one that did."""
+    if end.late:
+        silent = {"start": ", no output", "idle": ", no further output"}.get(end.late, "")
+        error = f"{end.late} deadline of {getattr(deadlines, end.late):g} s passed{silent}"
+        return Answer(TIMED_OUT, error=error)
+    if end.interrupted or end.code in ENDED and not end.lingered:
+        return Answer(INTERRUPTED, error="it was ended")
+    return None
+
+
+def failed(how: str, said: str, later: bool = False) -> Answer:
+    """A failure, by the last line of what was said of it. how: begins the error, "" for nothing ·
+    later: it passes, unless that line says more."""
+    lines = said.splitlines()
     last = lines[-1].strip()[:300] if lines else ""
-    error = f"exit {end.code}" + (f": {last}" if last else "")
-    for outcome, phrase in _PASSING:
-        if phrase.search(last):
-            return outcome, error
-    return (TRANSIENT if end.code == _TEMPORARY else FATAL), error
+    error = ": ".join(word for word in (how, last) if word)
+    kind = failures.kind(last)
+    if kind == failures.LIMIT:
+        return Answer(LIMIT, error=error, until=failures.until(last, time.time()))
+    passes = later or kind == failures.TRANSIENT
+    return Answer(TRANSIENT if passes else FATAL, error=error)

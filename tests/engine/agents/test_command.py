@@ -127,7 +127,9 @@ def test_a_child_is_known_as_one_and_not_as_the_session(tmp_path: Path) -> None:
 )
 def test_a_deadline_ends_it(tmp_path: Path, line: str, deadlines: Deadlines, late: str) -> None:
     answer = sh(tmp_path, line, deadlines=deadlines)
-    assert (answer.outcome, answer.error) == ("timed_out", f"{late} deadline of 0 s passed")
+    assert answer.outcome == "timed_out"
+    assert answer.error.startswith(f"{late} deadline of 0 s passed")
+    assert ("no output" in answer.error) == (late == "start")
 
 
 def test_what_it_said_until_then_is_kept(tmp_path: Path) -> None:
