@@ -12,7 +12,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "loopkit"
 #: Each may import what stands before it.
-SUBJECTS = ("journal", "evidence", "request", "plan", "memory", "health", "review", "steps")
+SUBJECTS = (
+    "journal",
+    "evidence",
+    "request",
+    "plan",
+    "memory",
+    "health",
+    "review",
+    "steps",
+    "pipeline",
+)
 PACKAGES = {
     "core": (),
     "store": ("core",),

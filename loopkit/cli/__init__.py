@@ -49,6 +49,7 @@ COMMANDS = {
     "cancel": "End the loop; the work stays as it is",
     "ask": "Record a question to the person; stops are let through",
     "answer": "Record the person's answer",
+    "run": "Run a stage or a pipeline, a fresh agent each iteration",
     "doctor": "Find out what is wrong; --fix rebuilds derived files",
     "demo": "Run a whole loop on a small project, without a model",
 }

@@ -111,3 +111,55 @@ def parse(text: str, source: str, kind: type) -> Any:
             what, todo = "list", "a list: each entry begins with `- `"
         raise UsageFault(f"{source} is no {what}", f"write {todo}; see --help")
     return value
+
+
+# -- files that people write, with the line of each value
+
+
+class _Lines(_Loader):
+    """The same with comments behind values, as people write them."""
+
+    def scan_plain(self) -> Any:
+        return yaml.SafeLoader.scan_plain(self)
+
+
+class Unreadable(Exception):
+    """A file that cannot be read. line: from 1."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def marked(text: str) -> tuple[Any, dict[tuple, int]]:
+    """What YAML text says (texts, whole numbers, null, lists, records), and the line, from 1, of
+    what stands under each path of keys. Raises Unreadable."""
+    try:
+        loader = _Lines(text)
+        try:
+            node = loader.get_single_node()
+            lines: dict[tuple, int] = {}
+            _mark(node, (), lines)
+            return (None if node is None else loader.construct_document(node)), lines
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise Unreadable(line, str(error.problem or error)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Unreadable(line, f"a character that no text has: {error.character:#x}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise Unreadable(1, str(error)[:200]) from None
+
+
+def _mark(node: Any, path: tuple, lines: dict[tuple, int]) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            lines[(*path, key.value)] = key.start_mark.line + 1
+            _mark(value, (*path, key.value), lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            lines[(*path, number)] = value.start_mark.line + 1
+            _mark(value, (*path, number), lines)

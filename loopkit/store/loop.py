@@ -51,10 +51,10 @@ IGNORED = """\
 
 
 @contextlib.contextmanager
-def locked(root: str) -> Iterator[None]:
-    """Hold the project's writing lock; the operating system gives it back when the process dies.
-    Damaged on failure."""
-    path = os.path.join(root, "lock")
+def locked(root: str, name: str = "lock") -> Iterator[None]:
+    """Hold the project's writing lock, or another file's in that folder; the operating system gives
+    it back when the process dies. Damaged on failure."""
+    path = os.path.join(root, name)
     try:
         atomic.check_inside(root, path)
         lock = _held(path)

@@ -20,8 +20,15 @@ from ..core.memory.learned import Learning
 from . import atomic, journal, place, trust
 
 SETTINGS, LEARNING, DECISION = "settings", "learning", "decision"
+#: A file of a stage or of a pipeline.
+DEFINITION = "stage or pipeline file"
 #: The word for all of a kind, in the order in which they are told.
-WORDS = {SETTINGS: "settings", LEARNING: "learnings", DECISION: "decisions"}
+WORDS = {
+    SETTINGS: "settings",
+    LEARNING: "learnings",
+    DECISION: "decisions",
+    DEFINITION: "stages",
+}
 #: The files of the project's settings and of its learnings.
 CONFIG, LEARNINGS = "config.toml", "learnings.jsonl"
 #: Most bytes of settings, and of a file of learnings or a decision; most decisions.

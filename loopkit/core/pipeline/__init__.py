@@ -1,0 +1,1 @@
+"""Pipelines: fresh agents, one after the other, in stages."""

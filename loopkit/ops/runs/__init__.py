@@ -1,0 +1,1 @@
+"""Runs of pipelines: start, go on, look, stop."""

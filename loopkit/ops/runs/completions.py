@@ -1,0 +1,133 @@
+"""Completion strategies by name: ours, and users' own by entry point."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+from ...core.journal.errors import UsageFault
+from ...core.pipeline import completion
+from ...core.pipeline.completion import Verdict
+from ...core.pipeline.definitions import Entry
+from ...engine.agents import Answer
+from ...store.runs import Run
+from ..workspace import Workspace
+
+
+class View(NamedTuple):
+    """What a strategy may know. at: index of the stage, from 0."""
+
+    run: Run
+    entry: Entry
+    at: int
+    workspace: Workspace
+
+    @property
+    def rows(self) -> list[dict]:
+        """The stage's entries of the history."""
+        return self.run.state.stages[self.at].rows
+
+    @property
+    def done(self) -> int:
+        """The stage's iterations that count."""
+        return self.run.state.stages[self.at].done
+
+
+class Strategy:
+    """When a stage is complete, and what it does around an agent's run.
+
+    asks_before: completion is tested before the first iteration, whatever the stage says · works:
+    its agents change the project, so that what they leave uncommitted is noted · programs: what has
+    to be installed.
+    """
+
+    asks_before = False
+    works = False
+    programs: tuple[str, ...] = ()
+
+    def verdict(self, view: View) -> Verdict:
+        """Whether the stage is complete. Raises LoopError where that cannot be found out."""
+        raise NotImplementedError
+
+    def prepare(self, view: View) -> dict[str, str]:
+        """What comes before an agent's run; gives values of further variables. Raises LoopError."""
+        return {}
+
+    def settle(self, view: View, answer: Answer) -> list[str]:
+        """What follows an agent that ended well; gives lines for the next agent. Raises
+        LoopError."""
+        return []
+
+
+class Plateau(Strategy):
+    """Two agents in a row voted that there is nothing more to do."""
+
+    def verdict(self, view: View) -> Verdict:
+        stage = view.entry.stage
+        return completion.plateau(view.rows, stage.markers, stage.min_iterations)
+
+
+class FixedN(Strategy):
+    """All runs were made."""
+
+    def verdict(self, view: View) -> Verdict:
+        return completion.counted(view.done, view.entry.runs, "iterations")
+
+
+class AllItems(Strategy):
+    """Every item was worked on."""
+
+    asks_before = True
+
+    def verdict(self, view: View) -> Verdict:
+        return completion.counted(view.done, len(view.run.state.items), "items")
+
+
+#: Entry points of users' own strategies: each gives a Strategy.
+GROUP = "loopkit.completions"
+_KNOWN = {
+    "plateau": f"{__name__}:Plateau",
+    "fixed-n": f"{__name__}:FixedN",
+    "all-items": f"{__name__}:AllItems",
+}
+
+
+def names() -> list[str]:
+    """All strategies there are."""
+    return known(_KNOWN, GROUP)
+
+
+def made(name: str) -> Strategy:
+    """The strategy of a name. Raises UsageFault."""
+    found = load(name, _KNOWN, GROUP, "completion")
+    strategy: Any = found() if isinstance(found, type) else found
+    return strategy
+
+
+# -- by name, for all that users may bring
+
+
+def known(table: dict[str, str], group: str) -> list[str]:
+    """Names of a table of ours, then those of entry points."""
+    from importlib import metadata
+
+    own = {point.name for point in metadata.entry_points(group=group)}
+    return [*table, *sorted(own - set(table))]
+
+
+def load(name: str, table: dict[str, str], group: str, what: str) -> object:
+    """What a name stands for in a table `module:attribute`, or at an entry point. Raises
+    UsageFault; whatever a user's own raises while it is loaded becomes one line."""
+    if name in table:
+        module, _, attribute = table[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    from importlib import metadata
+
+    for point in metadata.entry_points(group=group, name=name):
+        try:
+            return point.load()
+        except Exception as error:
+            fault = f"{what} {name[:40]!r} ({point.value}) cannot be loaded: {error}"
+            raise UsageFault(fault, "correct it, or uninstall its package") from error
+    fault = f"there is no {what} {name[:40]!r}"
+    raise UsageFault(fault, "use one of " + ", ".join(known(table, group)))

@@ -1,0 +1,368 @@
+"""The runner's driver (engine/run.py) of a pipeline: which iteration is due, what its agent is
+told, what came of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ...core.journal import clock, prose
+from ...core.journal.errors import LoopError
+from ...core.pipeline import completion, due, parsing, status, template
+from ...core.pipeline.definitions import STOP, Entry, Pipeline
+from ...core.steps.kinds import AGENT, PROGRAM, Step
+from ...engine import agents
+from ...engine.agents import Agent, Answer, Prompt
+from ...engine.process import Deadlines
+from ...engine.run import Recorded, Request
+from ...store.runs import PAUSE, Run
+from ..workspace import Workspace
+from . import completions
+from .completions import View
+
+#: Characters of an agent's message in an entry of the progress file.
+_LEARNT = 600
+#: The exit code that the history has for an iteration out of time.
+_LATE = 124
+
+
+class Stop(NamedTuple):
+    """Why a run is to pause. number: of the signal, 0 without one."""
+
+    reason: str
+    number: int = 0
+
+
+class Driver:
+    """A run that this process works on. agent: makes that of a stage · note: as of Workspace."""
+
+    takes: tuple[str, ...] = agents.OUTCOMES
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        run: Run,
+        pipeline: Pipeline,
+        agent: Callable[[Entry], Agent],
+    ) -> None:
+        self.workspace, self.run, self.pipeline = workspace, run, pipeline
+        self.make, self.made = agent, dict[int, Agent]()
+        self.strategies = [completions.made(one.stage.completion) for one in pipeline.entries]
+        self.began = time.monotonic()
+        self.stop: Stop | None = None
+        self.woken = threading.Event()
+        self.tested = False
+        self.progress = 0
+        self.over: list[str] = []
+
+    # -- stopping, from a signal or another thread
+
+    def interrupt(self, stop: Stop) -> None:
+        """Pause as soon as the agent at work has ended, which it is made to."""
+        self.stop = self.stop or stop
+        self.woken.set()
+        for agent in list(self.made.values()):
+            agent.interrupt()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this start."""
+        return time.monotonic() - self.began
+
+    # -- the runner's questions
+
+    def who(self, step: Step) -> str:
+        """An iteration is an agent's, all else our own."""
+        return PROGRAM if step.kind in due.OWN else AGENT
+
+    def due(self) -> list[Step]:
+        """The next step; none where the run has ended or is to pause."""
+        state = self.run.state
+        if state.status == status.RUNNING and self.stop is None and self._asked_to_pause():
+            self.stop = Stop(status.ASKED)
+        if state.status == status.RUNNING and self.stop is not None:
+            self._end(status.PAUSED, self.stop.reason)
+        step = due.due(state, self.elapsed, self.tested)
+        return [] if step is None else [step]
+
+    def _asked_to_pause(self) -> bool:
+        return os.path.exists(os.path.join(self.run.folder, PAUSE))
+
+    def do(self, step: Step) -> Iterator[Recorded]:
+        """Begin a stage, test its completion, end the run."""
+        try:
+            if step.kind == due.BEGIN_STAGE:
+                yield from self._begin(step)
+            elif step.kind == due.TEST:
+                yield from self._test(step)
+            elif step.kind == due.CAP:
+                self._end(status.LIMIT, due.reached(self.run.state, self.elapsed))
+            else:
+                self._end(*self._outcome())
+        except LoopError as error:
+            self._end(status.FAILED, "", str(error))
+
+    def _outcome(self) -> tuple[str, str]:
+        """How a run ends whose stages have all ended."""
+        limited = any(one.status == status.LIMIT for one in self.run.state.stages)
+        return (status.LIMIT, status.MAX_ITERATIONS) if limited else (status.COMPLETED, "complete")
+
+    def _end(self, how: str, reason: str, error: str = "") -> None:
+        row = {"status": how, "reason": reason, "error": prose.clean(error, 2000)}
+        self.run.record([("run_ended", {**row, "elapsed": round(self.elapsed, 3)})])
+
+    # -- stages
+
+    @property
+    def view(self) -> View:
+        """What the strategy of the current stage may know."""
+        index = self.run.state.current
+        return View(self.run, self.pipeline.entries[index], index, self.workspace)
+
+    def _begin(self, step: Step) -> Iterator[Recorded]:
+        run, index = self.run, self.run.state.current
+        entry, strategy = self.pipeline.entries[index], self.strategies[index]
+        run.prepare_stage(index)
+        if not self.pipeline.single:
+            run.note(f"\n## Stage {index + 1}: {entry.name}\n")
+        run.record([("stage_begun", {"index": index})])
+        most = prose.count(entry.runs, "iteration")
+        text = f"stage {index + 1} of {len(run.state.stages)}, {entry.name}: at most {most}"
+        yield Recorded(step, f"{text}, {entry.stage.completion}", {"stage": entry.name})
+        if entry.stage.check_before or strategy.asks_before:
+            found = strategy.verdict(self.view)
+            if found.word != completion.OPEN:
+                yield self._stage_over(step, found)
+
+    def _test(self, step: Step) -> Iterator[Recorded]:
+        view = self.view
+        found = self.strategies[view.at].verdict(view)
+        if found.word != completion.OPEN:
+            yield self._stage_over(step, found)
+        elif view.done >= view.entry.runs:
+            yield self._stage_limit(step, view)
+        else:
+            self.tested = True
+            self.woken.wait(view.entry.stage.delay)
+
+    def _stage_over(self, step: Step, found: completion.Verdict) -> Recorded:
+        """Complete, or nothing can be done about it for now."""
+        index = self.run.state.current
+        name = self.pipeline.entries[index].name
+        if found.word == completion.WAITING:
+            self._end(status.PAUSED, status.WAITING, found.reason)
+            return Recorded(step, f"{name}: waiting: {found.reason}", {"stage": name}, False)
+        row = {"index": index, "status": status.COMPLETED, "reason": found.reason}
+        self.run.record([("stage_ended", row)])
+        return Recorded(step, f"{name}: complete: {found.reason}", {"stage": name})
+
+    def _stage_limit(self, step: Step, view: View) -> Recorded:
+        row = {"index": view.at, "status": status.LIMIT, "reason": status.MAX_ITERATIONS}
+        self.run.record([("stage_ended", row)])
+        if view.entry.on_limit == STOP:
+            self._end(status.LIMIT, status.MAX_ITERATIONS)
+        text = f"{view.entry.name}: its {view.entry.runs} iterations are used up, not complete"
+        return Recorded(step, text, {"stage": view.entry.name}, False)
+
+    # -- an iteration
+
+    def ask(self, steps: list[Step], faults: dict[Step, str]) -> dict[Step, Request]:
+        """The prompt of the iteration that is due, recorded as begun."""
+        view, step = self.view, steps[0]
+        iteration = view.done + 1
+        try:
+            more = self.strategies[view.at].prepare(view)
+            agent = self._agent(view)
+        except LoopError as error:
+            self._end(status.FAILED, "", str(error))
+            return {}
+        output = self.run.result(view.at, iteration)
+        if os.path.lexists(output):  # of an attempt that did not count
+            os.replace(output, output + ".before")
+        text = prompt(self.run, self.pipeline, view, iteration, more)
+        self.progress = self.run.progress_size()
+        row = {"stage": view.at, "iteration": iteration}
+        self.run.record([("iteration_begun", row)], sync=False)
+        self.tested = False
+        told = Prompt(
+            text,
+            view.entry.name,
+            str(iteration),
+            budget=self._left_usd(),
+            log=self.run.log(view.at, iteration),
+            environment=exports(self.run.session, view.entry),
+        )
+        return {step: Request(told, None, agent, self._deadlines(view.entry))}
+
+    def _agent(self, view: View) -> Agent:
+        if view.at not in self.made:
+            self.made[view.at] = self.make(view.entry)
+        return self.made[view.at]
+
+    def _left_usd(self) -> float | None:
+        state = self.run.state
+        return None if state.limits.usd is None else max(0.01, state.limits.usd - state.usd)
+
+    def _left_seconds(self) -> float:
+        state = self.run.state
+        most = state.limits.seconds
+        return math.inf if most is None else max(0.0, most - state.base - self.elapsed)
+
+    def _deadlines(self, entry: Entry) -> Deadlines:
+        limits = Deadlines(*entry.stage.timeouts)
+        return limits._replace(total=min(limits.total, max(1.0, self._left_seconds())))
+
+    def take(self, step: Step, answer: Answer) -> Iterator[Recorded]:
+        """Record what came of an iteration, in this order: its result, the state, the notes for the
+        next agent."""
+        view = self.view
+        iteration = view.done + 1
+        try:
+            row = self._row(view, iteration, answer)
+        except LoopError as error:
+            row = _iteration(view, iteration, answer, False, self.elapsed)
+            row["error"] = prose.clean(str(error), 2000)
+        self.run.record([("iteration_ended", row)])
+        self._note(view, iteration, answer, row)
+        if self.stop is None and not row["counted"]:
+            self._end(*ended(answer, row, self.run.state, self.elapsed))
+        yield Recorded(step, line(self.run, view, iteration, row), row, row["counted"])
+
+    def _row(self, view: View, iteration: int, answer: Answer) -> dict[str, Any]:
+        cut = answer.outcome == agents.TIMED_OUT and self._left_seconds() <= 0
+        counted = answer.outcome in (agents.DONE, agents.EMPTY, agents.TIMED_OUT) and not cut
+        row = _iteration(view, iteration, answer, counted, self.elapsed)
+        if not counted:
+            return row
+        output = self.run.result(view.at, iteration)
+        self.run.keep_result(output, answer.text)
+        row["output"] = os.path.relpath(output, self.run.folder)
+        if answer.outcome == agents.TIMED_OUT:
+            row["parsed"] = dict.fromkeys(view.entry.stage.markers)
+            return row
+        row["parsed"] = parsing.parse(answer.text, view.entry.stage.markers)
+        row["notes"] = self.strategies[view.at].settle(view, answer)
+        return row
+
+    def _note(self, view: View, iteration: int, answer: Answer, row: dict) -> None:
+        """An entry in the progress file, where the agent has written none; what the next one has to
+        know in any case."""
+        lines = list(row.get("notes", ()))
+        missing = [key for key, value in row.get("parsed", {}).items() if value is None]
+        if row["error"]:
+            lines.append(f"not finished: {row['error']}")
+        elif missing:
+            names = ", ".join(view.entry.stage.markers[key] for key in missing)
+            lines.append(f"its message has no line {names}:, which counts as false")
+        if self.run.progress_size() == self.progress and row["counted"]:
+            head = f"\n### {clock.stamp(time.time())} {view.entry.name} {iteration}\n\n"
+            learnt = prose.clean(" ".join(answer.text.split()), _LEARNT)
+            self.run.note(head + (f"{learnt}\n" if learnt else "no message\n"))
+        if lines:
+            self.run.note("".join(f"- {one}\n" for one in lines))
+
+
+def _iteration(
+    view: View, iteration: int, answer: Answer, counted: bool, elapsed: float
+) -> dict[str, Any]:
+    """The data of an iteration's end, as far as the answer says it."""
+    late = answer.outcome == agents.TIMED_OUT
+    usd = answer.cost if is_amount(answer.cost) else None
+    return {
+        "stage": view.at,
+        "iteration": iteration,
+        "outcome": answer.outcome,
+        "counted": counted,
+        "seconds": round(max(0.0, answer.ended - answer.started), 3),
+        "elapsed": round(elapsed, 3),
+        "exit": _LATE if late else 0 if counted else None,
+        "usd": usd,
+        "error": prose.clean(answer.error, 500) if not counted or late else "",
+        "denied": [prose.clean(one.what, 300) for one in answer.denied],
+    }
+
+
+def is_amount(cost: object) -> bool:
+    """Whether an agent's cost is one: neither missing nor NaN, negative or beyond measure."""
+    return isinstance(cost, int | float) and 0 <= cost < 1e9
+
+
+def ended(answer: Answer, row: dict, state: Any, elapsed: float) -> tuple[str, str, str]:
+    """How a run ends whose iteration did not count: status, reason, error."""
+    if answer.outcome == agents.LIMIT:
+        return status.LIMIT, status.MAX_DURATION, row["error"] or "a usage limit"
+    spent = state.limits.usd is not None and state.usd >= state.limits.usd
+    if answer.outcome == agents.SPENT and spent:
+        return status.LIMIT, status.MAX_COST, row["error"]
+    if answer.outcome == agents.TIMED_OUT:
+        return status.LIMIT, status.MAX_DURATION, row["error"]
+    return status.FAILED, "", row["error"] or answer.outcome
+
+
+def exports(session: str, entry: Entry) -> dict[str, str]:
+    """Variables of an agent, for the programs that it runs."""
+    return {
+        "LOOPKIT_CHILD": "1",
+        "CLAUDE_LOOP_AGENT": "1",
+        "CLAUDE_LOOP_SESSION": session,
+        "CLAUDE_LOOP_TYPE": entry.stage.name,
+    }
+
+
+def prompt(
+    run: Run, pipeline: Pipeline, view: View, iteration: int, more: dict[str, str] | None = None
+) -> str:
+    """What an iteration's agent is told; iteration: from 1."""
+    entry, items = view.entry, run.state.items
+    views = entry.perspectives
+    values = {
+        "SESSION": run.session,
+        "SESSION_NAME": run.session,
+        "ITERATION": str(iteration),
+        "INDEX": str(iteration - 1),
+        "PROGRESS": run.progress,
+        "PROGRESS_FILE": run.progress,
+        "OUTPUT": run.result(view.at, iteration),
+        "ITEM": items[iteration - 1] if iteration <= len(items) else "",
+        "PERSPECTIVE": views[(iteration - 1) % len(views)] if views else "",
+        "LOOP": run.state.loop,
+        **(more or {}),
+    }
+    numbers = {one.name: number for number, one in enumerate(pipeline.entries)}
+
+    def value(name: str) -> str | None:
+        if name == template.INPUTS:
+            if not view.at:
+                return "(there is no stage before this one)"
+            before = pipeline.entries[view.at - 1].name
+            return template.inputs(before, run.results(view.at - 1))
+        if name.startswith(template.OF_STAGE):
+            stage = name.removeprefix(template.OF_STAGE)
+            if stage not in numbers:
+                return None
+            return template.inputs(stage, run.results(numbers[stage]))
+        return values.get(name)
+
+    return template.expand(entry.stage.text, value).rstrip() + template.FOREGROUND
+
+
+def line(run: Run, view: View, iteration: int, row: dict) -> str:
+    """An iteration's end in a line: `plan 2 of 5: done in 34 s, plateau true · $0.12 of $25`."""
+    state = run.state
+    what = f"{view.entry.name} {iteration} of {view.entry.runs}: {row['outcome'].replace('_', ' ')}"
+    parts = [f"{what} in {clock.human(row['seconds'])}"]
+    for key, found in row.get("parsed", {}).items():
+        word = (
+            "missing" if found is None else str(found).lower() if found in (True, False) else found
+        )
+        parts.append(f"{key}: {prose.clean(str(word), 60)}")
+    cost = "cost unknown" if row["usd"] is None else f"${row['usd']:.2f}"
+    most = "" if state.limits.usd is None else f" of ${state.limits.usd:g}"
+    parts.append(f"{cost}, ${state.usd:.2f}{most} so far")
+    if row["error"]:
+        parts.append(row["error"])
+    return " · ".join(parts)
