@@ -32,9 +32,14 @@ _TRANSIENT = re.compile(
 )
 
 
+def is_about_money(words: str) -> bool:
+    """Whether a failure is one that only paying ends."""
+    return bool(_MONEY.search(words))
+
+
 def kind(words: str) -> str:
     """LIMIT, TRANSIENT, or "" where the words of a failure say neither."""
-    if _MONEY.search(words):
+    if is_about_money(words):
         return ""
     if _LIMIT.search(words):
         return LIMIT

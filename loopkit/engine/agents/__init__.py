@@ -125,7 +125,7 @@ class Options(NamedTuple):
 #: Entry points of users' own agents: each gives a function that takes `Options`.
 GROUP = "loopkit.agents"
 #: Ours, by the module whose `make` takes the name and `Options`.
-_KNOWN = {"command": "command", "script": "script"}
+_KNOWN = {"claude": "claude", "command": "command", "script": "script"}
 
 
 def names() -> list[str]:

@@ -153,5 +153,5 @@ def test_a_file_that_does_not_fit_says_where(tmp_path: Path, text: str, fault: s
 
 
 def test_an_agent_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(UsageFault, match="no agent 'clod'; use one of command, script"):
+    with pytest.raises(UsageFault, match="no agent 'clod'; use one of claude, command, script"):
         agents.make("clod")
