@@ -106,9 +106,9 @@ class _Taking:
         rows = _ROW.findall(run("ls-files -v -s --debug -z", *self.repo.paths))
         stale = _stale(self.repo, run, rows)
         if filters or _has_attributes(self.repo, rows):
-            converted = _converted(self.repo, self.env, [row[4] for row in rows])
-            filters = filters or bool(converted)
-            stale |= converted
+            changed = converted(self.repo, self.env, [row[4] for row in rows])
+            filters = filters or bool(changed)
+            stale |= changed
         entries = []
         for _, mode, object_id, stage, path, _ in rows:
             if self._is_excluded(path):
@@ -227,7 +227,7 @@ def _has_attributes(repo: Repository, rows: list[tuple]) -> bool:
     return any(map(os.path.exists, [*files, os.path.join(repo.common, "info", "attributes")]))
 
 
-def _converted(repo: Repository, env: dict, names: list[bytes]) -> set[bytes]:
+def converted(repo: Repository, env: dict, names: list[bytes]) -> set[bytes]:
     """Paths with a filter or an encoding in the attributes; either may keep a file's size."""
     if not names:
         return set()

@@ -191,6 +191,26 @@ def isolated(env: dict, settings: bool = True) -> dict:
     return kept | quiet | {"GIT_ASKPASS": "", "SSH_ASKPASS": ""}
 
 
+def unfiltered(project: str, env: dict) -> dict:
+    """The environment for calls that read or write working files: the filters that the repository's
+    settings name, its programs or a stranger's, are switched off."""
+    names = git(project, env, "config -z --name-only --get-regexp", r"^filter\.", answers=(0, 1))
+    drivers = {name[len("filter.") :].rpartition(".")[0] for name in paths(names)}
+    first = env.get("GIT_CONFIG_COUNT") or "0"
+    number = int(first) if first.isdecimal() else 0
+    rows = [
+        (f"filter.{driver}.{key}", value)
+        for driver in sorted(drivers)
+        for key, value in (("process", ""), ("clean", ""), ("smudge", ""), ("required", "false"))
+    ]
+    if not rows:
+        return env
+    more = {"GIT_CONFIG_COUNT": str(number + len(rows))}
+    for at, (name, value) in enumerate(rows, number):
+        more |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return env | more
+
+
 #: Questions to `rev-parse`, each answered by a line.
 _ASKED = (
     *("--is-inside-work-tree", "--is-bare-repository", "--show-cdup"),

@@ -17,8 +17,8 @@ from ..core.journal.errors import LoopError, Refused
 from ..store import atomic
 from ..store.loop import unwritable
 from . import trees
-from .checkpoints import REFS, snapshot
-from .git import LONG_SECONDS, git, paths, repository, under_way, word
+from .checkpoints import REFS, converted, snapshot
+from .git import LONG_SECONDS, git, paths, repository, under_way, unfiltered, word
 from .git import head as head_of
 from .scratch import scratch
 
@@ -37,12 +37,13 @@ Standing = namedtuple("Standing", "there branch head tree changed")
 
 
 def start(project: str, env: dict, excluded: str, message: str) -> Start:
-    """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it.
+    """Where new worktrees begin: HEAD, or a commit of the working files where they differ from it,
+    as they do where a filter converts them: none of the repository's programs is run for ours.
     excluded: an absolute path to leave out."""
     check_calm(project, env)
     trees.check_version(project, env)
     head = head_of(project, env)
-    if head is not None and not _dirty(project, env):
+    if head is not None and not _dirty(project, env) and not _filtered(project, env):
         return Start(head, ())
     taken = snapshot(project, env, [excluded])
     tree = trees.whole(taken.place, taken.tree, env)
@@ -81,12 +82,13 @@ def _add(project: str, path: str, branch: str, base: str, env: dict) -> None:
     ours = base != head_of(project, env)
     command = "worktree add -q --no-track" + (" --no-checkout" if ours else "")
     try:
-        git(project, env, command, "-b", branch, path, base, seconds=LONG_SECONDS)
+        plain = unfiltered(project, env)
+        git(project, plain, command, "-b", branch, path, base, seconds=LONG_SECONDS)
         if ours:
             _check_out(path, base, env)
     except LoopError:
         with contextlib.suppress(LoopError):  # git may have done so itself
-            git(project, env, "worktree remove --force", path)
+            git(project, unfiltered(project, env), "worktree remove --force", path)
         with contextlib.suppress(LoopError):
             git(project, env, "update-ref -d", f"refs/heads/{branch}", base)
         raise
@@ -143,6 +145,14 @@ def _dirty(project: str, env: dict) -> bool:
     return any(".loop" not in path.split("/") for _, path in _status(project, env))
 
 
+def _filtered(project: str, env: dict) -> bool:
+    """Whether a filter that the settings name converts any tracked file."""
+    if unfiltered(project, env) is env:
+        return False
+    names = git(project, env, "ls-files -z").split(b"\0")[:-1]
+    return bool(converted(repository(project, env), env, names))
+
+
 def _exists(project: str, branch: str, env: dict) -> bool:
     name = f"refs/heads/{branch}"
     return bool(git(project, env, "rev-parse --verify -q", name, answers=(0, 1, 128)))
@@ -185,6 +195,7 @@ def outside(project: str, path: str, base: str, env: dict) -> list[str]:
 
 def _differing(path: str, base: str, env: dict) -> list[str]:
     command = "diff --name-only -z --no-renames --no-ext-diff --no-textconv"
+    env = unfiltered(path, env)
     output = git(path, env, command, "--ignore-submodules=all", base, seconds=LONG_SECONDS)
     untracked = [name for status, name in _status(path, env) if status == "??"]
     return sorted({*paths(output), *untracked})
@@ -193,7 +204,8 @@ def _differing(path: str, base: str, env: dict) -> list[str]:
 def _status(folder: str, env: dict) -> list[tuple[str, str]]:
     """(XY, path) of what is not committed in a folder, untracked files included."""
     command = "status --porcelain -z --no-renames --untracked-files=all --ignore-submodules=all"
-    rows = paths(git(folder, env, command, "--", ".", seconds=LONG_SECONDS))
+    plain = unfiltered(folder, env)
+    rows = paths(git(folder, plain, command, "--", ".", seconds=LONG_SECONDS))
     return [(row[:2], row[3:]) for row in rows]
 
 
@@ -292,6 +304,7 @@ def remove(project: str, path: str, found: Standing, made: str, env: dict) -> st
     branch first, so that git sees a clean worktree; if anything changes meanwhile, git itself
     refuses. made: the branch that it was made with, which its agent may have left, "" if nobody
     noted it; gives it where it stays, for commits that nothing else has."""
+    env = unfiltered(project, env)
     head, ours = found.head, found.branch.startswith(BRANCHES)
     if not found.there:
         with contextlib.suppress(OSError):

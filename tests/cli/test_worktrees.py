@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from loopkit.engine import worktrees
+from loopkit.engine.git import GitFault
 from loopkit.store import place
 from tests.cli.kit import ROOT, S1, S2, Project, at_once, task
 
@@ -1056,13 +1058,37 @@ def test_files_as_they_are_though_filters_convert_them(project: Project) -> None
     assert not tree(project).exists()
 
 
-def test_of_a_worktree_that_cannot_be_made_nothing_stays(project: Project) -> None:
-    project.write(".gitattributes", "*.bin filter=broken\n")
-    committed(project, x_bin="1\n")
-    git(project, "config", "filter.broken.smudge", "false")
-    git(project, "config", "filter.broken.clean", "cat")
-    git(project, "config", "filter.broken.required", "true")
+@pytest.mark.parametrize("programs", [("clean", "smudge"), ("process",)])
+def test_no_filter_of_the_repository_runs(project: Project, programs: tuple) -> None:
+    """A clone's settings are a stranger's where it came as a folder, and a filter is a program."""
+    ran = project.folder.parent / "ran"
+    project.write(".gitattributes", "* filter=own\n")
+    committed(project, one_txt="1\n", x_rot="as git keeps it\n")
+    project.write("x.rot", "as it is\n")  # which git is not to look at
+    git(project, "update-index", "--assume-unchanged", "x.rot")
+    for name in programs:
+        git(project, "config", f"filter.own.{name}", f"touch '{ran}'; cat")
+    git(project, "config", "filter.own.required", "true")
+    apart(project)
+    assert (tree(project) / "x.rot").read_text() == "as it is\n"
+    done(project, "T-001", a_txt="a\n", one_txt="2\n")
+    merged(project, "T-001")
+    done(project, "T-002", b_txt="b\n")
+    merged(project, "T-002")
+    project.ok("wave", "close")
+    assert not tree(project).exists() and (project.folder / "one.txt").read_text() == "2\n"
+    assert not ran.exists()
+
+
+def test_of_a_worktree_that_cannot_be_made_nothing_stays(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: str, *_: object) -> None:
+        raise GitFault(f"git worktree fails in {path}", "see git status there")
+
+    monkeypatch.setattr(worktrees, "_check_out", fails)
     project.planned(task("a", "test -f a.txt"))
+    project.write("one.txt", "not committed\n")
     answer = project.lk("wave", "next", "--worktrees")
     assert (
         answer.exit == 3
