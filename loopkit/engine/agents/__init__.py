@@ -7,6 +7,7 @@ a user's own is an entry point of the group `loopkit.agents`. Nothing else asks 
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
@@ -92,7 +93,13 @@ class Agent(Protocol):
         """End every run, now and later, as interrupted."""
 
 
-def _unheard(line: str) -> None:
+def known_cost(value: object) -> float | None:
+    """USD, where the value is an amount: neither NaN nor negative nor endless."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if known and math.isfinite(value) and value >= 0 else None  # type: ignore
+
+
+def unheard(line: str) -> None:
     """Nobody listens to progress."""
 
 
@@ -119,7 +126,7 @@ class Options(NamedTuple):
     plugins: tuple[str, ...] = ()
     environment: Mapping[str, str] = {}
     budget: float | None = None
-    told: Callable[[str], None] = _unheard
+    told: Callable[[str], None] = unheard
 
 
 #: Entry points of users' own agents: each gives a function that takes `Options`.

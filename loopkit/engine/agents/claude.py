@@ -4,7 +4,6 @@ comes (measured on 2.1.332, tests/client/test_headless_agent.py)."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -27,6 +26,7 @@ from . import (
     Denied,
     Options,
     Prompt,
+    known_cost,
 )
 from .command import MOST_ERRORS, Program, cut_short, failed, not_started
 
@@ -303,12 +303,6 @@ class Lines:
             self.begun, self.skip = bytearray(), True
         else:
             self.begun += part
-
-
-def known_cost(value: object) -> float | None:
-    """USD, if the value is an amount."""
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if known and math.isfinite(value) and value >= 0 else None  # type: ignore
 
 
 def _usage(models: object) -> dict[str, int]:
