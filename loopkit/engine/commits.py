@@ -112,7 +112,7 @@ class _Work:
                 self._call(own, "update-index -z --index-info", given=b"".join(merged))
             changed, staged = self._agreed(own)
             if not changed:
-                return Committed("", (), self.left)
+                return Committed("", left=self.left)
             tree = word(self._call(own, "write-tree"))
             parents = ("-p", self.repo.head) if self.repo.head else ()
             text = message.encode("utf-8", "replace")
@@ -122,8 +122,8 @@ class _Work:
         if staged:
             index = git.isolated(self.env)
             self._call(index, "update-index -z --index-info", given=b"".join(staged))
-        names = tuple(row.path[len(self.repo.prefix) :] for row in changed)
-        return Committed(sha, names, self.left)
+        paths = tuple(row.path[len(self.repo.prefix) :] for row in changed)
+        return Committed(sha, paths, self.left)
 
     def _call(self, env: dict, command: str, *arguments: str, **options: object) -> bytes:
         return git.call(self.repo.top, (*command.split(), *arguments), env, **options)  # type: ignore[arg-type]
@@ -193,32 +193,40 @@ class _Work:
         other the file is not committed."""
         held, rows, back, staged = self._index(), self._changed(own), [], []
         for row in rows:
-            now = held.get(row.path)
-            was = None if row.status == "A" else (row.old_mode, row.old)
-            wanted = None if row.status == "D" else (row.mode, row.new)
-            if now == was:
-                staged.append(_entry(*(wanted or (_GONE, _none(row.old))), row.path))
-            elif now != wanted:
-                merged = self._merged(now[1], row.old, row.new) if now and was and wanted else None
-                if merged is None:
-                    self.left[row.path[len(self.repo.prefix) :]] = "it holds staged changes of yours"
-                    back.append(_entry(*(was or (_GONE, _none(row.new))), row.path))
-                else:
-                    staged.append(_entry(now[0], merged, row.path))  # type: ignore[index]
+            old = _entry(row.old_mode, row.old, row.path)
+            new = _entry(row.mode, row.new, row.path)
+            now = held.get(row.path, _entry(_GONE, "0" * len(row.new), row.path))
+            if now == old:
+                staged.append(new)
+            elif now != new:
+                merged = self._restaged(row, now)
+                staged += [merged] if merged else []
+                back += [] if merged else [old]
         if back:
             self._call(own, "update-index -z --index-info", given=b"".join(back))
             rows = self._changed(own)
         return rows, staged
 
-    def _index(self) -> dict[str, tuple[str, str]]:
-        """{path: (mode, object)} of the person's index."""
+    def _restaged(self, row: trees.Difference, now: bytes) -> bytes:
+        """What is staged in a file with the work's lines; b"" where that cannot be."""
+        mode, blob, _ = now.partition(b"\t")[0].decode("ascii").split()
+        merged = None
+        if _GONE not in (mode, row.old_mode, row.mode):
+            merged = self._merged(blob, row.old, row.new)
+        if merged is None:
+            self.left[row.path[len(self.repo.prefix) :]] = "it holds staged changes of yours"
+            return b""
+        return _entry(mode, merged, row.path)
+
+    def _index(self) -> dict[str, bytes]:
+        """{path: its row in the person's index}."""
         found = {}
         output = git.git(self.repo.top, self.env, "ls-files -s -z", *self.repo.paths)
         for row in output.split(b"\0")[:-1]:
             head, _, path = row.partition(b"\t")
             mode, blob, number = head.decode("ascii").split()
             if number == "0":
-                found[os.fsdecode(path)] = (mode, blob)
+                found[os.fsdecode(path)] = _entry(mode, blob, os.fsdecode(path))
         return found
 
     def _changed(self, own: dict) -> list[trees.Difference]:
@@ -228,7 +236,7 @@ class _Work:
 
     def _moved(self, own: dict, sha: str, message: str) -> bool:
         """Move the branch from where it was to the commit; whether it was still there."""
-        old = self.repo.head or _none(sha)
+        old = self.repo.head or "0" * len(sha)
         subject = message.partition("\n")[0]
         try:
             self._call(own, "update-ref -m", f"loopkit: {subject}", "HEAD", sha, old)
@@ -237,11 +245,6 @@ class _Work:
                 raise
             return False
         return True
-
-
-def _none(like: str) -> str:
-    """The object id that stands for none, as long as this one."""
-    return "0" * len(like)
 
 
 def word_of(output: bytes) -> str:

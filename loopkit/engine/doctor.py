@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ..core.journal import pricing, verdict
 from ..core.journal import task as tasks
+from ..core.journal import verdict
 from ..core.journal.errors import Damaged
 from ..core.plan import outline
 from ..core.steps import snapshot as snapshots
@@ -214,7 +214,7 @@ def _work(report: Report, loop: Loop) -> None:
         ends = ("" if session.limit_usd is None else "money, ") + "its completion or a stall"
         what = f"no limit on iterations or time: only {ends} ends this loop"
         report.warn(f"{what}; set one: loopkit resume --iterations N --time T")
-    unpriced = pricing.cost(session.usage, session.prices)[2]
+    unpriced = session.cost()[2]
     if unpriced and session.limit_usd is not None:
         what = f"no price for {', '.join(unpriced)}: no money limit can be kept"
         report.warn(f"{what}; add it to [prices] in config.toml")

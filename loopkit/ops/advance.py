@@ -14,8 +14,8 @@ from ..core.journal import clock, prose, verdict
 from ..core.journal.errors import LoopError, Refused, UsageFault
 from ..core.journal.events import Change
 from ..core.plan import events
-from ..core.review import looking, review, shown
-from ..core.steps import context, due, kinds
+from ..core.review import review, shown
+from ..core.steps import context, due, kinds, waves
 from ..core.steps.kinds import AGENT, FORM, KINDS, PROGRAM, Step
 from ..engine.agents import DONE, EMPTY, Answer
 from ..store import answers, beats, looks, place, prompts, transcript
@@ -35,11 +35,6 @@ SHORT = 90
 SUBMIT = "loopkit submit --file -"
 #: Seconds without a word in an agent's transcript after which it is taken for gone.
 QUIET = 600
-#: Kinds whose agents judge work.
-_JUDGING = (
-    *(kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT),
-    *(kinds.WAVE_REVIEW, kinds.BATCH_REVIEW, kinds.THOROUGH_REVIEW),
-)
 
 
 def advance(workspace: Workspace, before: str = "", seconds: int | None = None) -> Result:
@@ -185,24 +180,8 @@ class _Run:
         corrected = answers.held(loop.folder, name) >= answers.MOST_HELD
         by = str(row.get("by", ""))
         seen = {} if by == events.HAND else row.get("seen")
-        looked = self._looked(loop.state, step, seen)
+        looked = drive.looked(loop.state, step, seen, self.workspace.project)
         return Answer(DONE, text=row["text"], final=corrected, by=by, looked=looked)
-
-    def _looked(self, state: LoopState, step: Step, seen: object) -> bool | None:
-        """Whether whoever judges work has looked at it; None where that is not to be known."""
-        if step.kind not in _JUDGING or type(seen) is not dict:
-            return None
-        tasks, changed = list(state.tasks.values()), changes.of_wave(state, None)
-        if step.subject in state.tasks:
-            tasks, changed = [state.tasks[step.subject]], None
-        elif step.kind in (kinds.WAVE_REVIEW, kinds.BATCH_REVIEW):
-            named = {
-                name for wave in state.waves if wave.number == step.subject for name in wave.tasks
-            }
-            tasks = [task for task in tasks if task.id in named]
-            changed = changes.of_wave(state, step.subject)
-        tries = step.kind in (kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT)
-        return looking.looked(seen, tasks, self.workspace.project, changed or (), tries=tries)
 
     def _is_quiet(self, loop: Loop, name: str) -> bool:
         """Its transcript says nothing new for QUIET seconds: it was killed, or came to its last
@@ -359,14 +338,14 @@ def _check(state: LoopState, step: Step, answer: Answer | None) -> None:
         raise UsageFault("its agent has ended without an answer")
     again = state.supervision.misses.get(kinds.key(step), 0)
     if answer.looked is False and answer.by != events.HAND and not again:
-        what = "it did not look: read the changed files, or their diff, before you judge them"
-        raise UsageFault(what)
+        raise UsageFault(drive.UNSEEN)
 
 
 def _asked(state: LoopState, steps: list[Step], used: dict) -> list[Change]:
     """Agents are dispatched, but for what another call has dispatched in this moment."""
-    fresh = [context.asked(state, one) for one in steps if not events.is_out(state, kinds.key(one))]
-    return [*fresh, ("agents_dispatched", {"agents": len(fresh), **used})] if fresh else []
+    fresh = [one for one in steps if not events.is_out(state, kinds.key(one))]
+    changes = [change for one in fresh for change in waves.dispatched(state, one)]
+    return [*changes, ("agents_dispatched", {"agents": len(fresh), **used})] if fresh else []
 
 
 def _late_reviews(state: LoopState) -> list[Step]:

@@ -4,7 +4,7 @@ import os
 import time
 
 from .. import replies
-from ..core.journal import limits, pricing, prose
+from ..core.journal import limits, prose
 from ..core.journal.errors import LimitReached
 from ..core.journal.events import Change
 from ..core.journal.state import LoopState
@@ -107,10 +107,7 @@ def used(workspace: Workspace, loop: Loop) -> dict:
 def over(loop: Loop, used: dict) -> Change | None:
     """The pause that a limit asks for now; None where each has room left."""
     session = loop.state.session
-    usage = dict(session.usage)
-    for model, figures in used.get("usage", {}).items():
-        usage[model] = pricing.add(usage.get(model, ()), figures)
-    usd, _, _ = pricing.cost(usage, session.prices)
+    usd, _, _ = session.cost(used.get("usage"))
     reached = limits.reached(session.iteration, usd, session.seconds(time.time()), session.most)
     return ("paused", {"verdict": reached[0], "reason": reached[1]}) if reached else None
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .. import replies
+from ..core.evidence import changes as measured
 from ..core.evidence import command
 from ..core.journal import task
 from ..core.journal.errors import Refused
 from ..core.journal.state import LoopState
-from ..core.review import batch_review
+from ..core.review import batch_review, looking
 from ..core.steps import due, kinds, policies
 from ..core.steps.kinds import KINDS, Step
 from ..engine.agents import DONE, EMPTY, Answer, Prompt
@@ -36,6 +37,11 @@ from .workspace import Result, Time, Workspace
 
 #: Kinds whose work is then looked at by the task's check.
 _CHECKED = (kinds.IMPLEMENTATION, kinds.SCAFFOLD, kinds.FIX)
+#: Kinds whose agents judge work; of these some try it.
+_TRYING = (kinds.TEST, kinds.VERDICT, kinds.GOAL_VERDICT)
+_JUDGES = (*_TRYING, kinds.WAVE_REVIEW, kinds.BATCH_REVIEW, kinds.THOROUGH_REVIEW)
+#: What whoever judges without a look is told, once.
+UNSEEN = "it did not look: read the changed files, or their diff, before you judge them"
 #: Kinds by which the whole is judged.
 _JUDGING = (kinds.THOROUGH_REVIEW, kinds.GATE, kinds.GATE_AGAIN)
 
@@ -119,6 +125,21 @@ def _unchecked(state: LoopState, step: Step) -> bool:
         return False
     own = state.tasks[step.subject]
     return own.status == task.IN_PROGRESS and own.coded is not None
+
+
+def looked(state: LoopState, step: Step, seen: object, project: str) -> bool | None:
+    """Whether whoever judges work has looked at it; None where that is not to be known. seen: as of
+    store/looks.py."""
+    if step.kind not in _JUDGES or type(seen) is not dict:
+        return None
+    rows, changed = list(state.tasks.values()), measured.of_wave(state, None)
+    if step.subject in state.tasks:
+        rows, changed = [state.tasks[step.subject]], None
+    elif step.kind in (kinds.WAVE_REVIEW, kinds.BATCH_REVIEW):
+        named = {name for wave in state.waves if wave.number == step.subject for name in wave.tasks}
+        rows = [row for row in rows if row.id in named]
+        changed = measured.of_wave(state, step.subject)
+    return looking.looked(seen, rows, project, changed or (), tries=step.kind in _TRYING)
 
 
 def _recorded(step: Step, result: Result) -> Recorded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from ..core.evidence import changes
-from ..core.journal import clock, pricing, prose
+from ..core.journal import clock, prose
 from ..core.journal.state import LoopState
 from ..core.memory import decisions
 from ..core.review import gate, result
@@ -93,7 +93,7 @@ def _wrapped(words: str, indent: str) -> list[str]:
 def _foot(state: LoopState) -> str:
     """`2 waves · 14 min · $1.20 of $25 · .loop/001-limiter/report.md`."""
     session = state.session
-    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    usd, tokens, unpriced = session.cost()
     money = f"{tokens} tokens" if unpriced else f"${usd:.2f}"
     limit = f" of ${session.limit_usd:g}" if session.limit_usd and not unpriced else ""
     took = clock.human(session.spent_seconds)

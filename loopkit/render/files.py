@@ -3,7 +3,7 @@ people, and in the loop's folder context.md, plan.md and loop-state.md."""
 
 from __future__ import annotations
 
-from ..core.journal import pricing, prose, verdict
+from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import FAILED, INITIALIZING, PASSED, PROGRESSING, TASK_BLOCKED, Batch
 from ..core.journal.state import LoopState
@@ -19,7 +19,7 @@ def progress(state: LoopState) -> str:
     """The loop for people (rule: PROGRESS.md)."""
     session = state.session
     number = len(state.waves)
-    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    usd, tokens, unpriced = session.cost()
     rows: dict[str, list] = {name: [] for name in ("done", "running", "waiting", "blocked")}
     for task in state.tasks.values():
         name, note = _progress_of(state, task)

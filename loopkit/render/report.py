@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..core.evidence import changes
-from ..core.journal import pricing, prose, verdict
+from ..core.journal import prose, verdict
 from ..core.journal import task as tasks
 from ..core.journal.parts import Finding
 from ..core.journal.state import LoopState
@@ -141,7 +141,7 @@ def _cell(words: str) -> str:
 
 def _summary(state: LoopState) -> list[str]:
     session = state.session
-    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    usd, tokens, unpriced = session.cost()
     money = f"{tokens} tokens" if unpriced else f"${usd:.2f}"
     rows = [session.status]
     if session.status in verdict.FINAL:

@@ -56,6 +56,14 @@ def write(folder: str, step: Step, number: int, text: str, schema: dict | None =
     return path
 
 
+def next_number(folder: str, step: Step) -> int:
+    """One more than the prompts that a step has had."""
+    number = 1
+    while os.path.exists(os.path.join(folder, FOLDER, name(step, number) + ".md")):
+        number += 1
+    return number
+
+
 def read(folder: str, name: str) -> str | None:
     """The prompt of that name with its token; None where there is none that can be read."""
     raw = _read(folder, name + ".md")

@@ -100,6 +100,13 @@ def _same_runner(asked: tuple, known: tuple) -> bool:
     return all(word in options or _is_name(word) for word in asked[len(begin) :])
 
 
+def pattern(line: str) -> str:
+    """A pattern that lets a check run: of a runner of tests the runner with whatever follows, else
+    the command as it is written."""
+    begin = _runner(words(line))
+    return f"{' '.join(begin)} *" if begin else line
+
+
 def is_runner(line: str) -> bool:
     """Whether a check gives its words to a runner of tests, which runs the files among them."""
     plain = re.sub(r"(?<=python) (?:-[BEIOPSsuv]+ |-[WX] ?\S+ )+(?=-m )", " ", _plain(line))

@@ -27,9 +27,11 @@ class Session:
 
     token: what the machine that started or adopted the loop knows it by · iteration: counted Stops
     · limit_*: None for none (USD, seconds) · spent_seconds: running time up to `running_since`
-    (POSIX seconds or None) · awaiting: a confirmation is open, so no time counts · hold_*: the last
-    hold's fingerprint, how many on it in a row, anything recorded since, transcript bytes seen ·
-    offsets: {transcript path: bytes read} · usage: {model: figures as in pricing.COUNTED}.
+    (POSIX seconds or None) · reported: USD that agents of headless runs said they cost, whose
+    transcripts are not the owner's · awaiting: a confirmation is open, so no time counts ·
+    hold_*: the last hold's fingerprint, how many on it in a row, anything recorded since,
+    transcript bytes seen · offsets: {transcript path: bytes read} · usage: {model: figures as in
+    pricing.COUNTED}.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,7 @@ class Session:
         self.limit_usd: float | None = None
         self.limit_seconds: int | None = None
         self.usage: dict[str, list] = {}
+        self.reported = 0.0
         self.message_ids: list = []
         self.offsets: dict[str, int] = {}
         self.spent_seconds = 0
@@ -75,6 +78,15 @@ class Session:
         if not self.running_since:  # 0: its stamp in the journal was damaged
             return self.spent_seconds
         return self.spent_seconds + min(MOST_GAP, max(0, int(now) - self.running_since))
+
+    def cost(self, unread: dict | None = None) -> tuple:
+        """(USD, tokens, models without a price) of all that was used; unread: usage by model that
+        is not recorded yet."""
+        usage = dict(self.usage)
+        for model, figures in (unread or {}).items():
+            usage[model] = pricing.add(usage.get(model, ()), figures)
+        usd, tokens, unpriced = pricing.cost(usage, self.prices)
+        return usd + self.reported, tokens, unpriced
 
     @property
     def most(self) -> tuple:
@@ -237,6 +249,18 @@ class AgentsDispatched(OfTranscripts, EventType):
         session.iteration += 1
         session.dispatches += 1
         self.add(session)
+
+
+class AgentEnded(EventType):
+    """An agent of a headless run has ended; usd: what it said that it cost, null where it did not
+    say."""
+
+    alone = True
+    usd: Amount | None = None
+    also = {"Text": "step outcome session", "Amount": "seconds"}
+
+    def fold(self, session: Session) -> None:
+        session.reported += self.usd or 0
 
 
 class IterationEnded(OfTranscripts, EventType):

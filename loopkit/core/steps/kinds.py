@@ -114,7 +114,7 @@ def step(kind: str, subject: str | int | None = None) -> Step:
 
 def key(one: Step) -> str:
     """The name under which the journal counts what is asked of an agent: `test T-001`, `plan`."""
-    return events.key(KINDS[one.kind].asked, one.subject)
+    return events.key(KINDS[one.kind].asked or one.kind, one.subject)
 
 
 def name(key: str, number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..journal import limits, pricing, stage, verdict
+from ..journal import limits, stage, verdict
 from ..journal import task as tasks
 from ..journal.errors import LimitReached, Refused
 from ..journal.events import Change
@@ -91,7 +91,7 @@ def resumed(
 def _check_raised(state: LoopState, most: tuple) -> None:
     """Raises LimitReached where the limit that paused the loop still stands."""
     session = state.session
-    usd = pricing.cost(session.usage, session.prices)[0]
+    usd = session.cost()[0]
     over = limits.reached(session.iteration, usd, session.spent_seconds, most)
     if over:
         what, todo = over[1].split("; ")[:2]

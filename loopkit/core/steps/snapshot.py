@@ -11,7 +11,7 @@ import json
 from binascii import crc32
 from itertools import chain, islice
 
-from ..journal import pricing, verdict
+from ..journal import verdict
 from ..journal.session import Session
 
 TYPE_CHECKING = False  # hooks read snapshots: no import that reading does not need
@@ -82,7 +82,7 @@ def build(state: LoopState, offset: int) -> dict:
     from . import due
 
     session = state.session
-    usd, tokens, unpriced = pricing.cost(session.usage, session.prices)
+    usd, tokens, unpriced = session.cost()
     confirm = stage.confirmation(state)
     asking = confirm is not None or session.question is not None
     waiting = asking and session.status == verdict.RUNNING
@@ -216,7 +216,9 @@ _SESSION = {
     **dict.fromkeys(("stage", "status"), _word),
     **dict.fromkeys(("verdict", "question"), (str, _NONE)),
     **dict.fromkeys(("awaiting", "hold_quiet", "unattended", "native_seen"), (bool,)),
-    **dict.fromkeys(("iteration", "dispatches", "spent_seconds", "max_idle_stops"), _number),
+    **dict.fromkeys(
+        ("iteration", "dispatches", "spent_seconds", "max_idle_stops", "reported"), _number
+    ),
     **dict.fromkeys(("hold_count", "last_hold_offset"), _number),
     **dict.fromkeys(
         ("owner_pid", "limit_iterations", "limit_usd", "limit_seconds", "running_since"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ..journal import limits, pricing, verdict
+from ..journal import limits, verdict
 from . import announce
 
 TYPE_CHECKING = False  # as in typing, whose import a hook would pay for each time
@@ -52,10 +52,7 @@ def last_rows(
     mark = work["fingerprint"]
     record = {"decision": "allow", "fingerprint": mark}
     record.update((key, value) for key, value in seen.items() if value)
-    usage = dict(session.usage)
-    for model, figures in (seen.get("usage") or {}).items():
-        usage[model] = pricing.add(usage.get(model, ()), figures)
-    usd, tokens, unpriced = pricing.cost(usage, session.prices)
+    usd, tokens, unpriced = session.cost(seen.get("usage"))
     # iterations are counted where agents are dispatched, in a loop that is driven so
     counted = not session.dispatches
     turn = session.iteration + counted

@@ -12,7 +12,7 @@ from ..journal.state import LoopState
 from ..journal.task import Task
 from ..plan import work
 from ..review import panel
-from . import attempts, policies, resumption
+from . import attempts, context, kinds, policies, resumption
 
 
 def choose(state: LoopState, most: int) -> list[Task]:
@@ -104,6 +104,16 @@ def next_wave(state: LoopState, sequential: bool, apart: bool = False) -> list[C
     if not chosen:
         raise NotYet(f"no task is ready ({len(state.open)} open)")
     return opened(state, chosen, sequential, apart)
+
+
+def dispatched(state: LoopState, step: kinds.Step) -> list[Change]:
+    """A step is given to its agent: a task that was cut off within the open wave is started with
+    it."""
+    changes: list[Change] = [context.asked(state, step)]
+    if step.subject in state.interrupted and state.wave is not None:
+        started = {"id": step.subject, "wave": state.wave.number}
+        changes.insert(0, ("task_started", started))
+    return changes
 
 
 def _dispatched_again(state: LoopState, number: int) -> list[Change]:

@@ -197,7 +197,7 @@ BOOK = whole()
 def test_what_the_program_writes_fits() -> None:
     assert [event.type for event in BOOK.events if LOOP.decode(encode(event)) is None] == []
     assert {event.type for event in BOOK.events} >= set(LOOP.types) - {
-        "adopted", "confirmed", "confirmation_dropped", "notice_given", "task_split", "task_completed", "task_removed",
+        "adopted", "agent_ended", "confirmed", "confirmation_dropped", "notice_given", "task_split", "task_completed", "task_removed",
         "tasks_handed", "native_conflict", "native_seen", "loop_completed", "loop_failed", "loop_cancelled",
     }  # fmt: skip
 
