@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import IO
 
-from ..core.journal import clock, verdict
+from ..core.journal import clock, prose, verdict
 from ..core.journal.errors import Damaged, LoopError, Refused, UsageFault
 from ..core.journal.events import Change, Event, encode
 from ..core.journal.state import LoopState
@@ -20,6 +20,8 @@ from . import atomic, digest, journal, loops, trust
 
 #: Seconds a command waits for another one to finish writing.
 LOCK_SECONDS = 60
+#: Above every number that loops get.
+HIGHEST = 10 ** (prose.MOST_DIGITS - 1)
 #: Seconds between two looks at a lock that is held.
 LOCK_STEP = 0.01
 #: What to do where something else stands in a file's or a folder's place.
@@ -285,8 +287,6 @@ class Loop:
 
 def _new_folder(root: str, text: str) -> str:
     """Make a loop's folder under the next free number; gives its name. Raises OSError."""
-    from ..core.journal import prose
-
     for number in itertools.count(next_number(root)):
         name = prose.loop_folder(number, text)
         with contextlib.suppress(FileExistsError):
@@ -296,14 +296,14 @@ def _new_folder(root: str, text: str) -> str:
 
 
 def next_number(root: str) -> int:
-    """One more than the highest number ever used: loops, archive, purge marks. Raises OSError."""
-    from ..core.journal import prose
-
+    """One more than the highest number ever used: loops, archive, purge marks. One that leaves no
+    room for a number behind it was never ours. Raises OSError."""
     highest = 0
     for folder in (root, os.path.join(root, "archive")):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in _entries(folder):
-                highest = max(highest, prose.loop_number(name) or 0)
+                number = prose.loop_number(name) or 0
+                highest = max(highest, number if number < HIGHEST else 0)
     return highest + 1
 
 
@@ -320,8 +320,6 @@ def clean_up(root: str) -> None:
     a loop. The index that earlier versions kept goes. The caller holds the lock, so nobody is at
     work there. Never raises OSError."""
     import shutil
-
-    from ..core.journal import prose
 
     try:
         entries = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]

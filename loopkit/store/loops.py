@@ -6,9 +6,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections import namedtuple
 
-from ..core.journal import verdict
+from ..core.journal import prose, verdict
 from ..core.journal.session import ALONE, SESSION, Session
 from ..core.steps import snapshot as snapshots
 from . import atomic, journal, trust
@@ -36,18 +37,18 @@ def names(root: str) -> list:
         numbered = [(name.split("-", 1)[0], name) for name in os.listdir(root)]
     except OSError:
         return []
-    numbered = [row for row in numbered if row[0].isdigit() and row[0].isascii()]
+    numbered = [row for row in numbered if prose.is_number(row[0])]
     numbered.sort(key=lambda row: (int(row[0]), row[1]))
     return [name for _, name in numbered if is_loop(root, name)]
 
 
 def is_loop(root: str, name: str) -> bool:
-    """Whether a folder of `root` itself has that name and holds a journal; links lead elsewhere and
-    are none."""
+    """Whether a folder of `root` itself has that name and holds a journal; links, which lead
+    elsewhere, pipes, folders and devices are none."""
     path = ledger(root, name)
     if not _is_plain(name) or os.path.islink(os.path.dirname(path)):
         return False
-    return os.path.exists(path) and not os.path.islink(path)
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _is_plain(name: str) -> bool:
@@ -126,9 +127,11 @@ def vouched(root: str, snapshot: dict) -> bool:
 
 
 def ours(root: str, name: str) -> bool:
-    """Whether a journal may be that of a loop of this person; nothing of it is folded. Raises
-    OSError."""
-    return trust.mentioned(atomic.read(ledger(root, name), journal.LARGEST))
+    """Whether a journal may be that of a loop of this person; nothing of it is folded. One that is
+    too large to be of use is looked at where its loop begins. Raises OSError."""
+    with atomic.opened(ledger(root, name), sys.maxsize) as file:
+        large = os.fstat(file.fileno()).st_size > journal.LARGEST
+        return trust.mentioned(file.read(GLANCE if large else -1))
 
 
 def untrusted_only(root: str) -> bool:

@@ -116,7 +116,7 @@ def test_a_ledger_that_cannot_be_opened_is_exit_3(project: Project, words: tuple
     path = project.ledger
     path.unlink()
     path.mkdir()
-    project.refused(3, *words, given="x", says="cannot read")
+    project.refused(3, *words, given="x", says="is gone, the journal of a loop that is not over")
 
 
 def test_a_byte_order_mark_before_each_file_does_no_harm(project: Project) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,38 @@ def test_a_mark_of_a_purge_beside_the_loops_counts_too(root: str) -> None:
     assert store.next_number(root) == 8
 
 
+@pytest.mark.parametrize("name", ["9" * 250 + "-x", "999999999-x", "²²²-x", "0" * 200 + "7-x"])
+@pytest.mark.parametrize("where", ["", "archive"])
+def test_a_number_that_came_along_leaves_room_for_ours(root: str, name: str, where: str) -> None:
+    folder = Path(root, where, name)
+    folder.mkdir(parents=True)
+    (folder / "ledger.jsonl").write_text("{}\n")
+    assert Loop.create(root, "x", [FIRST], "person").name == "001-x"
+    active = Loop.active(root)
+    assert active is not None and active.name == "001-x"
+
+
+def test_a_journal_without_end_that_came_along_stops_no_start(root: str) -> None:
+    os.mkdir(os.path.join(root, "001-x"))
+    Path(loops.ledger(root, "001-x")).write_text("")
+    os.truncate(loops.ledger(root, "001-x"), 1 << 32)
+    assert loops.untrusted_only(root)
+    assert Loop.create(root, "x", [FIRST], "person").name == "002-x"
+    active = Loop.active(root)
+    assert active is not None and active.name == "002-x"
+
+
+ODD = {"folder": os.mkdir, "pipe": os.mkfifo, "link": lambda path: os.symlink("/dev/null", path)}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+def test_a_journal_is_an_ordinary_file(root: str, make: Callable) -> None:
+    os.mkdir(os.path.join(root, "001-x"))
+    make(loops.ledger(root, "001-x"))
+    assert Loop.active(root) is None and loops.view(root) is None
+    assert Loop.create(root, "x", [FIRST], "person").name == "002-x"
+
+
 def test_a_folder_of_that_name_is_passed_over(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkdir(os.path.join(root, "001-x"))
     Path(root, "001-x", "notes.md").write_text("somebody's own")
@@ -214,7 +247,7 @@ def test_a_ledger_of_garbage_is_damage(loop: Loop, root: str, raw: bytes) -> Non
 def test_a_ledger_that_cannot_be_opened_is_damage(loop: Loop, root: str) -> None:
     os.unlink(loop.path)
     os.mkdir(loop.path)
-    with pytest.raises(Damaged, match="cannot read"):
+    with pytest.raises(Damaged, match="is gone"):
         Loop.active(root)
 
 

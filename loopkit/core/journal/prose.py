@@ -40,6 +40,7 @@ _STOP = frozenset(
     "make sure so as our my your not do does when where which will would".split()
 )
 LONGEST, MOST_WORDS = 40, 5
+MOST_DIGITS = 9
 
 
 def slug(text: str) -> str:
@@ -66,4 +67,9 @@ def loop_folder(number: int, text: str) -> str:
 def loop_number(name: str) -> int | None:
     """The number of a loop folder, archive or purge mark, or None for any other name."""
     number, dash, _ = name.partition("-")
-    return int(number) if dash and len(number) >= 3 and number.isdecimal() else None
+    return int(number) if dash and len(number) >= 3 and is_number(number) else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number that a loop may have; what came along may be of any length."""
+    return len(text) <= MOST_DIGITS and text.isascii() and text.isdigit()

@@ -39,7 +39,10 @@ def test_the_number_can_be_read_back(number: int, text: str) -> None:
     assert prose.loop_number(prose.loop_folder(number, text) + ".purged") == number
 
 
-@pytest.mark.parametrize("name", ["", "1-a", "abc", "archive", "001", "-001-a", "tree"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "1-a", "abc", "archive", "001", "-001-a", "tree", "٣٣٣-a", "²²²-a", "9" * 250 + "-a"],
+)
 def test_other_names_have_no_number(name: str) -> None:
     assert prose.loop_number(name) is None
 
