@@ -132,7 +132,14 @@ class Options(NamedTuple):
 #: Entry points of users' own agents: each gives a function that takes `Options`.
 GROUP = "loopkit.agents"
 #: Ours, by the module whose `make` takes the name and `Options`.
-_KNOWN = {"claude": "claude", "command": "command", "script": "script"}
+_KNOWN = {
+    "claude": "claude",
+    "codex": "presets",
+    "gemini": "presets",
+    "opencode": "presets",
+    "command": "command",
+    "script": "script",
+}
 
 
 def names() -> list[str]:
@@ -151,7 +158,11 @@ def make(name: str, options: Options = Options()) -> Agent:  # noqa: B008  # it 
         agent = importlib.import_module(f"{__name__}.{_KNOWN[name]}").make(name, options)
     else:
         agent = _own(name, options)
-    return agent
+    if not options.record:
+        return agent
+    from .recorder import Recorder
+
+    return Recorder(agent, options.record, options.told)
 
 
 def _own(name: str, options: Options) -> Agent:

@@ -85,7 +85,7 @@ class Script:
         values: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        content = _filled(_load(path), values or {})
+        content = _filled(load(path), values or {})
         self.task: str = content.get("task", "")
         self.steps: dict[str, list[dict]] = {}
         for name, rows in content["steps"].items():
@@ -107,13 +107,13 @@ class Script:
         started = time.time()
         row = self._row(prompt)
         if row is None:
-            answer = Answer(FATAL, error=f"the script has no answer to: {_key(prompt)}")
+            answer = Answer(FATAL, error=f"the script has no answer to: {step(prompt)}")
         else:
             answer = self._wait(row, deadlines) or self._act(row, deadlines, os.fspath(folder))
         return answer._replace(started=started, ended=time.time())
 
     def _row(self, prompt: Prompt) -> dict | None:
-        key = _key(prompt)
+        key = step(prompt)
         rows = self.steps.get(key) or self.steps.get(prompt.kind)
         if rows is None:
             return None
@@ -146,7 +146,7 @@ class Script:
             printed.append(ran.text)
         text = row.get("text")
         if text is None:
-            text = _yaml(row["reply"]) if "reply" in row else "".join(printed)
+            text = written(row["reply"]) if "reply" in row else "".join(printed)
         outcome = row.get("outcome", DONE if text.strip() else EMPTY)
         own = {name: row[name] for name in _OWN if name in row}
         denied = tuple(Denied(what) for what in row.get("denied", ()))
@@ -160,7 +160,8 @@ class Script:
         return command
 
 
-def _key(prompt: Prompt) -> str:
+def step(prompt: Prompt) -> str:
+    """By what name a script has the answers to a prompt."""
     return f"{prompt.kind} {prompt.subject}" if prompt.subject else prompt.kind
 
 
@@ -176,7 +177,8 @@ def _write(folder: str, path: str, text: str | None) -> None:
     atomic.write(target, text.encode())
 
 
-def _load(path: str) -> dict:
+def load(path: str) -> dict:
+    """The content of a script file. Raises Damaged for one that is none."""
     import jsonschema
     import yaml
 
@@ -208,7 +210,8 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
     return value
 
 
-def _yaml(value: dict) -> str:
+def written(value: dict) -> str:
+    """A record as YAML."""
     import yaml
 
     text: str = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit.core.journal.errors import Damaged, UsageFault
-from loopkit.engine import agents
+from loopkit.core.journal.errors import Damaged
 from loopkit.engine.agents import Answer, Denied, Prompt
 from loopkit.engine.agents.script import Script
 from loopkit.engine.process import Deadlines
@@ -150,8 +149,3 @@ def test_a_file_that_does_not_fit_says_where(tmp_path: Path, text: str, fault: s
     message = str(caught.value)
     assert fault in message and message.startswith(f"cannot use {tmp_path}/script.yaml: ")
     assert "\n" not in message
-
-
-def test_an_agent_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(UsageFault, match="no agent 'clod'; use one of claude, command, script"):
-        agents.make("clod")

@@ -1,0 +1,52 @@
+"""Other agent programs, as agent `command` runs them: how each is told not to ask anybody.
+
+Looked up in their documentation in November 2026 (developers.openai.com/codex/noninteractive,
+geminicli.com/docs/cli/headless, opencode.ai/docs/cli); none of them was run here. Each reads the
+prompt on standard input and prints its final message; none says what a run costs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ...core.journal.errors import Damaged
+from .. import process
+from . import Options
+from .command import Command
+
+
+class Preset(NamedTuple):
+    """words: the program and what it is always told · permission: how a permission mode is said ·
+    mode: the one unless another is chosen; by it files of the project may be edited · last: what
+    stands behind all other arguments."""
+
+    words: tuple[str, ...]
+    permission: tuple[str, ...]
+    mode: str = ""
+    last: tuple[str, ...] = ()
+
+
+PRESETS = {
+    "codex": Preset(("codex", "exec"), ("--sandbox", "{}"), "workspace-write", ("-",)),
+    "gemini": Preset(("gemini",), ("--approval-mode", "{}"), "auto_edit"),
+    "opencode": Preset(("opencode", "run"), ("--{}",)),  # its one mode is `auto`
+}
+
+
+def make(name: str, options: Options) -> Command:
+    """The program of that name. Raises Damaged where it is not on the PATH."""
+    preset = PRESETS[name]
+    words, mode = list(preset.words), options.permission_mode or preset.mode
+    if options.model:
+        words += ["--model", options.model]
+    if mode:
+        words += [word.format(mode) for word in preset.permission]
+    agent = Command(
+        [*words, *options.arguments, *preset.last], {**os.environ, **options.environment}
+    )
+    try:
+        process.find(words[0], agent.environment.get("PATH", ""))
+    except FileNotFoundError as error:
+        raise Damaged(str(error), "install it, or add its folder to the PATH") from None
+    return agent
